@@ -1,0 +1,44 @@
+"""stereotrope: audit how text-to-image models stereotype, with honest uncertainty.
+
+Five verbs over five tables::
+
+    design → generate → annotate → measure → report
+    prompts   images     labels    estimates   report/
+
+``stereotrope.measure`` works on any plain frame of labels, without a run; :func:`open` reads a run
+folder; :class:`Audit` carries an audit file out. Submodules load when first used, so that
+``import stereotrope`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Audit", "Run", "__version__", "errors", "measure", "open", "stats", "tables"]
+
+_LAZY = {
+    "Audit": ("stereotrope.audit", "Audit"),
+    "Run": ("stereotrope.run", "Run"),
+    "open": ("stereotrope.run", "open"),
+}
+_MODULES = {"errors", "measure", "stats", "tables"}
+
+if TYPE_CHECKING:
+    from stereotrope import errors, measure, stats, tables
+    from stereotrope.audit import Audit
+    from stereotrope.run import Run, open
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        module, attribute = _LAZY[name]
+        return getattr(importlib.import_module(module), attribute)
+    if name in _MODULES:
+        return importlib.import_module(f"stereotrope.{name}")
+    raise AttributeError(f"module 'stereotrope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

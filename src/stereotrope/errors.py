@@ -1,0 +1,124 @@
+"""Every error stereotrope raises on purpose.
+
+::
+
+    StereotropeError                exit code
+    ├── AuditFileError              2   a mistake in an audit file (file, line, rule, found, fix)
+    ├── UsageError                  2   a command or a function called with arguments that do not fit
+    ├── InputError                  2   data handed to us that cannot be used
+    │   ├── TableError                  a frame or table that breaks its schema
+    │   ├── MetadataError               a metadata or label file of a folder of images
+    │   └── PictureError                a picture that is refused; carries a short ``reason``
+    ├── DefinitionError             2   two definitions of a score set side by side
+    ├── RunError                    3   a run folder that cannot be used as it is
+    │   ├── RunLocked                   another process writes this run
+    │   ├── RunFormatError              a run folder of another format version
+    │   └── RunDamaged                  a file in it is torn
+    ├── IncompleteError             3   the audit ended with something missing
+    └── Interrupted                 130 stopped by the user; the same command continues
+
+A message names the thing, the rule, what was found and what to do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "AuditFileError",
+    "DefinitionError",
+    "IncompleteError",
+    "InputError",
+    "Interrupted",
+    "MetadataError",
+    "PictureError",
+    "RunDamaged",
+    "RunError",
+    "RunFormatError",
+    "RunLocked",
+    "StereotropeError",
+    "TableError",
+    "UsageError",
+]
+
+
+class StereotropeError(Exception):
+    """The root of the tree; ``exit_code`` is what the command line ends with."""
+
+    exit_code = 1
+
+
+class AuditFileError(StereotropeError):
+    """A mistake in an audit file; the message begins with ``file:line:``."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, file: Path | str | None = None, line: int | None = None) -> None:
+        self.file = str(file) if file is not None else None
+        self.line = line
+        where = f"{self.file}:{line}: " if file is not None and line else f"{self.file}: " if file else ""
+        super().__init__(f"{where}{message}")
+
+
+class UsageError(StereotropeError):
+    """A command or function called with arguments that do not fit."""
+
+    exit_code = 2
+
+
+class InputError(StereotropeError):
+    """Data handed to stereotrope that cannot be used."""
+
+    exit_code = 2
+
+
+class TableError(InputError):
+    """A frame or table that breaks its schema."""
+
+
+class MetadataError(InputError):
+    """A metadata or label file that cannot be read."""
+
+
+class PictureError(InputError):
+    """A picture that is refused; ``reason`` is the short text kept in the ``images`` table."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class DefinitionError(StereotropeError):
+    """Scores by different definitions set side by side."""
+
+    exit_code = 2
+
+
+class RunError(StereotropeError):
+    """A run folder that cannot be used as it is."""
+
+    exit_code = 3
+
+
+class RunLocked(RunError):
+    """Another process is writing this run; the message names its pid and host."""
+
+
+class RunFormatError(RunError):
+    """A run folder of a format this version cannot read."""
+
+
+class RunDamaged(RunError):
+    """A file of the run folder is torn or was changed."""
+
+
+class IncompleteError(StereotropeError):
+    """The audit ended, and something it asked for is missing."""
+
+    exit_code = 3
+
+
+class Interrupted(StereotropeError):
+    """Stopped by the user; what was finished is kept and the same command continues."""
+
+    exit_code = 130

@@ -1,0 +1,173 @@
+"""The schemas of the tables that the five verbs meet in.
+
+``prompts → images → labels → estimates``, and ``findings`` beside the estimates. Every grouping a
+measure needs is a *factor*: a string column under its own name in ``prompts`` (``object``,
+``group`` …), carried into the estimates. A number that cannot be given is null with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from stereotrope.errors import TableError
+
+__all__ = [
+    "ALL_ATTRIBUTES",
+    "ESTIMATES",
+    "FINDINGS",
+    "IMAGES",
+    "LABELS",
+    "NOT_VALUES",
+    "PROMPTS",
+    "RESERVED",
+    "Column",
+    "check_factors",
+    "schema",
+]
+
+ALL_ATTRIBUTES = "all"
+"""``attribute`` of an estimate that averages over attributes."""
+
+NOT_VALUES = ("unclear", "refused", "invalid")
+"""Labels with a meaning of their own that are no value of the attribute: kept, counted, left out of shares."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: its name, Arrow type and meaning."""
+
+    name: str
+    type: pa.DataType
+    doc: str
+
+
+_S, _F, _I = pa.string(), pa.float64(), pa.int64()
+
+PROMPTS = (
+    Column("prompt_id", _S, "short hash of text, negative prompt and factors"),
+    Column("text", _S, "what is sent to the model; null where pictures made elsewhere came without it"),
+    Column("negative", _S, "negative prompt, null where none is sent"),
+)
+"""Columns of ``prompts``; the factors stand between ``prompt_id`` and ``text``."""
+
+IMAGES = (
+    Column("image_id", _S, "short hash of the work item: generator fingerprint, prompt, seed, parameters"),
+    Column("prompt_id", _S, "the prompt it was asked for with"),
+    Column("generator", _S, "name of the text-to-image model"),
+    Column("seed", _I, "seed given to the generator, null where it takes none"),
+    Column("params", _S, "further parameters as JSON with sorted keys"),
+    Column("status", _S, "ok | refused (by the model) | excluded (cannot be used)"),
+    Column("reason", _S, "why it was refused or excluded"),
+    Column("sha256", _S, "of the original bytes"),
+    Column("width", _I, "pixels, upright"),
+    Column("height", _I, "pixels, upright"),
+    Column("path", _S, "of the original bytes, relative to the run folder"),
+    Column("source", _S, "file it was taken from, relative to its folder; null where it was generated"),
+    Column("revised_prompt", _S, "what the endpoint made of the prompt, where it says so"),
+    Column("latency", _F, "seconds, null where nothing was requested"),
+    Column("cost", _F, "US dollars, null where unknown"),
+)
+"""Columns of ``images``. A refusal is a row without a picture, never a missing row."""
+
+LABELS = (
+    Column("subject_kind", _S, "image | region | set"),
+    Column("subject_id", _S, "image_id, or the id of the region or set"),
+    Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a whole image"),
+    Column("attribute", _S, "what was looked at"),
+    Column("value", _S, "what was seen; null unless status is ok"),
+    Column("confidence", _F, "in [0, 1], null where the annotator gives none"),
+    Column("annotator", _S, "name of the instrument"),
+    Column("status", _S, "ok | unclear | refused | invalid"),
+    Column("rationale", _S, "in the annotator's words, or the reason of a status that is not ok"),
+)
+"""Columns of ``labels``."""
+
+ESTIMATES = (
+    Column("measure", _S, "name in the registry"),
+    Column("definition", _S, "which definition of the score: paper | released | …"),
+    Column("contrast", _S, "name of the factor whose levels are compared, null where none is"),
+    Column("reference", _S, "level of the contrast factor compared with (the baseline, or a pair's other)"),
+    Column("attribute", _S, f"attribute, or {ALL_ATTRIBUTES!r} for the mean over attributes, null where none"),
+    Column("category", _S, "value of the attribute that is counted, null where none"),
+    Column("value", _F, "the score; null where undefined"),
+    Column("low", _F, "lower end of the interval"),
+    Column("high", _F, "upper end of the interval"),
+    Column("level", _F, "nominal coverage of the interval"),
+    Column("p_value", _F, "of the null hypothesis that the measure names"),
+    Column("q_value", _F, "p after Benjamini–Hochberg over the family"),
+    Column("floor", _F, "mean of the score under the null: what it would read if nothing differed"),
+    Column("excess", _F, "value − floor"),
+    Column("z", _F, "excess in standard deviations of the null"),
+    Column("adjusted", _F, "(value − floor) / (max − floor), unclipped"),
+    Column("adjusted_low", _F, "lower end of the interval of adjusted"),
+    Column("adjusted_high", _F, "upper end of the interval of adjusted"),
+    Column("n", _I, "images that entered (the smallest number over attributes for a mean)"),
+    Column("n_reference", _I, "images of the reference that entered"),
+    Column("n_excluded", _I, "labels or images left out"),
+    Column("excluded", _S, "JSON object: reason → count"),
+    Column("undefined", _S, "why value is null"),
+    Column("flags", _S, "comma-separated warnings: small_n, few_attributes …"),
+    Column("method", _S, "how interval and p were made: resamples, shuffles, seed"),
+    Column("source", _S, "reference with equation number"),
+)
+"""Columns of ``estimates``; the factors that scope a row stand between ``definition`` and ``contrast``."""
+
+FINDINGS = (
+    Column("finding_id", _S, "short hash of kind and scope"),
+    Column("kind", _S, "deterministic | dominance_shift | divergence | share_difference | refusal | instrument"),
+    Column("rank", _I, "1 is the most worth a look"),
+    Column("scope", _S, "JSON object: factor → level"),
+    Column("attribute", _S, "attribute it is about, null where none"),
+    Column("sentence", _S, "the finding in one full sentence with its numbers"),
+    Column("measure", _S, "measure of the estimate behind it"),
+    Column("image_ids", _S, "JSON list of the images that show it"),
+)
+"""Columns of ``findings``."""
+
+RESERVED = frozenset(
+    column.name for table in (PROMPTS, IMAGES, LABELS, ESTIMATES, FINDINGS) for column in table
+) | {"file_name", "all"}
+"""Names that no factor may take."""
+
+
+def check_factors(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the factor names, or raise.
+
+    Raises
+    ------
+    TableError
+        A name is reserved, empty or given twice.
+    """
+    seen: list[str] = []
+    for name in names:
+        if not name or not name.strip():
+            raise TableError("a factor has no name; give every factor a name such as 'object'")
+        if name in RESERVED and name != "generator":
+            raise TableError(f"factor {name!r}: this name is reserved for a column; rename the factor")
+        if name in seen:
+            raise TableError(f"factor {name!r} is given twice; factor names must differ")
+        seen.append(name)
+    return tuple(seen)
+
+
+def schema(columns: Sequence[Column], factors: Sequence[str] = ()) -> pa.Schema:
+    """Arrow schema of a table, its factors placed after the first columns.
+
+    ``prompts``: after ``prompt_id``; ``estimates``: after ``definition``. Column docs travel as field
+    metadata.
+    """
+    at = {"prompts": 1, "estimates": 2}[_name_of(columns)] if factors else 0
+    fields = [pa.field(c.name, c.type, metadata={"doc": c.doc}) for c in columns]
+    inserted = [pa.field(f, _S, metadata={"doc": "factor"}) for f in check_factors(factors)]
+    return pa.schema(fields[:at] + inserted + fields[at:])
+
+
+def _name_of(columns: Sequence[Column]) -> str:
+    if columns is PROMPTS:
+        return "prompts"
+    if columns is ESTIMATES:
+        return "estimates"
+    raise TableError("only prompts and estimates carry factor columns")
