@@ -1,0 +1,146 @@
+"""What every measure reads and returns: a tidy frame of labels in, a frame of estimates out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import polars as pl
+
+from stereotrope.errors import TableError
+from stereotrope.tables import ESTIMATES, NOT_VALUES, check_factors
+
+__all__ = ["estimate_frame", "excluded_json", "read_labels", "to_polars"]
+
+_ESTIMATE_TYPES: dict[str, Any] = {
+    c.name: {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}[str(c.type)] for c in ESTIMATES
+}
+
+
+def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
+    """Return any narwhals-compatible frame (Polars, pandas, PyArrow, DuckDB …) as a Polars frame.
+
+    Raises
+    ------
+    TableError
+        ``data`` is no frame.
+    """
+    if isinstance(data, pl.DataFrame):
+        return data
+    try:
+        frame = nw.from_native(data)
+    except TypeError as error:
+        raise TableError(
+            f"{what}: expected a data frame (Polars, pandas, PyArrow …), found {type(data).__name__}"
+        ) from error
+    eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return eager.to_polars()
+
+
+def read_labels(
+    data: Any,
+    *,
+    factors: Sequence[str],
+    attributes: Collection[str] | None = None,
+    not_values: Collection[str] = NOT_VALUES,
+) -> pl.DataFrame:
+    """Check a tidy frame of labels and say of each label whether it counts.
+
+    Parameters
+    ----------
+    data
+        One row a label: ``image_id``, ``attribute``, ``value`` and the factor columns. A column
+        ``excluded`` (a reason, or null) is respected; ``annotator`` is used only to refuse frames in
+        which two annotators label the same attribute unless it is one of ``factors``.
+    factors
+        Factor columns the caller groups by.
+    attributes
+        Keep only these attributes; all when None.
+    not_values
+        Values that are kept and counted but are no value of the attribute.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, attribute, value, excluded, <factors>``: ``excluded`` is null where the label
+        counts, else the reason (``missing`` for a null value). Factors are strings, null where a
+        factor does not apply. Rows keep their order.
+
+    Raises
+    ------
+    TableError
+        A column is missing, an image has two labels of one attribute, or an attribute is unknown.
+    """
+    frame = to_polars(data)
+    wanted = ["image_id", "attribute", "value", *factors]
+    missing = [name for name in wanted if name not in frame.columns]
+    if missing:
+        raise TableError(
+            f"labels: no column {', '.join(map(repr, missing))}; found {', '.join(map(repr, frame.columns))}"
+        )
+    check_factors([f for f in factors if f != "annotator"])
+    if attributes is not None:
+        known = frame["attribute"].unique().to_list()
+        for name in attributes:
+            if name not in known:
+                raise TableError(
+                    f"labels: no attribute {name!r}; found {', '.join(sorted(map(repr, known)))}"
+                )
+        frame = frame.filter(pl.col("attribute").is_in(list(attributes)))
+    given = pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
+    value = pl.col("value").cast(pl.String)
+    tidy = frame.with_columns(
+        pl.col("image_id").cast(pl.String),
+        pl.col("attribute").cast(pl.String),
+        value.alias("value"),
+        pl.when(given.is_not_null())
+        .then(given)
+        .when(value.is_null())
+        .then(pl.lit("missing"))
+        .when(value.is_in(list(not_values)))
+        .then(value)
+        .alias("excluded"),
+        *[pl.col(f).cast(pl.String) for f in factors],
+    )
+    _refuse_double_labels(tidy, factors)
+    return tidy.select("image_id", "attribute", "value", "excluded", *factors)
+
+
+def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str]) -> None:
+    doubled = tidy.select("image_id", "attribute", *factors).is_duplicated()
+    if not doubled.any():
+        return
+    first = tidy.filter(doubled).row(0, named=True)
+    hint = "keep one label an image and attribute"
+    if "annotator" in tidy.columns and tidy.filter(doubled)["annotator"].n_unique() > 1:
+        hint = "two annotators label it: filter to one, or add 'annotator' to `within`"
+    raise TableError(
+        f"labels: image {first['image_id']!r} has two labels of attribute {first['attribute']!r}; {hint}"
+    )
+
+
+def excluded_json(reasons: Mapping[str, int]) -> str | None:
+    """JSON of ``{reason: count}`` with sorted keys, None when nothing was left out."""
+    kept = {reason: int(n) for reason, n in sorted(reasons.items()) if n}
+    return json.dumps(kept, ensure_ascii=False) if kept else None
+
+
+def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str]) -> pl.DataFrame:
+    """Build a frame of estimates from dictionaries; columns not given are null.
+
+    Columns: ``measure, definition, <factors>, contrast, …`` as in :data:`stereotrope.tables.ESTIMATES`.
+    NaN becomes null.
+    """
+    names = list(_ESTIMATE_TYPES)
+    order = names[:2] + list(factors) + names[2:]
+    types = {**_ESTIMATE_TYPES, **{f: pl.String for f in factors}}
+    materialised = list(rows)
+    unknown = {key for row in materialised for key in row} - set(order)
+    if unknown:
+        raise TableError(f"estimates: unknown column {', '.join(map(repr, sorted(unknown)))}")
+    columns = {name: [row.get(name) for row in materialised] for name in order}
+    frame = pl.DataFrame(columns, schema={name: types[name] for name in order}, strict=False)
+    floats = [name for name, kind in types.items() if kind == pl.Float64]
+    return frame.with_columns(pl.col(name).fill_nan(None) for name in floats)
