@@ -23,6 +23,7 @@ __all__ = [
     "NOT_VALUES",
     "PROMPTS",
     "RESERVED",
+    "SCOPES",
     "Column",
     "check_factors",
     "schema",
@@ -32,7 +33,7 @@ ALL_ATTRIBUTES = "all"
 """``attribute`` of an estimate that averages over attributes."""
 
 NOT_VALUES = ("unclear", "refused", "invalid")
-"""Labels with a meaning of their own that are no value of the attribute: kept, counted, left out of shares."""
+"""Labels with a meaning of their own that are no value of the attribute: kept, counted, not shared out."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ ESTIMATES = (
     Column("definition", _S, "which definition of the score: paper | released | …"),
     Column("contrast", _S, "name of the factor whose levels are compared, null where none is"),
     Column("reference", _S, "level of the contrast factor compared with (the baseline, or a pair's other)"),
-    Column("attribute", _S, f"attribute, or {ALL_ATTRIBUTES!r} for the mean over attributes, null where none"),
+    Column("attribute", _S, f"attribute, or {ALL_ATTRIBUTES!r} for their mean, null where none"),
     Column("category", _S, "value of the attribute that is counted, null where none"),
     Column("value", _F, "the score; null where undefined"),
     Column("low", _F, "lower end of the interval"),
@@ -117,7 +118,7 @@ ESTIMATES = (
 
 FINDINGS = (
     Column("finding_id", _S, "short hash of kind and scope"),
-    Column("kind", _S, "deterministic | dominance_shift | divergence | share_difference | refusal | instrument"),
+    Column("kind", _S, "deterministic, dominance_shift, divergence, share_difference, refusal or instrument"),
     Column("rank", _I, "1 is the most worth a look"),
     Column("scope", _S, "JSON object: factor → level"),
     Column("attribute", _S, "attribute it is about, null where none"),
@@ -132,6 +133,9 @@ RESERVED = frozenset(
 ) | {"file_name", "all"}
 """Names that no factor may take."""
 
+SCOPES = frozenset({"generator", "annotator"})
+"""Reserved columns that scope an estimate the way a factor does."""
+
 
 def check_factors(names: Iterable[str]) -> tuple[str, ...]:
     """Return the factor names, or raise.
@@ -145,7 +149,7 @@ def check_factors(names: Iterable[str]) -> tuple[str, ...]:
     for name in names:
         if not name or not name.strip():
             raise TableError("a factor has no name; give every factor a name such as 'object'")
-        if name in RESERVED and name != "generator":
+        if name in RESERVED and name not in SCOPES:
             raise TableError(f"factor {name!r}: this name is reserved for a column; rename the factor")
         if name in seen:
             raise TableError(f"factor {name!r} is given twice; factor names must differ")

@@ -80,7 +80,7 @@ def read_labels(
         raise TableError(
             f"labels: no column {', '.join(map(repr, missing))}; found {', '.join(map(repr, frame.columns))}"
         )
-    check_factors([f for f in factors if f != "annotator"])
+    check_factors(factors)
     if attributes is not None:
         known = frame["attribute"].unique().to_list()
         for name in attributes:

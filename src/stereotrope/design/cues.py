@@ -1,0 +1,130 @@
+"""Baseline and cued prompts for things: “car” against “car for women”.
+
+Source of the layout: SODA, arXiv:2508.03483, section 3.1 and Table 1; its texts are data of the
+``objects`` suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from stereotrope.design.prompts import fields_of, fill, prompts_frame
+from stereotrope.errors import UsageError
+
+__all__ = ["BASE", "cued_prompts"]
+
+BASE = "base"
+"""The group level of the baseline: the prompt without a demographic cue."""
+
+
+def cued_prompts(
+    objects: Sequence[str],
+    dimensions: Mapping[str, Sequence[str] | Mapping[str, str]],
+    *,
+    baseline: str,
+    cue: str,
+    phrasings: Sequence[str] = ("for",),
+    mitigations: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Prompts of every object without a cue and with the cue of every group.
+
+    Parameters
+    ----------
+    objects
+        What is to be drawn.
+    dimensions
+        Dimension → groups. A group is its own wording, or maps to one (``Asian: Asian people``); a
+        wording that holds ``{object}`` replaces phrasing and group (``Nigeria: "{object} in Nigeria"``).
+        Intersections are groups like any other.
+    baseline
+        Template with ``{object}``.
+    cue
+        Template with ``{object}``, ``{phrasing}`` and ``{group}``.
+    phrasings
+        Words that tie the group to the object. The baseline has none.
+    mitigations
+        Name → suffix put after a comma at the end of every prompt, the baseline's too; ``none`` is no
+        suffix.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``prompts`` with factors ``object, dimension, group`` and, where more than one level is asked
+        for, ``phrasing`` and ``mitigation``. The baseline has group ``base`` and no dimension or phrasing.
+
+    Raises
+    ------
+    UsageError
+        A template lacks a field, a list is empty, a group is called ``base``, or two prompts read the same.
+    """
+    _check(objects, dimensions, baseline, cue, phrasings)
+    suffixes = dict(mitigations) if mitigations else {"none": ""}
+    factors = ["object", "dimension", "group"]
+    factors += ["phrasing"] if len(phrasings) > 1 else []
+    factors += ["mitigation"] if len(suffixes) > 1 else []
+    rows: list[dict[str, str | None]] = []
+    for thing in objects:
+        for mitigation, suffix in suffixes.items():
+            end = f", {suffix}" if suffix else ""
+            scope: dict[str, str | None] = {"object": thing, "mitigation": mitigation}
+            rows.append({**scope, "group": BASE, "text": fill(baseline, {"object": thing}) + end})
+            for phrasing in phrasings:
+                for dimension, groups in dimensions.items():
+                    for group, wording in _wordings(groups).items():
+                        text = _cued(cue, thing, phrasing, wording) + end
+                        rows.append(
+                            {
+                                **scope,
+                                "dimension": dimension,
+                                "group": group,
+                                "phrasing": phrasing,
+                                "text": text,
+                            }
+                        )
+    return prompts_frame(rows, factors)
+
+
+def _wordings(groups: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    return (
+        {str(k): str(v) for k, v in groups.items()} if isinstance(groups, Mapping) else {g: g for g in groups}
+    )
+
+
+def _cued(template: str, thing: str, phrasing: str, wording: str) -> str:
+    if "{object}" not in wording:
+        return fill(template, {"object": thing, "phrasing": phrasing, "group": wording})
+    fields_of(wording)
+    head = "{object} {phrasing} {group}"
+    if head not in template:
+        raise UsageError(
+            f"group wording {wording!r} replaces {head!r}, which the cue template {template!r} does not "
+            "hold; write the group without {object}"
+        )
+    return fill(template.replace(head, wording), {"object": thing})
+
+
+def _check(
+    objects: Sequence[str],
+    dimensions: Mapping[str, Sequence[str] | Mapping[str, str]],
+    baseline: str,
+    cue: str,
+    phrasings: Sequence[str],
+) -> None:
+    if not objects:
+        raise UsageError("objects is empty; list at least one thing, for example `objects: [car]`")
+    if not phrasings:
+        raise UsageError("phrasings is empty; list at least one, for example `phrasings: [for]`")
+    if "object" not in fields_of(baseline):
+        raise UsageError(f"baseline template {baseline!r} needs the field {{object}}")
+    for field in ("object", "phrasing", "group"):
+        if field not in fields_of(cue):
+            raise UsageError(f"cue template {cue!r} needs the field {{{field}}}")
+    for dimension, groups in dimensions.items():
+        if not groups:
+            raise UsageError(f"dimension {dimension!r} has no group; list at least one")
+        if BASE in groups:
+            raise UsageError(
+                f"dimension {dimension!r}: {BASE!r} is the name of the baseline; rename the group"
+            )

@@ -1,0 +1,153 @@
+"""Prompts and their factors: the ``prompts`` table."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import string
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from stereotrope.errors import UsageError
+from stereotrope.tables import check_factors
+
+__all__ = ["expand", "fields_of", "prompt_id", "prompts_frame"]
+
+NONE = "none"
+"""A level with this name adds no words to the prompt: ``condition: [none, "with diversity"]``."""
+
+
+def prompt_id(text: str | None, negative: str | None, factors: Mapping[str, str | None]) -> str:
+    """Short content hash of a prompt: the first 16 hex digits of SHA-256 over its canonical JSON."""
+    content = json.dumps([text, negative, dict(sorted(factors.items()))], ensure_ascii=False)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[str]) -> pl.DataFrame:
+    """Build the ``prompts`` table: ``prompt_id, <factors>, text, negative``, in the order of ``rows``.
+
+    Raises
+    ------
+    UsageError
+        Two rows have the same text and different factors: the pictures of one would count for both.
+    """
+    names = check_factors(factors)
+    seen: dict[tuple[str | None, str | None], Mapping[str, str | None]] = {}
+    table = []
+    for row in rows:
+        levels = {name: row.get(name) for name in names}
+        text, negative = row.get("text"), row.get("negative")
+        before = seen.setdefault((text, negative), levels)
+        if text is not None and before != levels:
+            raise UsageError(
+                f"prompt {text!r} stands for {_describe(before)} and for {_describe(levels)}: one text can "
+                "stand for one condition only; change the template so that the texts differ"
+            )
+        if text is None or before is levels:
+            table.append(
+                {"prompt_id": prompt_id(text, negative, levels), **levels, "text": text, "negative": negative}
+            )
+    columns = ["prompt_id", *names, "text", "negative"]
+    return pl.DataFrame(
+        {c: [row[c] for row in table] for c in columns}, schema=dict.fromkeys(columns, pl.String)
+    )
+
+
+def _describe(levels: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{name}={level}" for name, level in levels.items() if level is not None) or "no factor"
+
+
+def fields_of(template: str) -> list[str]:
+    """Names in braces, in order of appearance.
+
+    Raises
+    ------
+    UsageError
+        The braces do not match, or a field is not a plain name.
+    """
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise UsageError(
+            f"template {template!r}: {error}; write fields as {{name}} and a literal brace as {{{{"
+        ) from error
+    fields: list[str] = []
+    for _, name, spec, conversion in parts:
+        if name is None:
+            continue
+        if not name.isidentifier() or spec or conversion:
+            raise UsageError(f"template {template!r}: {{{name}}} is no plain field; write {{name}}")
+        if name not in fields:
+            fields.append(name)
+    return fields
+
+
+def expand(
+    template: str,
+    factors: Mapping[str, Sequence[str] | Mapping[str, str]],
+    *,
+    negative: str | None = None,
+) -> pl.DataFrame:
+    """Every combination of factor levels, written into a template.
+
+    Parameters
+    ----------
+    template
+        Text with fields: ``"A photo of a {occupation}, {condition}"``.
+    factors
+        Levels of each factor: a list of texts, or a mapping level → text where the words in the prompt
+        differ from the level's name. The text of a level named ``none`` is empty; the comma or space
+        before an empty field goes with it.
+    negative
+        Negative prompt sent with each.
+
+    Returns
+    -------
+    polars.DataFrame
+        The ``prompts`` table, first factor slowest.
+
+    Raises
+    ------
+    UsageError
+        A field has no factor, a factor has no field or no level, or two combinations read the same.
+    """
+    fields = fields_of(template)
+    for field in fields:
+        if field not in factors:
+            raise UsageError(
+                f"template {template!r}: field {{{field}}} has no list of values; add `{field}: […]`"
+            )
+    for name, levels in factors.items():
+        if name not in fields:
+            raise UsageError(
+                f"factor {name!r} is not in the template {template!r}; add {{{name}}} or leave it out"
+            )
+        if not levels:
+            raise UsageError(f"factor {name!r} has no value; list at least one")
+    texts = {name: _texts(levels) for name, levels in factors.items()}
+    rows = []
+    for combination in itertools.product(*(texts[name].items() for name in factors)):
+        level = {name: key for name, (key, _) in zip(factors, combination, strict=True)}
+        words = {name: text for name, (_, text) in zip(factors, combination, strict=True)}
+        rows.append({**level, "text": fill(template, words), "negative": negative})
+    return prompts_frame(rows, list(factors))
+
+
+def _texts(levels: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    if isinstance(levels, Mapping):
+        return {str(key): str(text) for key, text in levels.items()}
+    return {str(level): "" if level == NONE else str(level) for level in levels}
+
+
+def fill(template: str, words: Mapping[str, str]) -> str:
+    """Write ``words`` into the template; a field left empty takes the separator before it along."""
+    out = ""
+    for literal, name, _, _ in string.Formatter().parse(template):
+        word = words[name] if name is not None else ""
+        if name is not None and not word:
+            out += literal.rstrip(" ").removesuffix(",")
+        else:
+            out += literal + word
+    return " ".join(out.split())
