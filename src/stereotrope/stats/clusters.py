@@ -1,0 +1,158 @@
+"""Which pictures belong together, and what that does to an interval.
+
+Images of one prompt are not independent draws of what a model does in general. A statement about a
+model over several prompts therefore has the prompt as its unit; a statement about one prompt has the
+image. :func:`clusters` is the one place where this is decided.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from stereotrope.errors import UsageError
+from stereotrope.stats.intervals import normal_quantile
+
+__all__ = ["cluster_bootstrap_mean", "clusters", "effective_counts"]
+
+Floats = NDArray[np.float64]
+
+
+def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
+    """Number the clusters of ``n`` images of one cell.
+
+    Parameters
+    ----------
+    prompts
+        Prompt of each image, shape ``(n,)``; None where prompts are not known.
+    n
+        Number of images.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n,)``, numbers from 0: the prompt where the cell spans two or more prompts, else the
+        image itself.
+
+    Examples
+    --------
+    >>> clusters(["a", "a", "b"], 3).tolist(), clusters(["a", "a", "a"], 3).tolist()
+    ([0, 0, 1], [0, 1, 2])
+    """
+    if prompts is None:
+        return np.arange(n, dtype=np.int64)
+    given = np.asarray(prompts)
+    if given.shape != (n,):
+        raise UsageError(f"clusters: one prompt an image is needed, found {given.shape} for {n} images")
+    unique, codes = np.unique(given.astype(str), return_inverse=True)
+    return codes.astype(np.int64) if unique.size > 1 else np.arange(n, dtype=np.int64)
+
+
+def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+    """Successes and trials that carry as much information as independent images would.
+
+    The ratio estimate :math:`p = Σk_c/Σn_c` over ``m`` clusters has the linearised variance
+    :math:`v = \\frac{m}{m-1} Σ_c (k_c - p n_c)^2 / (Σn_c)^2`. The effective number of trials is
+    :math:`n^* = p(1-p)/v`, at most ``n``, times :math:`(z/t_{m-1})^2` so that few clusters widen the
+    interval. Give the result to :func:`~stereotrope.stats.wilson` or ``newcombe``.
+
+    Parameters
+    ----------
+    k, n
+        Successes and trials of each cluster, shape ``(m,)``.
+    level
+        Nominal coverage of the interval it is meant for.
+
+    Returns
+    -------
+    k_effective, n_effective
+        Their quotient is ``p``. With one cluster, or clusters of one image each, the plain sums: the
+        caller has no more than images there. Where no cluster varies (``p`` is 0 or 1), ``v`` is 0 and
+        only the factor for few clusters applies.
+
+    References
+    ----------
+    Korn and Graubard (1998). Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data. Survey Methodology 24. Dean and Pagano (2015).
+    Evaluating confidence interval methods for binomial proportions in clustered surveys. J. Survey
+    Statistics and Methodology 3 (Wilson with the effective sample size).
+
+    Examples
+    --------
+    >>> k, n = effective_counts([10, 0, 10, 0], [10, 10, 10, 10])
+    >>> round(k / n, 2), n < 4
+    (0.5, True)
+    """
+    successes, trials = np.asarray(k, np.float64), np.asarray(n, np.float64)
+    successes, trials = successes[trials > 0], trials[trials > 0]
+    total, m = float(trials.sum()), trials.size
+    if m < 2 or np.all(trials == 1):
+        return float(successes.sum()), total
+    p = float(successes.sum()) / total
+    variance = m / (m - 1) * float(np.sum((successes - p * trials) ** 2)) / total**2
+    effective = min(total, p * (1 - p) / variance) if variance > 0 else total
+    effective *= (normal_quantile(level) / float(special.stdtrit(m - 1, 0.5 + level / 2))) ** 2
+    return p * effective, effective
+
+
+def cluster_bootstrap_mean(
+    values: ArrayLike,
+    cluster: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int = 0,
+) -> tuple[float, float, float]:
+    """Mean and percentile interval by drawing whole clusters with replacement.
+
+    Parameters
+    ----------
+    values
+        Shape ``(n,)``; NaN values are left out.
+    cluster
+        Cluster of each value, shape ``(n,)``; each value its own cluster when None.
+    level
+        Nominal coverage, in (0, 1).
+    n_resamples, seed
+        Number of resamples, and the seed of ``numpy.random.default_rng``.
+
+    Returns
+    -------
+    mean, low, high
+        The mean of all values (large clusters count more), and the percentile interval of that mean.
+
+    Undefined
+    ---------
+    All NaN without a value; ``low`` and ``high`` NaN with fewer than two clusters, or where all
+    clusters are the same and the bootstrap would give an interval without width.
+
+    References
+    ----------
+    Davison and Hinkley (1997). Bootstrap Methods and their Application, sections 3.8 and 5.3.
+
+    Examples
+    --------
+    >>> mean, low, high = cluster_bootstrap_mean([1, 2, 3, 4], ["a", "a", "b", "b"], seed=1)
+    >>> mean, low <= mean <= high
+    (2.5, True)
+    """
+    data = np.asarray(values, np.float64).ravel()
+    member = np.arange(data.size) if cluster is None else np.asarray(cluster).astype(str).ravel()
+    if member.shape != data.shape:
+        raise UsageError(f"clusters: one cluster a value is needed, found {member.size} for {data.size}")
+    alpha = 1 - level
+    normal_quantile(level)
+    kept = ~np.isnan(data)
+    if not kept.any():
+        return np.nan, np.nan, np.nan
+    _, codes = np.unique(member[kept], return_inverse=True)
+    sums, sizes = np.bincount(codes, data[kept]), np.bincount(codes).astype(np.float64)
+    mean, m = float(sums.sum() / sizes.sum()), sums.size
+    if m < 2:
+        return mean, np.nan, np.nan
+    weights = np.random.default_rng(seed).multinomial(m, np.full(m, 1 / m), size=n_resamples)
+    low, high = np.quantile((weights @ sums) / (weights @ sizes), [alpha / 2, 1 - alpha / 2])
+    if high - low <= 1e-12 * max(1.0, abs(mean)):
+        return mean, np.nan, np.nan
+    return mean, float(low), float(high)

@@ -1,0 +1,133 @@
+"""Many tests at once: false discovery rate, familywise error, and the exact test they are fed with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats as scipy_stats
+
+from stereotrope.errors import UsageError
+
+__all__ = ["benjamini_hochberg", "fisher_exact", "holm"]
+
+Floats = NDArray[np.float64]
+
+
+def benjamini_hochberg(p: ArrayLike) -> Floats:
+    """q-values: p-values adjusted so that ``q ≤ α`` keeps the false discovery rate at ``α``.
+
+    With the ``m`` p-values in ascending order, :math:`q_{(i)} = \\min_{j ≥ i} p_{(j)}·m/j`.
+
+    Parameters
+    ----------
+    p
+        p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
+
+    Returns
+    -------
+    numpy.ndarray
+        Same shape, in [0, 1], never below ``p``. NaN stays NaN and does not count in ``m``.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995). Controlling the false discovery rate. JRSS B 57, eq. 1.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.04, 0.04, nan]
+    """
+    values, used, order = _ordered(p)
+    m = order.size
+    adjusted = values[used][order] * m / np.arange(1, m + 1)
+    adjusted = np.minimum(np.minimum.accumulate(adjusted[::-1])[::-1], 1.0)
+    return _put_back(values, used, order, adjusted)
+
+
+def holm(p: ArrayLike) -> Floats:
+    """p-values adjusted so that ``≤ α`` keeps the probability of any false rejection at ``α``.
+
+    With the ``m`` p-values in ascending order, :math:`\\tilde p_{(i)} = \\max_{j ≤ i} (m-j+1)·p_{(j)}`,
+    at most 1.
+
+    Parameters
+    ----------
+    p
+        p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
+
+    Returns
+    -------
+    numpy.ndarray
+        Same shape, in [0, 1]. NaN stays NaN and does not count in ``m``.
+
+    References
+    ----------
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scand. J. Statistics 6.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values, used, order = _ordered(p)
+    m = order.size
+    adjusted = values[used][order] * (m - np.arange(m))
+    adjusted = np.minimum(np.maximum.accumulate(adjusted), 1.0)
+    return _put_back(values, used, order, adjusted)
+
+
+def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> Floats:
+    """Two-sided p-value of Fisher's exact test that two shares are equal.
+
+    The sum of the hypergeometric probabilities of all tables with the same margins that are no more
+    probable than the one seen. Its size never exceeds the nominal one at any n; at 20 against 20 it
+    stays well below (a mid-p would be closer on average, and above it at times).
+
+    Parameters
+    ----------
+    k1, n1, k2, n2
+        Whole numbers: successes and trials of both sides; shapes broadcast.
+
+    Returns
+    -------
+    numpy.ndarray
+        In (0, 1]; NaN where either side has no trial.
+
+    References
+    ----------
+    Fisher, R. A. (1934). Statistical Methods for Research Workers, 5th ed., section 21.02.
+
+    Examples
+    --------
+    >>> round(float(fisher_exact(8, 10, 2, 10)), 4)
+    0.023
+    """
+    broadcast = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (k1, n1, k2, n2)))
+    tables = np.stack([b.ravel() for b in broadcast], axis=1)
+    if tables.size and (np.any(tables[:, [0, 2]] > tables[:, [1, 3]]) or np.any(tables < 0)):
+        raise UsageError("fisher_exact: each k must lie between 0 and its n; pass counts, not shares")
+    unique, where = np.unique(tables, axis=0, return_inverse=True)
+    p = np.array(
+        [
+            scipy_stats.fisher_exact([[a, n - a], [b, m - b]])[1] if n and m else np.nan
+            for a, n, b, m in unique.tolist()
+        ],
+        dtype=np.float64,
+    )
+    return p[where.ravel()].reshape(broadcast[0].shape)
+
+
+def _ordered(p: ArrayLike) -> tuple[Floats, NDArray[np.bool_], NDArray[np.intp]]:
+    values = np.asarray(p, dtype=np.float64)
+    used = ~np.isnan(values)
+    if np.any((values[used] < 0) | (values[used] > 1)):
+        raise UsageError("p-values must lie in [0, 1]; pass NaN where a test could not be made")
+    return values, used, np.argsort(values[used], kind="stable")
+
+
+def _put_back(values: Floats, used: NDArray[np.bool_], order: NDArray[np.intp], adjusted: Floats) -> Floats:
+    unsorted = np.empty_like(adjusted)
+    unsorted[order] = adjusted
+    out = np.full(values.shape, np.nan)
+    out[used] = unsorted
+    return out
