@@ -1,0 +1,24 @@
+"""The run folder: ledger, pictures, tables; one writer, any number of readers; and the local engine.
+
+``RunFolder`` writes, ``Run`` (by :func:`open`) reads, ``engine.run`` does what is missing of a stage.
+"""
+
+from stereotrope.run import engine
+from stereotrope.run.engine import Stage, Summary
+from stereotrope.run.folder import FORMAT_VERSION, RunFolder
+from stereotrope.run.ledger import Ledger
+from stereotrope.run.reader import Run, open
+from stereotrope.run.store import PictureStore, Stored
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Ledger",
+    "PictureStore",
+    "Run",
+    "RunFolder",
+    "Stage",
+    "Stored",
+    "Summary",
+    "engine",
+    "open",
+]

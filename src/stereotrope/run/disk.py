@@ -1,0 +1,102 @@
+"""Writing to disk so that a file is either the old one or the new one, never half of either."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from stereotrope.errors import RunError
+
+__all__ = [
+    "TMP_PREFIX",
+    "explain_full",
+    "full_is_run_error",
+    "quarantine",
+    "sweep",
+    "sync_folder",
+    "write_atomic",
+]
+
+TMP_PREFIX = ".tmp-"
+"""Every unfinished file of a run begins with this; what a killed process left is swept at the next start."""
+
+QUARANTINE = "quarantine"
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def explain_full(path: Path, found: str) -> RunError:
+    """The error for a disk that takes no more: what is kept, and how to go on."""
+    folder = path if path.is_dir() else path.parent
+    free = shutil.disk_usage(folder).free if folder.is_dir() else 0
+    return RunError(
+        f"{path}: cannot be written ({found}; {free / 1e6:,.0f} MB free on this disk). Everything finished "
+        "before is kept; make room (or raise the quota), then run the same command again to continue"
+    )
+
+
+@contextlib.contextmanager
+def full_is_run_error(path: Path) -> Iterator[None]:
+    """Turn a full disk, quota or file-size limit into one clear :class:`RunError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise explain_full(path, os.strerror(error.errno or 0)) from error
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in ``folder`` durable; does nothing where folders cannot be synced (Windows)."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path``: temporary file, fsync, rename, fsync of the folder."""
+    temporary = path.with_name(f"{TMP_PREFIX}{secrets.token_hex(6)}-{path.name}")
+    with full_is_run_error(path):
+        try:
+            with open(temporary, "xb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+def sweep(folder: Path) -> int:
+    """Remove the unfinished files a killed process left anywhere below ``folder``; return how many."""
+    swept = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if name.startswith(TMP_PREFIX):
+                (Path(parent) / name).unlink(missing_ok=True)
+                swept += 1
+    return swept
+
+
+def quarantine(root: Path, path: Path) -> Path:
+    """Move a damaged file of the run at ``root`` into ``quarantine/``, under a name not taken yet."""
+    folder = root / QUARANTINE
+    folder.mkdir(exist_ok=True)
+    for number in range(1, 1_000_000):
+        target = folder / f"{number}-{path.name}"
+        if not target.exists():
+            os.replace(path, target)
+            sync_folder(folder)
+            sync_folder(path.parent)
+            return target
+    raise RunError(f"{folder}: holds a million damaged files; look at the disk before running again")

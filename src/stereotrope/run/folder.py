@@ -1,0 +1,227 @@
+"""The run folder, as its one writer sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from stereotrope import __version__, tables
+from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
+from stereotrope.run.disk import TMP_PREFIX, full_is_run_error, quarantine, sweep, sync_folder, write_atomic
+from stereotrope.run.ledger import Ledger
+from stereotrope.run.lock import LOCK_FILES, RunLock
+from stereotrope.run.store import PictureStore
+
+__all__ = ["FORMAT_VERSION", "RunFolder", "read_info"]
+
+FORMAT_VERSION = 1
+INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
+_ZSTD_LEVEL = 3
+_ROW_GROUP = 262_144
+
+
+class RunFolder:
+    """A run, opened to be written: created where there is none, continued where there is one.
+
+    Use it as a context manager; it holds the run's lock from entering to leaving.
+
+    Parameters
+    ----------
+    path
+        The folder. It must be absent, empty, or a run.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    ledger
+        The finished work items.
+    store
+        The pictures.
+    notes
+        What was found and mended on opening, one sentence each; for the user and for ``run.json``.
+
+    Raises
+    ------
+    RunLocked
+        Another process writes it.
+    RunFormatError
+        It is a run of another format version.
+    RunError
+        The folder holds something else than a run.
+    """
+
+    ledger: Ledger
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.store = PictureStore(self.path)
+        self.notes: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._refuse_strangers()
+        with full_is_run_error(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = RunLock(self.path)
+            died = self._lock.acquire()
+        try:
+            if died is not None:
+                self.notes.append(died)
+            sweep(self.path)
+            self._begin()
+            self.ledger = Ledger(self.path / LEDGER)
+        except BaseException:
+            self._lock.release()
+            raise
+        self.notes += self.ledger.notes
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ledger.close()
+        self._lock.release()
+
+    def verify_pictures(self, stage: str) -> list[str]:
+        """Check every picture the ledger speaks of; return the keys that must be made again.
+
+        A picture that is missing or changed moves to ``quarantine/``, its item is forgotten, and
+        :attr:`notes` says so. Payloads of ``stage`` name their picture in ``path``; those without one
+        (refusals) are left alone.
+        """
+        paths = {
+            key: payload["path"] for key, payload in self.ledger.get_all(stage).items() if payload.get("path")
+        }
+        damaged = self.store.damaged(paths.values())
+        if not damaged:
+            return []
+        self.store.remove_damaged(damaged)
+        keys = [key for key, path in paths.items() if path in damaged]
+        self.ledger.forget(stage, keys)
+        for path, reason in damaged.items():
+            self.notes.append(f"picture {path} was {reason}; it is made again")
+        return keys
+
+    def write_audit(self, text: str) -> str:
+        """Freeze the audit file; return the SHA-256 of its text. A different older one is kept beside it.
+
+        The older text keeps its content under ``audit-<first 12 digits of its SHA-256>.yaml``.
+        """
+        path = self.path / AUDIT
+        data = text.encode()
+        if path.is_file() and (before := path.read_bytes()) != data:
+            write_atomic(self.path / f"audit-{hashlib.sha256(before).hexdigest()[:12]}.yaml", before)
+        write_atomic(path, data)
+        return hashlib.sha256(data).hexdigest()
+
+    def write_table(
+        self, name: str, frame: pl.DataFrame, columns: Sequence[tables.Column], factors: Sequence[str] = ()
+    ) -> Path:
+        """Write ``<name>.parquet``: whole or not at all, and the same bytes for the same rows.
+
+        The order of the rows is the caller's; column docs travel in the file.
+
+        Raises
+        ------
+        TableError
+            A column is missing, unknown, or of a type that does not fit.
+        """
+        wanted = tables.schema(columns, factors)
+        absent = [field.name for field in wanted if field.name not in frame.columns]
+        unknown = [column for column in frame.columns if column not in wanted.names]
+        if absent or unknown:
+            raise TableError(
+                f"table {name}: "
+                + "; ".join(
+                    f"{what} column {', '.join(map(repr, names))}"
+                    for what, names in (("no", absent), ("unknown", unknown))
+                    if names
+                )
+                + f"; it must have exactly {', '.join(wanted.names)}"
+            )
+        try:
+            plain = frame.select(wanted.names).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+            table = plain.to_arrow().cast(wanted).combine_chunks()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TableError(f"table {name}: does not fit its schema ({error})") from error
+        sink = io.BytesIO()
+        pq.write_table(
+            table, sink, compression="zstd", compression_level=_ZSTD_LEVEL, row_group_size=_ROW_GROUP
+        )
+        path = self.path / f"{name}.parquet"
+        write_atomic(path, sink.getvalue())
+        return path
+
+    def write_info(self, info: Mapping[str, Any]) -> None:
+        """Write ``run.json``; ``format_version`` and ``stereotrope_version`` are set here."""
+        whole = {**info, "format_version": FORMAT_VERSION, "stereotrope_version": __version__}
+        text = json.dumps(whole, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+        write_atomic(self.path / INFO, f"{text}\n".encode())
+
+    def _refuse_strangers(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError(f"{self.path}: is a file; a run is a folder, choose another path")
+        if not self.path.is_dir() or (self.path / INFO).exists() or (self.path / LEDGER).exists():
+            return
+        others = sorted(
+            entry.name
+            for entry in self.path.iterdir()
+            if entry.name not in LOCK_FILES and not entry.name.startswith(TMP_PREFIX)
+        )
+        if others:
+            raise RunError(
+                f"{self.path}: is not empty and holds no run ({INFO} is missing; found {others[0]!r}"
+                + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+                + "); choose a new or empty folder"
+            )
+
+    def _begin(self) -> None:
+        """Check the version of a run, or make a new one recognisable before anything else is in it."""
+        if (self.path / INFO).exists():
+            if not (self.path / LEDGER).exists() and (self.path / "pictures").is_dir():
+                self.notes.append(f"{LEDGER} is gone, so what it recorded is made again")
+            try:
+                read_info(self.path)
+                return
+            except RunDamaged as error:
+                moved = quarantine(self.path, self.path / INFO)
+                self.notes.append(
+                    f"{error}; it was moved to {moved.relative_to(self.path)} and is written anew"
+                )
+        self.write_info({})
+        sync_folder(self.path.parent)
+
+
+def read_info(path: Path) -> dict[str, Any]:
+    """Read ``run.json`` of a run folder and check its format version.
+
+    Raises
+    ------
+    RunFormatError
+        Another format version.
+    RunDamaged
+        It is no JSON object, or has no version.
+    """
+    file = path / INFO
+    try:
+        info = json.loads(file.read_bytes())
+        version = info["format_version"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RunDamaged(f"{file}: is not what stereotrope wrote ({error!r})") from error
+    if version != FORMAT_VERSION:
+        hint = (
+            "install a newer stereotrope"
+            if isinstance(version, int) and version > FORMAT_VERSION
+            else f"read it with the stereotrope that wrote it ({info.get('stereotrope_version', 'unknown')})"
+        )
+        raise RunFormatError(
+            f"{path}: is a run of format {version!r}, this stereotrope ({__version__}) writes format "
+            f"{FORMAT_VERSION}; {hint}, or run the audit into a new folder"
+        )
+    return dict(info)

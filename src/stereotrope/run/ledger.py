@@ -1,0 +1,264 @@
+"""The ledger: one row a finished work item, durable before anything else happens to it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self
+
+from stereotrope.errors import RunDamaged, RunError
+from stereotrope.run.disk import explain_full
+from stereotrope.run.salvage import PAGE_SIZE, find_damage, finish, salvage
+
+__all__ = ["Ledger"]
+
+_APPLICATION_ID = 0x53545250
+_VERSION = 1
+_GROUP = 1_000
+_BUSY_SECONDS = 30.0
+# `item` counts upwards, so rows are appended to the tree; the content key is a unique index beside it.
+# `crc` tells a sound row from a plausible one when a damaged file is salvaged.
+_SCHEMA = f"""
+PRAGMA page_size = {PAGE_SIZE};
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE items (
+    item INTEGER PRIMARY KEY,
+    stage TEXT NOT NULL,
+    key TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    crc INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX items_by_key ON items (stage, key);
+"""
+_INSERT = (
+    "INSERT INTO items (stage, key, payload, crc) VALUES (?, ?, ?, ?) ON CONFLICT (stage, key) DO NOTHING"
+)
+
+Row = tuple[str, str, str]
+_Order = tuple[str, list[tuple[Any, ...]], "Future[None]"]
+
+
+class Ledger:
+    """The finished work items of a run: ``(stage, key) → payload``.
+
+    Parameters
+    ----------
+    path
+        The SQLite file; made when it is not there, unless ``readonly``.
+    readonly
+        Read beside a writer: no lock is needed, and every read sees the last commit.
+
+    Notes
+    -----
+    A damaged file is noticed when a writer opens it: every row that can still be proven sound is
+    carried into a new file, the damaged one moves to ``quarantine/``, and :attr:`notes` says so.
+    Writing is safe from any thread; what waits together is committed together (WAL,
+    ``synchronous=FULL``), so durability costs one sync a group.
+    """
+
+    def __init__(self, path: Path | str, *, readonly: bool = False) -> None:
+        self.path = Path(path)
+        self.readonly = readonly
+        self.notes: list[str] = []
+        self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
+        self._guard = threading.Lock()
+        self._broken: RunError | None = None
+        self._thread: threading.Thread | None = None
+        if readonly:
+            self._reading = self._open_for_reading()
+            return
+        with self._explained():
+            self._mend_or_make()
+            self._reading = self._connect()
+            self._writing = self._connect()
+        self._thread = threading.Thread(target=self._write_groups, name="stereotrope-ledger", daemon=True)
+        self._thread.start()
+
+    def put(self, stage: str, key: str, payload: Mapping[str, Any]) -> None:
+        """Record one finished item; durable when this returns.
+
+        A key that is there already keeps its first payload.
+
+        Raises
+        ------
+        RunError
+            The disk is full or cannot be written; nothing of this item is recorded.
+        """
+        self.put_many(stage, {key: payload})
+
+    def put_many(self, stage: str, payloads: Mapping[str, Mapping[str, Any]]) -> None:
+        """Record several finished items in one commit; durable when this returns."""
+        rows = [(stage, key, _as_json(payload)) for key, payload in payloads.items()]
+        self._order(_INSERT, [(*row, _crc(row)) for row in rows])
+
+    def forget(self, stage: str, keys: Iterable[str]) -> None:
+        """Drop items so that they are made again: those whose picture was lost or damaged."""
+        self._order("DELETE FROM items WHERE stage = ? AND key = ?", [(stage, key) for key in keys])
+
+    def missing(self, stage: str, keys: Iterable[str]) -> list[str]:
+        """Return the keys not finished yet, each once, in the order given."""
+        found = {key for (key,) in self._read("SELECT key FROM items WHERE stage = ?", (stage,))}
+        return [key for key in dict.fromkeys(keys) if key not in found]
+
+    def get_all(self, stage: str) -> dict[str, dict[str, Any]]:
+        """Return every payload of a stage by key, in the order of the keys."""
+        rows = self._read("SELECT key, payload FROM items WHERE stage = ? ORDER BY key", (stage,))
+        return {key: json.loads(payload) for key, payload in rows}
+
+    def totals(self) -> dict[str, int]:
+        """Return the number of finished items a stage."""
+        return dict(self._read("SELECT stage, count(*) FROM items GROUP BY stage ORDER BY stage", ()))
+
+    def close(self) -> None:
+        """Finish what waits, fold the log into the file and close it."""
+        if self._thread is not None:
+            self._orders.put(None)
+            self._thread.join()
+            self._thread = None
+            self._writing.close()
+        with self._guard:
+            self._reading.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _order(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        if self._thread is None:
+            raise RunError(
+                f"{self.path}: is {'open for reading' if self.readonly else 'closed'}; nothing can be "
+                "recorded"
+            )
+        done: Future[None] = Future()
+        self._orders.put((sql, rows, done))
+        done.result()
+
+    def _write_groups(self) -> None:
+        closing = False
+        while not closing:
+            group: list[_Order] = []
+            order = self._orders.get()
+            while order is not None:
+                group.append(order)
+                if len(group) == _GROUP or self._orders.empty():
+                    break
+                order = self._orders.get()
+            closing = order is None
+            error = self._commit(group)
+            for _, _, done in group:
+                if error is None:
+                    done.set_result(None)
+                else:
+                    done.set_exception(error)
+
+    def _commit(self, group: Sequence[_Order]) -> RunError | None:
+        if self._broken is not None or not group:
+            return self._broken
+        try:
+            with self._explained():
+                try:
+                    self._writing.execute("BEGIN IMMEDIATE")
+                    for sql, rows, _ in group:
+                        self._writing.executemany(sql, rows)
+                    self._writing.execute("COMMIT")
+                finally:
+                    if self._writing.in_transaction:
+                        self._writing.execute("ROLLBACK")
+        except RunError as error:
+            self._broken = error
+        return self._broken
+
+    def _read(self, sql: str, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        with self._guard, self._explained():
+            return self._reading.execute(sql, arguments).fetchall()
+
+    def _mend_or_make(self) -> None:
+        finish(self.path)
+        if not self.path.exists():
+            self._build(self.path, ())
+            return
+        damage = find_damage(self.path, application_id=_APPLICATION_ID, version=_VERSION, crc=_crc)
+        if damage is None:
+            return
+        rows = salvage(self.path, crc=_crc)
+        self._build(self.path.with_name("ledger.salvaged.db"), rows)
+        moved = finish(self.path)
+        self.notes.append(
+            f"{self.path.name} was damaged ({damage}); {len(rows)} finished items were salvaged, what was "
+            f"lost is made again; the damaged file is {moved}"
+        )
+
+    def _build(self, path: Path, rows: Sequence[Row]) -> None:
+        """Make a complete ledger under a temporary name, then give it its own."""
+        temporary = path.with_name(f".tmp-{path.name}")
+        for suffix in ("", "-journal"):
+            temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(_SCHEMA)
+            connection.execute("BEGIN")
+            connection.executemany(_INSERT, ((*row, _crc(row)) for row in rows))
+            connection.execute("COMMIT")
+        temporary.replace(path)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
+        )
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _open_for_reading(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            raise RunError(f"{self.path}: there is no ledger here; start the run first")
+        with self._explained():
+            uri = self.path.resolve().as_uri()
+            connection = sqlite3.connect(
+                f"{uri}?mode=ro", uri=True, check_same_thread=False, timeout=_BUSY_SECONDS
+            )
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            except sqlite3.OperationalError:
+                # A folder that cannot be written (an archive, a CD) has no room for WAL's shared memory.
+                connection.close()
+                if self.path.with_name(self.path.name + "-wal").exists():
+                    raise
+                connection = sqlite3.connect(f"{uri}?immutable=1", uri=True, check_same_thread=False)
+            return connection
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_BUSY"):
+                raise RunError(
+                    f"{self.path}: another program has held it for {_BUSY_SECONDS:.0f} s; close that "
+                    "program, then run the same command again"
+                ) from error
+            if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
+                raise explain_full(self.path, str(error)) from error
+            raise RunDamaged(
+                f"{self.path}: cannot be read or written ({error}); run the same command again: what is "
+                "sound in it is salvaged"
+            ) from error
+
+
+def _as_json(payload: Mapping[str, Any]) -> str:
+    return json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _crc(row: Row) -> int:
+    return zlib.crc32("\0".join(row).encode("utf-8", "surrogatepass"))

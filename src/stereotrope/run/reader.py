@@ -1,0 +1,168 @@
+"""A run, opened to be read: any number of readers, at any time, beside a writer."""
+
+from __future__ import annotations
+
+import functools
+import html
+import io
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from stereotrope.errors import RunDamaged, RunError, UsageError
+from stereotrope.run.folder import AUDIT, INFO, read_info
+from stereotrope.run.store import PictureStore
+
+__all__ = ["Run", "open"]
+
+_SHOWN_FINDINGS = 5
+
+
+class Run:
+    """What a run folder holds, read when first asked for.
+
+    Parameters
+    ----------
+    path
+        The run folder.
+
+    Examples
+    --------
+    >>> run = Run("runs/first")  # doctest: +SKIP
+    >>> run.estimates.filter(pl.col("measure") == "bds")  # doctest: +SKIP
+
+    Raises
+    ------
+    RunError
+        There is no run at ``path``.
+    RunFormatError
+        It is a run of another format version.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise RunError(f"{self.path}: there is no such folder; give the folder of a run")
+        if not (self.path / INFO).is_file():
+            raise RunError(f"{self.path}: is no run folder ({INFO} is missing); give the folder of a run")
+        self._info = read_info(self.path)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """``run.json``: versions, seed, generators, annotators, factors, counts, notes."""
+        return self._info
+
+    @functools.cached_property
+    def audit(self) -> dict[str, Any]:
+        """The frozen audit file, parsed."""
+        file = self.path / AUDIT
+        if not file.is_file():
+            raise RunError(f"{file}: is not there yet; {_CONTINUE}")
+        try:
+            parsed = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
+        except (YAMLError, UnicodeDecodeError) as error:
+            raise RunDamaged(
+                f"{file}: is not the audit file that was frozen ({error}); {_CONTINUE}"
+            ) from error
+        if not isinstance(parsed, dict):
+            raise RunDamaged(f"{file}: is not the audit file that was frozen (no mapping); {_CONTINUE}")
+        return parsed
+
+    @functools.cached_property
+    def prompts(self) -> pl.DataFrame:
+        """One row a prompt with its factors."""
+        return self._table("prompts")
+
+    @functools.cached_property
+    def images(self) -> pl.DataFrame:
+        """One row a request, refusals and excluded files included."""
+        return self._table("images")
+
+    @functools.cached_property
+    def labels(self) -> pl.DataFrame:
+        """One row for each thing an annotator said."""
+        return self._table("labels")
+
+    @functools.cached_property
+    def estimates(self) -> pl.DataFrame:
+        """One row a number, with what is needed to believe it."""
+        return self._table("estimates")
+
+    @functools.cached_property
+    def findings(self) -> pl.DataFrame:
+        """What is worth a person's look, most first."""
+        return self._table("findings")
+
+    def picture(self, image_id: str) -> bytes:
+        """Return the original bytes of an image.
+
+        Raises
+        ------
+        UsageError
+            There is no such image, or it has no picture (refused or excluded).
+        RunDamaged
+            The picture is missing or was changed.
+        """
+        row = self._images_by_id.get(image_id)
+        if row is None:
+            raise UsageError(f"{self.path}: has no image {image_id!r}; image ids are in `run.images`")
+        path, status, reason = row
+        if path is None:
+            raise UsageError(f"image {image_id!r} has no picture: {status} ({reason or 'no reason given'})")
+        return PictureStore(self.path).get(path)
+
+    def __repr__(self) -> str:
+        counts = self._info.get("counts") or {}
+        told = ", ".join(
+            f"{counts[name]} {name}" for name in ("prompts", "images", "labels") if name in counts
+        )
+        return f"<stereotrope run {str(self.path)!r}: {told or 'unfinished'}>"
+
+    def _repr_html_(self) -> str:
+        """Title, counts and first findings, for a notebook."""
+        title = self._info.get("title") or self.path.name
+        names = [str(generator.get("name")) for generator in self._info.get("generators") or []]
+        counts = self._info.get("counts") or {}
+        lines = [f"<strong>{_safe(title)}</strong>"]
+        if names:
+            lines.append(f"generators: {_safe(', '.join(names))}")
+        if counts:
+            lines.append(_safe(", ".join(f"{n} {name}" for name, n in counts.items())))
+        items = ""
+        if (self.path / "findings.parquet").is_file():
+            sentences = self.findings.sort("rank", nulls_last=True).head(_SHOWN_FINDINGS)["sentence"]
+            items = "".join(f"<li>{_safe(sentence)}</li>" for sentence in sentences)
+        elif not counts:
+            lines.append("unfinished: no tables yet")
+        return f"<div>{'<br>'.join(lines)}{f'<ul>{items}</ul>' if items else ''}</div>"
+
+    @functools.cached_property
+    def _images_by_id(self) -> dict[str, tuple[str | None, str, str | None]]:
+        rows = self.images.select("image_id", "path", "status", "reason").iter_rows()
+        return {image_id: (path, status, reason) for image_id, path, status, reason in rows}
+
+    def _table(self, name: str) -> pl.DataFrame:
+        file = self.path / f"{name}.parquet"
+        if not file.is_file():
+            raise RunError(f"{file}: is not there yet; the run has not come that far, {_CONTINUE}")
+        try:
+            return pl.read_parquet(io.BytesIO(file.read_bytes()))
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise RunDamaged(
+                f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"
+            ) from error
+
+
+_CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
+
+
+def open(path: Path | str) -> Run:
+    """Open a run folder to read it; see :class:`Run`."""
+    return Run(path)
+
+
+def _safe(text: object) -> str:
+    return html.escape(str(text))

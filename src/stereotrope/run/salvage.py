@@ -1,0 +1,180 @@
+"""Carrying sound rows out of a damaged ledger.
+
+SQLite refuses a file whose first page is torn, and stops at the first bad page otherwise. What a row
+holds may have been paid for, so the pages are read here directly: every leaf of a table, in the file
+and in its write-ahead log, wherever it stands. A row counts only if its checksum says so.
+
+The layout read here is https://www.sqlite.org/fileformat2.html, sections 1.5, 1.6, 2.1 and 4.1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from stereotrope.errors import RunFormatError
+from stereotrope.run.disk import quarantine, sync_folder
+
+__all__ = ["PAGE_SIZE", "find_damage", "finish", "salvage"]
+
+PAGE_SIZE = 4096
+_LEAF = 0x0D
+_MAGIC = b"SQLite format 3\0"
+_WAL_HEADER, _FRAME_HEADER, _FILE_HEADER = 32, 24, 100
+_COLUMNS = 5
+_LATER_VERSIONS = 1_000
+
+Row = tuple[str, str, str]
+Checksum = Callable[[Row], int]
+
+
+def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum) -> str | None:
+    """Say what is wrong with a ledger, None when every page and row is sound.
+
+    Raises
+    ------
+    RunFormatError
+        It is a sound ledger of a later version.
+    """
+    head = path.open("rb").read(_FILE_HEADER)
+    if not head.startswith(_MAGIC):
+        return f"its header is not SQLite's; {path.stat().st_size} bytes"
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            (found,) = connection.execute("PRAGMA application_id").fetchone()
+            (number,) = connection.execute("PRAGMA user_version").fetchone()
+            said = [text for (text,) in connection.execute("PRAGMA integrity_check(3)")]
+            if said != ["ok"]:
+                return "; ".join(said)
+            if found != application_id:
+                return "it is another program's database"
+            if number < version or number > version + _LATER_VERSIONS:
+                return f"its header names version {number}"
+            if number > version:
+                raise RunFormatError(
+                    f"{path}: is a ledger of version {number}, this stereotrope reads up to {version}; "
+                    "install a newer stereotrope to continue this run"
+                )
+            # Both ways of reading must agree, as `missing` reads the index and the tables the rows.
+            bad = sum(
+                crc((stage, key, payload)) != checksum
+                for stage, key, payload, checksum in connection.execute(
+                    "SELECT stage, key, payload, crc FROM items NOT INDEXED"
+                )
+            )
+            return f"{bad} rows fail their checksum" if bad else None
+    except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError, AttributeError) as error:
+        return str(error)
+
+
+def salvage(path: Path, *, crc: Checksum) -> list[Row]:
+    """Return every row of a damaged ledger and its log that passes its checksum, the latest of each key."""
+    rows: dict[tuple[str, str], Row] = {}
+    data = path.read_bytes()
+    pages = {number: data[at : at + PAGE_SIZE] for number, at in enumerate(range(0, len(data), PAGE_SIZE), 1)}
+    for number, page in pages.items():
+        for row in _rows_of(page, number, pages, crc):
+            rows[row[:2]] = row
+    log = path.with_name(path.name + "-wal")
+    if log.exists():
+        for number, page in _frames(log.read_bytes()):
+            pages[number] = page
+            for row in _rows_of(page, number, pages, crc):
+                rows[row[:2]] = row
+    return list(rows.values())
+
+
+def finish(path: Path) -> str | None:
+    """Put a complete salvaged ledger in the place of the damaged one, also after a kill half-way.
+
+    The log goes first: SQLite would apply a foreign one to the new file.
+    """
+    salvaged = path.with_name("ledger.salvaged.db")
+    if not salvaged.exists():
+        return None
+    path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    moved = None
+    for name in (path.name + "-wal", path.name):
+        old = path.with_name(name)
+        if old.exists():
+            moved = quarantine(path.parent, old)
+    os.replace(salvaged, path)
+    sync_folder(path.parent)
+    return str(moved.relative_to(path.parent)) if moved else None
+
+
+def _frames(log: bytes) -> Iterator[tuple[int, bytes]]:
+    for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER, _FRAME_HEADER + PAGE_SIZE):
+        start = at + _FRAME_HEADER
+        yield int.from_bytes(log[at : at + 4], "big"), log[start : start + PAGE_SIZE]
+
+
+def _rows_of(page: bytes, number: int, pages: dict[int, bytes], crc: Checksum) -> Iterator[Row]:
+    start = _FILE_HEADER if number == 1 else 0
+    if len(page) < start + 8 or page[start] != _LEAF:
+        return
+    count = int.from_bytes(page[start + 3 : start + 5], "big")
+    for cell in range(count):
+        at = start + 8 + 2 * cell
+        offset = int.from_bytes(page[at : at + 2], "big")
+        try:
+            row, checksum = _record(_payload(page, offset, pages))
+        except (IndexError, ValueError, KeyError):
+            continue
+        if crc(row) == checksum:
+            yield row
+
+
+def _payload(page: bytes, at: int, pages: dict[int, bytes]) -> bytes:
+    size, at = _varint(page, at)
+    _, at = _varint(page, at)
+    if size > PAGE_SIZE * len(pages):
+        raise ValueError("longer than the file")
+    # Section 1.6: how much of a long record stays on a table leaf.
+    most, least = PAGE_SIZE - 35, (PAGE_SIZE - 12) * 32 // 255 - 23
+    local = least + (size - least) % (PAGE_SIZE - 4)
+    here = size if size <= most else local if local <= most else least
+    content = page[at : at + here]
+    following = int.from_bytes(page[at + here : at + here + 4], "big") if here < size else 0
+    while len(content) < size:
+        overflow = pages[following]
+        following = int.from_bytes(overflow[:4], "big")
+        if len(overflow) <= 4:
+            raise ValueError("cut off")
+        content += overflow[4 : 4 + size - len(content)]
+    return content
+
+
+def _record(content: bytes) -> tuple[Row, int]:
+    end, at = _varint(content, 0)
+    kinds = []
+    while at < end:
+        kind, at = _varint(content, at)
+        kinds.append(kind)
+    if len(kinds) != _COLUMNS:
+        raise ValueError("another table's row")
+    texts = []
+    for kind in kinds[1:4]:
+        if kind < 13 or kind % 2 == 0:
+            raise ValueError("not a text")
+        length = (kind - 13) // 2
+        texts.append(content[end : end + length].decode("utf-8"))
+        end += length
+    width = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}[kinds[4]]
+    checksum = (
+        int(kinds[4] == 9) if not width else int.from_bytes(content[end : end + width], "big", signed=True)
+    )
+    return (texts[0], texts[1], texts[2]), checksum
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for position in range(8):
+        byte = data[at + position]
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at + position + 1
+    return value << 8 | data[at + 8], at + 9

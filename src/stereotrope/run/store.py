@@ -1,0 +1,111 @@
+"""The pictures of a run: original bytes, named by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from stereotrope.errors import RunDamaged
+from stereotrope.pictures import sniff
+from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
+
+__all__ = ["PictureStore", "Stored"]
+
+_EXTENSIONS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
+_PATH = re.compile(r"pictures/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:png|jpg|webp)")
+_HASHING_THREADS = 4
+
+
+class Stored(NamedTuple):
+    """Where a picture lies."""
+
+    sha256: str
+    path: str
+
+
+class PictureStore:
+    """Content-addressed pictures below a run folder: ``pictures/ab/abcdef….png``."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+
+    def put(self, data: bytes) -> Stored:
+        """Keep the original bytes; durable when this returns, and free of charge the second time.
+
+        Raises
+        ------
+        PictureError
+            It is no PNG, JPEG or WebP.
+        RunError
+            The disk is full.
+        """
+        extension = _EXTENSIONS[sniff(data)]
+        sha256 = hashlib.sha256(data).hexdigest()
+        stored = Stored(sha256, f"pictures/{sha256[:2]}/{sha256}.{extension}")
+        target = self.root / stored.path
+        if target.is_file() and target.stat().st_size == len(data):
+            return stored
+        with full_is_run_error(target):
+            if not target.parent.is_dir():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                sync_folder(self.root / "pictures")
+                sync_folder(self.root)
+        write_atomic(target, data)
+        return stored
+
+    def get(self, path: str) -> bytes:
+        """Return the bytes of a picture, checked against its name.
+
+        Raises
+        ------
+        RunDamaged
+            ``path`` is no picture's path, or the file is missing or was changed.
+        """
+        sha256 = _sha256_of(path)
+        if sha256 is None:
+            raise RunDamaged(
+                f"{self.root}: {path!r} is not the path of a picture in a run (pictures/ab/ab….png)"
+            )
+        file = self.root / path
+        if not file.is_file():
+            raise RunDamaged(f"{file}: the picture is missing; run the same command again to make it anew")
+        data = file.read_bytes()
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise RunDamaged(
+                f"{file}: the picture was changed since it was stored; run the same command again to make "
+                "it anew"
+            )
+        return data
+
+    def damaged(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the paths whose picture is missing or changed, each with the reason. Reads every file."""
+        unique = list(dict.fromkeys(paths))
+        with ThreadPoolExecutor(_HASHING_THREADS) as pool:
+            reasons = zip(unique, pool.map(self._check, unique), strict=True)
+            return {path: reason for path, reason in reasons if reason is not None}
+
+    def remove_damaged(self, damaged: Mapping[str, str]) -> None:
+        """Move what is left of damaged pictures into ``quarantine/``."""
+        for path in damaged:
+            if _sha256_of(path) and (self.root / path).is_file():
+                quarantine(self.root, self.root / path)
+
+    def _check(self, path: str) -> str | None:
+        sha256 = _sha256_of(path)
+        if sha256 is None:
+            return "no path of a picture"
+        file = self.root / path
+        if file.is_symlink() or not file.is_file():
+            return "missing"
+        with file.open("rb") as handle:
+            found = hashlib.file_digest(handle, "sha256").hexdigest()
+        return None if found == sha256 else "changed"
+
+
+def _sha256_of(path: str) -> str | None:
+    match = _PATH.fullmatch(path)
+    return match[2] if match else None
