@@ -2,7 +2,7 @@
 
 from stereotrope.stats.agreement import accuracy, cohen_kappa
 from stereotrope.stats.chao_shen import chao_shen_entropy
-from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts
+from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
 from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spearman
 from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
@@ -23,6 +23,7 @@ __all__ = [
     "newcombe",
     "normal_quantile",
     "pearson",
+    "score_test",
     "spearman",
     "wilson",
 ]

@@ -14,7 +14,7 @@ from scipy import special
 from stereotrope.errors import UsageError
 from stereotrope.stats.intervals import normal_quantile
 
-__all__ = ["cluster_bootstrap_mean", "clusters", "effective_counts"]
+__all__ = ["cluster_bootstrap_mean", "clusters", "effective_counts", "score_test"]
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
     return codes.astype(np.int64) if unique.size > 1 else np.arange(n, dtype=np.int64)
 
 
-def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[float, float]:
+def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float | None = 0.95) -> tuple[float, float]:
     """Successes and trials that carry as much information as independent images would.
 
     The ratio estimate :math:`p = Σk_c/Σn_c` over ``m`` clusters has the linearised variance
@@ -62,7 +62,7 @@ def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tupl
     k, n
         Successes and trials of each cluster, shape ``(m,)``.
     level
-        Nominal coverage of the interval it is meant for.
+        Nominal coverage of the interval it is meant for; None leaves the factor for few clusters out.
 
     Returns
     -------
@@ -92,8 +92,47 @@ def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tupl
     p = float(successes.sum()) / total
     variance = m / (m - 1) * float(np.sum((successes - p * trials) ** 2)) / total**2
     effective = min(total, p * (1 - p) / variance) if variance > 0 else total
-    effective *= (normal_quantile(level) / float(special.stdtrit(m - 1, 0.5 + level / 2))) ** 2
+    if level is not None:
+        effective *= (normal_quantile(level) / float(special.stdtrit(m - 1, 0.5 + level / 2))) ** 2
     return p * effective, effective
+
+
+def score_test(k1: float, n1: float, k2: float, n2: float, *, freedom: int) -> float:
+    """Two-sided p-value that two shares known at effective numbers are equal.
+
+    :math:`t = |p_1 - p_2| / \\sqrt{\\bar p(1-\\bar p)(1/n_1 + 1/n_2)}` with the pooled share
+    :math:`\\bar p`, referred to Student's t: clusters less one, summed over the sides.
+
+    Parameters
+    ----------
+    k1, n1, k2, n2
+        Effective successes and trials (:func:`effective_counts` with ``level=None``).
+    freedom
+        Degrees of freedom, at least 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 where neither side varies, NaN where a side has no trial.
+
+    References
+    ----------
+    Rao and Scott (1992). A simple method for the analysis of clustered binary data. Biometrics 48.
+
+    Examples
+    --------
+    >>> round(score_test(18, 20, 10, 20, freedom=4), 3)
+    0.051
+    """
+    if freedom < 1:
+        raise UsageError(f"score_test: freedom must be at least 1, found {freedom}")
+    if min(n1, n2) <= 0:
+        return float("nan")
+    pooled = (k1 + k2) / (n1 + n2)
+    variance = pooled * (1 - pooled) * (1 / n1 + 1 / n2)
+    if variance <= 0:
+        return 1.0
+    return float(2 * special.stdtr(freedom, -abs(k1 / n1 - k2 / n2) / np.sqrt(variance)))
 
 
 def cluster_bootstrap_mean(

@@ -1,0 +1,190 @@
+"""Cells: what was seen, and what was left out, in each combination of factors and each attribute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.tidy import excluded_json, read_labels, to_polars
+from stereotrope.stats import clusters, effective_counts
+
+__all__ = [
+    "NO_LABEL",
+    "NO_REFERENCE",
+    "SMALL_N",
+    "Cell",
+    "Key",
+    "as_names",
+    "categories",
+    "excluded_columns",
+    "read_cells",
+    "reference_of",
+]
+
+NO_LABEL = "no usable label"
+"""Why a score of a cell is null when all its labels were left out, or when it has none."""
+
+NO_REFERENCE = "no usable label of the reference"
+"""Why a comparison is null when the reference has nothing to compare with."""
+
+SMALL_N = 10
+"""Below this number of usable labels an estimate is flagged ``small_n`` (spec/01: deterministic needs 10)."""
+
+Key = tuple[str | None, ...]
+T = TypeVar("T")
+
+
+@dataclass
+class Cell:
+    """The labels of one attribute in one combination of factor levels."""
+
+    key: Key
+    attribute: str
+    seen: dict[str, Counter[str | None]] = field(default_factory=dict)
+    """value → prompt → number of images (one prompt, None, where prompts are not known)."""
+    excluded: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n(self) -> int:
+        """Images with a usable label."""
+        return sum(prompts.total() for prompts in self.seen.values())
+
+    def count(self, value: str) -> int:
+        """Images labelled with this value."""
+        return self.seen[value].total() if value in self.seen else 0
+
+    @property
+    def prompts(self) -> list[str | None]:
+        """The prompts behind the usable labels, sorted."""
+        return sorted({p for counter in self.seen.values() for p in counter}, key=lambda p: p or "")
+
+    def effective(self, value: str, *, level: float | None) -> tuple[float, float]:
+        """Count of this value and ``n``, both reduced where images share prompts (see stats.clusters)."""
+        prompts = self.prompts
+        if len(prompts) < 2:
+            return float(self.count(value)), float(self.n)
+        sizes = np.array([sum(c[p] for c in self.seen.values()) for p in prompts])
+        hits = np.array([self.seen[value][p] if value in self.seen else 0 for p in prompts])
+        member = clusters(np.repeat(np.arange(len(prompts)), sizes).astype(str), int(sizes.sum()))
+        hit = np.concatenate([np.arange(s) < h for s, h in zip(sizes, hits, strict=True)])
+        return effective_counts(np.bincount(member, hit), np.bincount(member), level=level)
+
+
+def as_names(names: str | Sequence[str] | None, *, what: str) -> tuple[str, ...]:
+    """Return one name or many as a tuple without repeats.
+
+    Raises
+    ------
+    UsageError
+        A name is given twice.
+    """
+    if names is None:
+        return ()
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if len(set(given)) < len(given):
+        raise UsageError(f"{what}: a name is given twice in {list(given)}; give each once")
+    return given
+
+
+def read_cells(
+    data: Any,
+    *,
+    by: Sequence[str],
+    attributes: Collection[str] | None = None,
+    of: Collection[str] | None = None,
+) -> list[Cell]:
+    """Count a tidy frame of labels by factors and attribute.
+
+    Parameters
+    ----------
+    data
+        As for :func:`stereotrope.measure.tidy.read_labels`. A column ``prompt_id`` says which images
+        share a prompt.
+    by
+        Factor columns.
+    attributes
+        Keep only these attributes; all when None.
+    of
+        Values the denominator is restricted to; other values are left out with a reason.
+
+    Returns
+    -------
+    list of Cell
+        Sorted by attribute, then by factor levels in the order in which they first appear.
+    """
+    frame = to_polars(data)
+    tidy = read_labels(frame, factors=by, attributes=attributes)
+    if "prompt_id" in frame.columns and "prompt_id" not in by:
+        kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
+        tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String))
+    else:
+        tidy = tidy.with_columns(pl.lit(None, pl.String).alias("prompt_id"))
+    if of is not None:
+        outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
+        reason = pl.concat_str(pl.lit("not in of: "), pl.col("value"))
+        tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
+    grouped = tidy.group_by([*by, "attribute", "value", "excluded", "prompt_id"], maintain_order=True).len()
+    cells: dict[tuple[Key, str], Cell] = {}
+    for row in grouped.iter_rows():
+        key, (attribute, value, excluded, prompt, count) = row[: len(by)], row[len(by) :]
+        cell = cells.setdefault((key, attribute), Cell(key, attribute))
+        if excluded is None:
+            cell.seen.setdefault(value, Counter())[prompt] += count
+        else:
+            cell.excluded[excluded] += count
+    return sorted(cells.values(), key=lambda cell: cell.attribute)
+
+
+def categories(cells: Collection[Cell]) -> dict[str, list[str]]:
+    """Values seen of each attribute over all cells, the most frequent first, ties by name."""
+    totals: dict[str, Counter[str]] = {}
+    for cell in cells:
+        total = totals.setdefault(cell.attribute, Counter())
+        for value in cell.seen:
+            total[value] += cell.count(value)
+    return {
+        attribute: [value for value, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))]
+        for attribute, total in totals.items()
+    }
+
+
+def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
+    """The reference of a cell: same levels, or a null level that stands for every level of its factor.
+
+    A baseline without a phrasing is so the baseline of every phrasing. A reference with more levels in
+    common goes first.
+
+    Raises
+    ------
+    TableError
+        Two references fit equally well.
+    """
+    if key in references:
+        return references[key]
+    fits: dict[int, list[Key]] = {}
+    for candidate in references:
+        if all(level is None or level == mine for level, mine in zip(candidate, key, strict=True)):
+            fits.setdefault(sum(level is not None for level in candidate), []).append(candidate)
+    if not fits:
+        return None
+    best = fits[max(fits)]
+    if len(best) > 1:
+        raise TableError(
+            f"labels: {key} has two baselines, {best[0]} and {best[1]}; name the factor in within"
+        )
+    return references[best[0]]
+
+
+def excluded_columns(*cells: Cell | None) -> dict[str, Any]:
+    """The columns ``n_excluded`` and ``excluded`` of an estimate made from these cells."""
+    total: Counter[str] = Counter()
+    for cell in cells:
+        if cell is not None:
+            total.update(cell.excluded)
+    return {"n_excluded": total.total(), "excluded": excluded_json(total)}

@@ -1,0 +1,230 @@
+"""From the three tables of a run to the tidy frame that every measure reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import TableError
+from stereotrope.measure.tidy import to_polars
+from stereotrope.tables import PROMPTS, check_factors
+
+__all__ = ["BLANK", "effective_n", "tidy_labels", "with_factors"]
+
+BLANK = "blank picture"
+"""Reason given for every label of a picture that an annotator calls blank."""
+
+NOT_LABELLED = "not labelled"
+"""Reason where a picture is there and an attribute of it was never answered."""
+
+_PICTURE = {"refused": "refused by the generator", "excluded": "picture excluded"}
+_ABOUT_DUPLICATES = ("exact_duplicate_of", "near_duplicate_of")
+
+
+def with_factors(prompts: Any, images: Any) -> pl.DataFrame:
+    """Give every image row the factors of its prompt: what :func:`~stereotrope.measure.refusal_rate` reads.
+
+    Parameters
+    ----------
+    prompts, images
+        The tables of a run.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``images`` with one more column a factor, rows in their order.
+
+    Raises
+    ------
+    TableError
+        An image has a prompt that is not in ``prompts``, or a prompt stands there twice.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> prompts = pl.DataFrame({"prompt_id": ["p"], "object": ["car"], "text": ["a car"], "negative": [None]})
+    >>> images = pl.DataFrame({"image_id": ["i"], "prompt_id": ["p"], "generator": ["m"]})
+    >>> with_factors(prompts, images).columns
+    ['image_id', 'prompt_id', 'generator', 'object']
+    """
+    asked, made = to_polars(prompts, what="prompts"), to_polars(images, what="images")
+    _need(asked, ("prompt_id",), what="prompts")
+    _need(made, ("image_id", "prompt_id", "generator"), what="images")
+    factors = check_factors(c for c in asked.columns if c not in {column.name for column in PROMPTS})
+    _unique(asked["prompt_id"], what="prompts", name="prompt_id")
+    _unique(made["image_id"], what="images", name="image_id")
+    lost = made.join(asked, on="prompt_id", how="anti")
+    if lost.height:
+        first = lost.row(0, named=True)
+        raise TableError(
+            f"images: image {first['image_id']!r} has prompt {first['prompt_id']!r}, unknown to prompts"
+        )
+    kept = [c for c in made.columns if c not in factors]
+    return made.select(kept).join(
+        asked.select("prompt_id", *(pl.col(f).cast(pl.String) for f in factors)),
+        on="prompt_id",
+        how="left",
+        maintain_order="left",
+    )
+
+
+def tidy_labels(
+    prompts: Any, images: Any, labels: Any, *, scope: Sequence[str] = (), blank: bool = True
+) -> pl.DataFrame:
+    """Join prompts, images and labels, and say of every label why it does not count, if so.
+
+    Parameters
+    ----------
+    prompts, images, labels
+        The tables of a run. Only labels of whole images enter (``subject_kind`` image).
+    scope
+        Factors (``generator`` included) inside which an attribute applies. With ``("object",)`` an
+        attribute labelled on cars only is not missed on cups; with none, it is asked of every image.
+    blank
+        Leave out every other label of a picture that is labelled ``blank`` = ``yes``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``. ``value`` is
+        null wherever ``excluded`` has a reason: the label's status (``unclear``, ``refused``,
+        ``invalid``), ``blank picture``, ``not labelled``, and for images without a picture ``refused by
+        the generator`` or ``picture excluded``. Exact duplicates stay; see :func:`effective_n`.
+
+    Raises
+    ------
+    TableError
+        A label is of an image that is not in ``images``, or a table lacks a column.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> prompts = pl.DataFrame({"prompt_id": ["p"], "object": ["car"], "text": ["a car"], "negative": [None]})
+    >>> images = pl.DataFrame({
+    ...     "image_id": ["i", "j"], "prompt_id": "p", "generator": "m", "status": ["ok", "refused"],
+    ... })
+    >>> labels = pl.DataFrame({
+    ...     "subject_kind": ["image"], "subject_id": ["i"], "attribute": ["product_colour"],
+    ...     "value": ["pink"], "annotator": ["colour"], "status": ["ok"],
+    ... })
+    >>> tidy_labels(prompts, images, labels).select("image_id", "value", "excluded").rows()
+    [('i', 'pink', None), ('j', None, 'refused by the generator')]
+    """
+    made = with_factors(prompts, images)
+    _need(made, ("status",), what="images")
+    said = to_polars(labels)
+    _need(said, ("subject_kind", "subject_id", "attribute", "value", "annotator", "status"), what="labels")
+    said = said.filter(pl.col("subject_kind") == "image").rename({"subject_id": "image_id"})
+    lost = said.join(made, on="image_id", how="anti")
+    if lost.height:
+        raise TableError(f"labels: subject {lost['image_id'][0]!r} is no image of this run; check subject_id")
+    asked = tuple(f for f in made.columns if f in {*scope})
+    if unknown := [f for f in scope if f not in asked]:
+        raise TableError(f"scope: no factor {unknown[0]!r}; found {', '.join(map(repr, made.columns))}")
+    factors = [c for c in made.columns if c in _factor_columns(prompts)]
+    picture = made.select("image_id", "prompt_id", "generator", *factors, pl.col("status").alias("picture"))
+    asking = _expected(said, picture, asked).join(
+        said.select("image_id", "attribute", "annotator", "value", "status"),
+        on=["image_id", "attribute", "annotator"],
+        how="left",
+        maintain_order="left",
+        nulls_equal=True,
+    )
+    reason = (
+        pl.when(pl.col("picture") != "ok")
+        .then(pl.col("picture").replace(_PICTURE))
+        .when(pl.col("status").is_null())
+        .then(pl.lit(NOT_LABELLED))
+        .when(pl.col("status") != "ok")
+        .then("status")
+        .when(pl.lit(blank) & (pl.col("attribute") != "blank") & pl.col("image_id").is_in(_blank(said)))
+        .then(pl.lit(BLANK))
+        .when(pl.col("value").is_null())
+        .then(pl.lit("missing"))
+    )
+    return asking.with_columns(reason.alias("excluded")).select(
+        "image_id",
+        "prompt_id",
+        "generator",
+        *factors,
+        "attribute",
+        pl.when(pl.col("excluded").is_null()).then("value").alias("value"),
+        "annotator",
+        "excluded",
+    )
+
+
+def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) -> pl.DataFrame:
+    """Count the distinct pictures of each cell beside its pictures.
+
+    Byte-for-byte copies carry no information of their own; where ``effective_n`` is below ``n``, every
+    interval of the cell is too narrow.
+
+    Parameters
+    ----------
+    images
+        ``status``, ``sha256`` and the columns of ``by``.
+    by
+        Columns whose combinations are the cells.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``<by>, n, effective_n`` over pictures with status ok, cells in order of appearance.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> images = pl.DataFrame({"sha256": ["a", "a"], "status": "ok", "generator": "m"})
+    >>> effective_n(images, by=["generator"]).rows()
+    [('m', 2, 1)]
+    """
+    frame = to_polars(images, what="images")
+    _need(frame, ("status", "sha256", *by), what="images")
+    ok = pl.col("status") == "ok"
+    return frame.group_by(list(by), maintain_order=True).agg(
+        ok.sum().cast(pl.Int64).alias("n"),
+        pl.col("sha256").filter(ok).n_unique().cast(pl.Int64).alias("effective_n"),
+    )
+
+
+def _expected(said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str]) -> pl.DataFrame:
+    """Every image with every attribute and annotator that its part of the design was asked about."""
+    given = said.select("image_id", "attribute", "annotator").unique(maintain_order=True)
+    asked = given.filter(~pl.col("attribute").is_in(_ABOUT_DUPLICATES))
+    if scope:
+        pairs = asked.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
+        full = picture.join(pairs, on=list(scope), nulls_equal=True)
+    else:
+        full = picture.join(asked.drop("image_id").unique(), how="cross")
+    about = given.filter(pl.col("attribute").is_in(_ABOUT_DUPLICATES))
+    rest = picture.join(about, on="image_id").select(full.columns)
+    order = picture.select("image_id").with_row_index("position")
+    return (
+        pl.concat([full, rest])
+        .join(order, on="image_id")
+        .sort("attribute", "annotator", "position", nulls_last=True)
+        .drop("position")
+    )
+
+
+def _blank(said: pl.DataFrame) -> list[str]:
+    blank = (pl.col("attribute") == "blank") & (pl.col("value") == "yes") & (pl.col("status") == "ok")
+    return said.filter(blank)["image_id"].unique().sort().to_list()
+
+
+def _factor_columns(prompts: Any) -> set[str]:
+    return set(to_polars(prompts, what="prompts").columns) - {column.name for column in PROMPTS}
+
+
+def _need(frame: pl.DataFrame, names: Sequence[str], *, what: str) -> None:
+    if absent := [name for name in names if name not in frame.columns]:
+        raise TableError(f"{what}: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+
+
+def _unique(ids: pl.Series, *, what: str, name: str) -> None:
+    doubled = ids.filter(ids.is_duplicated())
+    if doubled.len():
+        raise TableError(f"{what}: {name} {doubled[0]!r} stands there twice; ids must differ")

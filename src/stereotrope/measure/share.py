@@ -1,0 +1,211 @@
+"""How often each value of an attribute is seen: shares, and the female ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.cells import (
+    NO_LABEL,
+    SMALL_N,
+    Cell,
+    as_names,
+    categories,
+    excluded_columns,
+    read_cells,
+)
+from stereotrope.measure.tidy import estimate_frame
+from stereotrope.stats import wilson
+
+__all__ = ["female_ratio", "share"]
+
+_SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
+
+
+def share(
+    labels: Any,
+    attribute: str | Sequence[str] | None = None,
+    *,
+    value: str | Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
+    by: Sequence[str] = ("generator",),
+    simultaneous: bool = False,
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """Share of images in which an attribute has a value, for every cell of the design.
+
+    Formula
+    -------
+    :math:`s_v = k_v / n`, with :math:`k_v` the images labelled ``v`` and :math:`n` the images with a
+    usable label (of the values in ``of``, where given).
+
+    Parameters
+    ----------
+    labels
+        Tidy frame: ``image_id, attribute, value`` and the factors in ``by``; optional ``excluded`` (a
+        reason) and ``prompt_id``.
+    attribute
+        One attribute, several, or None for all.
+    value
+        Value or values to count; every value seen anywhere in the frame when None.
+    of
+        Restrict the denominator to these values. Images with another one are left out and counted with
+        the reason ``not in of: …``.
+    by
+        Factors whose combinations are the cells.
+    simultaneous
+        Goodman's intervals, which cover all categories of a cell together, instead of one Wilson
+        interval a category.
+    level
+        Nominal coverage.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates, one row a cell, attribute and ``category``; ``value`` in [0, 1]. A value that other
+        cells show and this one does not has share 0 with its interval. ``n`` below 10 is flagged
+        ``small_n``.
+
+    Undefined
+    ---------
+    ``no usable label`` where ``n = 0``.
+
+    Notes
+    -----
+    A cell that spans several prompts has fewer independent images than images: its interval is Wilson's
+    at the effective number (:func:`stereotrope.stats.effective_counts`), flagged ``clustered``.
+
+    References
+    ----------
+    Wilson (1927), JASA 22; Goodman (1965), Technometrics 7, eq. 1.3; Korn and Graubard (1998), Survey
+    Methodology 24.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> labels = pl.DataFrame({
+    ...     "image_id": ["a", "b", "c", "d"], "attribute": "product_colour",
+    ...     "value": ["pink", "pink", "pink", "grey"], "generator": "m",
+    ... })
+    >>> share(labels, "product_colour", value="pink")["value"].to_list()
+    [0.75]
+    """
+    wanted = as_names(value, what="value")
+    allowed = as_names(of, what="of") if of is not None else None
+    if allowed is not None and (outside := [v for v in wanted if v not in allowed]):
+        raise UsageError(f"share: value {outside[0]!r} is not in of={list(allowed)}; add it to of")
+    names = as_names(attribute, what="attribute") or None
+    cells = read_cells(labels, by=by, attributes=names, of=allowed)
+    seen = categories(cells)
+    rows = []
+    for cell in cells:
+        listed = wanted or allowed or tuple(seen[cell.attribute])
+        rows += _rows(cell, listed, by=by, simultaneous=simultaneous, level=level)
+    return estimate_frame(rows, factors=by)
+
+
+def _rows(
+    cell: Cell, listed: Sequence[str], *, by: Sequence[str], simultaneous: bool, level: float
+) -> list[dict[str, Any]]:
+    scope = dict(zip(by, cell.key, strict=True))
+    shared = {
+        "measure": "share",
+        "definition": "share",
+        **scope,
+        "attribute": cell.attribute,
+        "level": level,
+        "n": cell.n,
+        **excluded_columns(cell),
+        "source": _SOURCE,
+    }
+    if not cell.n:
+        return [{**shared, "category": v, "undefined": NO_LABEL} for v in listed or (None,)]
+    clustered = len(cell.prompts) > 1
+    each = 1 - (1 - level) / len(listed) if simultaneous else level
+    flags = ["clustered"] * clustered + ["small_n"] * (cell.n < SMALL_N)
+    kind = f"Goodman, simultaneous over {len(listed)} categories" if simultaneous else "Wilson"
+    rows = []
+    for category in listed:
+        k, n = cell.effective(category, level=each)
+        low, high = wilson(k, n, level=each)
+        method = f"{kind}; effective n {n:.1f} over {len(cell.prompts)} prompts" if clustered else kind
+        rows.append(
+            {
+                **shared,
+                "category": category,
+                "value": cell.count(category) / cell.n,
+                "low": float(low),
+                "high": float(high),
+                "flags": ",".join(flags) or None,
+                "method": method,
+            }
+        )
+    return rows
+
+
+def female_ratio(
+    labels: Any,
+    *,
+    attribute: str = "gender",
+    female: str = "female",
+    male: str = "male",
+    by: Sequence[str] = ("generator",),
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """Share of images labelled female among those labelled female or male.
+
+    The labels are an annotator's perception of a drawn figure, never anybody's identity.
+
+    Formula
+    -------
+    :math:`R_f = |F| / (|F| + |M|)`.
+
+    Parameters
+    ----------
+    labels
+        Tidy frame as for :func:`share`.
+    attribute, female, male
+        The attribute, and its two values that count. Every other value is left out and counted.
+    by
+        Factors whose combinations are the cells.
+    level
+        Nominal coverage of Wilson's interval.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates, one row a cell; ``value`` in [0, 1], 0.5 where both are equally often seen.
+
+    Undefined
+    ---------
+    ``no usable label`` where no image is labelled female or male; never 0.5.
+
+    Notes
+    -----
+    ``n`` is the number of female or male images; with few left, read ``n_excluded`` first.
+
+    References
+    ----------
+    “Large-scale gender analysis” of the suite ``everyday``, :math:`R_f(p)` in its section on metrics;
+    Wilson (1927), JASA 22.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> labels = pl.DataFrame({
+    ...     "image_id": ["a", "b", "c", "d"], "attribute": "gender",
+    ...     "value": ["female", "female", "male", "unclear"], "generator": "m",
+    ... })
+    >>> row = female_ratio(labels).row(0, named=True)
+    >>> round(row["value"], 3), row["n"], row["excluded"]
+    (0.667, 3, '{"unclear": 1}')
+    """
+    found = share(labels, attribute, value=female, of=(female, male), by=by, level=level)
+    return found.with_columns(
+        pl.lit("female_ratio").alias("measure"),
+        pl.lit("everyday").alias("definition"),
+        pl.lit("everyday gender, R_f; interval Wilson 1927").alias("source"),
+    )
