@@ -1,0 +1,200 @@
+"""The generator: a prompt and a seed to one picture of planted values, or to a planted refusal."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from stereotrope.errors import UsageError
+from stereotrope.generate.calibrated.checking import nearest
+from stereotrope.generate.calibrated.entries import (
+    BACKGROUND_COLOUR,
+    BACKGROUND_TEXT,
+    PRODUCT_COLOUR,
+    SHAPE,
+    TEXT,
+)
+from stereotrope.generate.calibrated.scene import Scene, draw
+from stereotrope.generate.calibrated.truth import Truth
+from stereotrope.generate.request import ImageRequest, ImageResult
+
+DRAWING = 1
+"""Version of the drawing; raised whenever a picture of the same values would change."""
+
+FORMATS = ("jpeg", "png")
+DECLINED = "declined by the model's policy (planted)"
+
+
+class CalibratedGenerator:
+    """Draws products with a planted, documented bias: a text-to-image model whose truth is known.
+
+    It sees the prompt's text and nothing else. Values and picture are a pure function of text, seed,
+    truth, size and format: the same bytes on one machine, in any order and from any thread. A negative
+    prompt and further parameters have no effect.
+
+    Parameters
+    ----------
+    name : value of the ``generator`` column.
+    truth : a planted truth, or the file of one; the package's own where None.
+    size : side of the square picture in pixels, 32 to 2048.
+    format : ``jpeg`` or ``png``.
+    quality : of the JPEG, 1 to 100; colour is not subsampled.
+    refuse : share of requests declined, in addition to what the truth plants (the larger counts): one
+        number for every prompt that names a cue, or cue → share.
+
+    Raises
+    ------
+    UsageError
+        An argument does not fit.
+    InputError
+        The truth file breaks a rule.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "calibrated",
+        truth: Truth | Path | str | None = None,
+        size: int = 512,
+        format: str = "jpeg",
+        quality: int = 92,
+        refuse: float | Mapping[str, float] = 0.0,
+    ) -> None:
+        self.name = _text("name", name)
+        self.size = _whole("size", size, 32, 2048)
+        self.quality = _whole("quality", quality, 1, 100)
+        if format not in FORMATS:
+            raise UsageError(
+                f"generator calibrated: format must be one of {', '.join(FORMATS)}, found {format!r}; choose one"
+            )
+        self.format = format
+        self.truth = truth if isinstance(truth, Truth) else Truth.load(truth)
+        self.refuse = _refusals(refuse, self.truth)
+        self.concurrency = min(8, os.cpu_count() or 1)
+        self.fingerprint = self._fingerprint()
+
+    def _fingerprint(self) -> str:
+        parts = [
+            DRAWING,
+            self.truth.digest,
+            self.size,
+            self.format,
+            self.quality,
+            sorted(self.refuse.items()),
+        ]
+        return f"calibrated:{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+
+    def check(self, text: str) -> str | None:
+        """None, or the reason why no picture can be drawn for this text."""
+        return None if self.truth.object_in(text) is not None else self.truth.cannot_draw(text)
+
+    def planted(self, text: str) -> dict[str, dict[str, float]]:
+        """Closed-form truth of a prompt, attribute → value → share; see :meth:`Truth.planted`."""
+        return self.truth.planted(text)
+
+    def refusal_share(self, text: str) -> float:
+        """Share of this prompt's requests that are declined."""
+        own = max((self.refuse.get(cue, 0.0) for cue in self.truth.cues_in(text)), default=0.0)
+        return max(own, self.truth.refusal_share(text))
+
+    def values(self, text: str, seed: int | None) -> dict[str, str]:
+        """Attribute → value planted in the picture of this very text and seed.
+
+        Each attribute is drawn by its own number in [0, 1), from SHA-256 over attribute, text and seed:
+        images of different prompts or seeds are independent, and so are the attributes of one.
+        """
+        return {a: _pick(shares, _unit(a, text, seed)) for a, shares in self.planted(text).items()}
+
+    def process(self, request: ImageRequest) -> ImageResult:
+        """Draw one picture; refused as planted, excluded where the text names nothing that can be drawn."""
+        started = time.perf_counter()
+        text, seed = request.text or "", request.seed
+        reason = self.check(text)
+        if reason is not None:
+            return ImageResult(None, "excluded", reason)
+        if _unit("refusal", text, seed) < self.refusal_share(text):
+            return ImageResult(None, "refused", DECLINED, latency=time.perf_counter() - started, cost=0.0)
+        data = self._picture(text, seed)
+        return ImageResult(data, "ok", latency=time.perf_counter() - started, cost=0.0)
+
+    def _picture(self, text: str, seed: int | None) -> bytes:
+        image = draw(self._scene(text, seed), self.size, np.random.default_rng(_digest("pose", text, seed)))
+        file = io.BytesIO()
+        if self.format == "jpeg":
+            image.save(file, "JPEG", quality=self.quality, subsampling=0)
+        else:
+            image.save(file, "PNG", compress_level=3)
+        return file.getvalue()
+
+    def _scene(self, text: str, seed: int | None) -> Scene:
+        values = self.values(text, seed)
+        object = self.truth.object_in(text)
+        assert object is not None, "planted() has checked it"
+        colours = self.truth.colours
+        return Scene(
+            object=object,
+            shape=values[SHAPE],
+            product=colours[values[PRODUCT_COLOUR]].product,
+            background=colours[values[BACKGROUND_COLOUR]].background,
+            product_word=self._word("product", text, seed) if values[TEXT] == "present" else None,
+            background_word=self._word("background", text, seed)
+            if values[BACKGROUND_TEXT] == "present"
+            else None,
+        )
+
+    def _word(self, where: str, text: str, seed: int | None) -> str:
+        words = self.truth.words[where]
+        return words[int(_unit(f"word on {where}", text, seed) * len(words))]
+
+
+def _digest(purpose: str, text: str, seed: int | None) -> int:
+    return int.from_bytes(hashlib.sha256(f"{purpose}\0{seed}\0{text}".encode()).digest()[:16], "big")
+
+
+def _unit(purpose: str, text: str, seed: int | None) -> float:
+    """A number in [0, 1), uniform over texts and seeds."""
+    return (_digest(purpose, text, seed) >> 75) / 2.0**53
+
+
+def _pick(shares: Mapping[str, float], at: float) -> str:
+    total = 0.0
+    for value, share in shares.items():
+        total += share
+        if at < total:
+            return value
+    return value
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"generator calibrated: {key} must be a text, found {value!r}; give it one")
+    return value
+
+
+def _whole(key: str, value: object, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise UsageError(
+            f"generator calibrated: {key} must be a whole number from {low} to {high}, found {value!r}; correct it"
+        )
+    return value
+
+
+def _refusals(refuse: object, truth: Truth) -> dict[str, float]:
+    shares = dict(refuse) if isinstance(refuse, Mapping) else dict.fromkeys(truth.cues, refuse)
+    for cue, share in shares.items():
+        if cue not in truth.cues:
+            raise UsageError(
+                f"generator calibrated: refuse must name known cues, found {cue!r}{nearest(cue, truth.cues)}; "
+                f"known: {', '.join(truth.cues)}"
+            )
+        if type(share) not in (int, float) or not 0 <= share <= 1:
+            raise UsageError(
+                f"generator calibrated: refuse must be a share between 0 and 1, found {share!r}; correct it"
+            )
+    return {cue: float(share) for cue, share in shares.items() if share > 0}

@@ -1,0 +1,215 @@
+"""The planted truth: which value of which attribute is drawn how often, for which prompt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from stereotrope.errors import UsageError
+from stereotrope.generate.calibrated.checking import nearest, parse
+from stereotrope.generate.calibrated.entries import (
+    ATTRIBUTES,
+    BACKGROUND_COLOUR,
+    PRODUCT_COLOUR,
+    Cue,
+    Distribution,
+    Entry,
+    Swatch,
+    Wording,
+)
+from stereotrope.generate.calibrated.products import PRODUCTS
+
+OWN = "truth.yaml"
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A planted truth, read from a file.
+
+    Attributes
+    ----------
+    objects : object → how its attributes are distributed, without a cue and with each.
+    cues : cue → phrases it is recognised by and share of its prompts that are declined.
+    wordings : wording → phrases, and how it bends every distribution; in the order they apply.
+    colours : colour → sRGB of product and background.
+    words : ``product`` and ``background`` → words that are printed.
+    digest : SHA-256 over the content; comments and layout of the file do not enter.
+
+    Notes
+    -----
+    The distribution of attribute a for a prompt that names object o and cues c_1 … c_k is the mean of
+    their distributions, (1/k) Σ_i p(a | o, c_i), where a cue that says nothing about a has the base
+    distribution p(a | o); without a cue it is p(a | o). Each wording in the prompt then replaces p by
+    (1 − w) p + w t with its weight w and target t. Attributes are independent of one another given
+    the prompt, and images are independent of one another.
+    """
+
+    objects: Mapping[str, Entry]
+    cues: Mapping[str, Cue]
+    wordings: Mapping[str, Wording]
+    colours: Mapping[str, Swatch]
+    words: Mapping[str, tuple[str, ...]]
+    digest: str
+
+    @classmethod
+    def load(cls, path: Path | str | None = None) -> Truth:
+        """Read a truth file; the package's own where ``path`` is None.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read or breaks a rule: shares that do not sum to 1 or are negative, an
+            unknown attribute, colour, shape, cue or key. The message has file, key, rule, what was
+            found and what to do.
+        """
+        if path is None:
+            text = resources.files(__package__).joinpath(OWN).read_text(encoding="utf-8")
+            raw, parts = parse(text, OWN)
+        else:
+            raw, parts = parse(Path(path), str(path))
+        return cls(**parts, digest=_digest(raw))
+
+    def object_in(self, text: str) -> str | None:
+        """Object that a prompt names: of several, the one that comes first; None where it names none."""
+        plain = _plain(text)
+        found = [(_first(plain, entry.phrases), name) for name, entry in self.objects.items()]
+        hits = sorted((at, name) for at, name in found if at is not None)
+        return hits[0][1] if hits else None
+
+    def cues_in(self, text: str) -> tuple[str, ...]:
+        """Cues that a prompt names, in the order of the truth file."""
+        plain = _plain(text)
+        return tuple(name for name, cue in self.cues.items() if _first(plain, cue.phrases) is not None)
+
+    def wordings_in(self, text: str) -> tuple[str, ...]:
+        """Wordings that a prompt holds, in the order of the truth file."""
+        plain = _plain(text)
+        return tuple(name for name, w in self.wordings.items() if _first(plain, w.phrases) is not None)
+
+    def distribution(
+        self, object: str, cues: str | Sequence[str], attribute: str, *, wordings: Sequence[str] = ()
+    ) -> dict[str, float]:
+        """Share of each value of an attribute, value → share in (0, 1]; the shares sum to 1.
+
+        Parameters
+        ----------
+        object : as the truth file calls it.
+        cues : one cue or several; an empty sequence is the base.
+        attribute : one of ``product_colour, background_colour, text_presence,
+            background_text_presence, shape``.
+        wordings : wordings in the prompt.
+
+        Raises
+        ------
+        UsageError
+            The truth knows no such object, cue, attribute or wording.
+        """
+        entry = self.objects[_known("object", object, self.objects)]
+        _known("attribute", attribute, ATTRIBUTES)
+        names = (cues,) if isinstance(cues, str) else tuple(cues)
+        base = entry.base[attribute]
+        planted = [entry.cues.get(_known("cue", c, self.cues), {}).get(attribute, base) for c in names]
+        shares = _mean(planted) if planted else dict(base)
+        for name in wordings:
+            wording = self.wordings[_known("wording", name, self.wordings)]
+            target = self._target(wording, attribute, object, shares)
+            if target is not None:
+                shares = _mixed(shares, target, wording.weight)
+        return {value: share for value, share in shares.items() if share > 0}
+
+    def planted(self, text: str) -> dict[str, dict[str, float]]:
+        """Closed-form truth of a prompt: attribute → value → share.
+
+        Raises
+        ------
+        UsageError
+            The text names no object of the truth.
+        """
+        name = self.object_in(text)
+        if name is None:
+            raise UsageError(self.cannot_draw(text))
+        cues, wordings = self.cues_in(text), self.wordings_in(text)
+        return {a: self.distribution(name, cues, a, wordings=wordings) for a in ATTRIBUTES}
+
+    def refusal_share(self, text: str) -> float:
+        """Share of this prompt's requests that are declined: the largest of its cues' shares, else 0."""
+        return max((self.cues[name].refuse for name in self.cues_in(text)), default=0.0)
+
+    def cannot_draw(self, text: str) -> str:
+        """The sentence that says why a text cannot be drawn."""
+        shown = text if len(text) <= 80 else text[:77] + "…"
+        return (
+            f"the calibrated generator finds nothing it can draw in {shown!r}; "
+            f"it can draw {', '.join(sorted(self.objects))}"
+        )
+
+    def _target(
+        self, wording: Wording, attribute: str, object: str, shares: Distribution
+    ) -> Distribution | None:
+        if wording.attributes and attribute not in wording.attributes:
+            return None
+        entry = self.objects[object]
+        base = entry.base[attribute]
+        if wording.toward == "base":
+            return base
+        if wording.toward == "safe":
+            value = entry.safe.get(attribute)
+            return None if value is None else {value: 1.0}
+        if wording.toward == "mode":
+            if _same(shares, base):
+                return None
+            return {max(shares, key=lambda value: shares[value]): 1.0}
+        values = self.values_of(object, attribute)
+        return {value: 1.0 / len(values) for value in values}
+
+    def values_of(self, object: str, attribute: str) -> tuple[str, ...]:
+        """Every value an attribute can take for an object."""
+        _known("object", object, self.objects)
+        if _known("attribute", attribute, ATTRIBUTES) in (PRODUCT_COLOUR, BACKGROUND_COLOUR):
+            return tuple(self.colours)
+        return tuple(PRODUCTS[object]) if attribute == "shape" else ("present", "absent")
+
+
+def _digest(raw: Any) -> str:
+    return hashlib.sha256(json.dumps(raw, sort_keys=True, ensure_ascii=True).encode("ascii")).hexdigest()
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s\-_]+", " ", text).casefold().strip()
+
+
+def _first(plain: str, phrases: Sequence[str]) -> int | None:
+    """Where the first of the phrases stands as whole words, so that "men" is not found in "women"."""
+    found = [re.search(rf"(?<!\w){re.escape(_plain(phrase))}(?!\w)", plain) for phrase in phrases]
+    return min((hit.start() for hit in found if hit), default=None)
+
+
+def _known(kind: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    if name not in known:
+        raise UsageError(
+            f"the truth knows no {kind} {name!r}{nearest(name, known)}; it knows {', '.join(known)}"
+        )
+    return name
+
+
+def _mean(distributions: Sequence[Distribution]) -> dict[str, float]:
+    shares: dict[str, float] = {}
+    for distribution in distributions:
+        for value, share in distribution.items():
+            shares[value] = shares.get(value, 0.0) + share / len(distributions)
+    return shares
+
+
+def _mixed(shares: Distribution, target: Distribution, weight: float) -> dict[str, float]:
+    values = [*shares, *(value for value in target if value not in shares)]
+    return {v: (1 - weight) * shares.get(v, 0.0) + weight * target.get(v, 0.0) for v in values}
+
+
+def _same(a: Distribution, b: Distribution) -> bool:
+    return all(abs(a.get(value, 0.0) - b.get(value, 0.0)) < 1e-12 for value in {*a, *b})
