@@ -1,5 +1,9 @@
 """Measures: from a tidy frame of labels to a frame of estimates. See :data:`REGISTRY`."""
 
+from stereotrope.measure.agreement import agreement, confusion
+from stereotrope.measure.average import average
+from stereotrope.measure.default_rank import default_rank
+from stereotrope.measure.dominance import deterministic_share, dominance_shift
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.registry import REGISTRY, MeasureInfo
@@ -9,6 +13,12 @@ from stereotrope.measure.share_difference import share_difference
 __all__ = [
     "REGISTRY",
     "MeasureInfo",
+    "agreement",
+    "average",
+    "confusion",
+    "default_rank",
+    "deterministic_share",
+    "dominance_shift",
     "effective_n",
     "female_ratio",
     "refusal_rate",

@@ -12,6 +12,10 @@ from typing import Literal
 
 import polars as pl
 
+from stereotrope.measure.agreement import agreement
+from stereotrope.measure.average import average
+from stereotrope.measure.default_rank import default_rank
+from stereotrope.measure.dominance import deterministic_share, dominance_shift
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
@@ -80,6 +84,58 @@ def _entries() -> tuple[MeasureInfo, ...]:
             "spec/06 §11; Wilson 1927",
             "images",
             also=("refusal_rate_difference",),
+        ),
+        MeasureInfo(
+            "deterministic_share",
+            deterministic_share,
+            "Share of condition × attribute cells in which every image shows the same value.",
+            "objects",
+            (0.0, 1.0),
+            "higher: more of the design has one look only",
+            "SODA, deterministic cases",
+            "labels",
+            also=("dominant_share",),
+        ),
+        MeasureInfo(
+            "dominance_shift",
+            dominance_shift,
+            "Whether one value dominates the baseline and another one the group.",
+            "objects",
+            (0.0, 1.0),
+            "1: the dominant value changes with the group; 0: it does not",
+            "SODA, dominance shifts",
+            "labels",
+        ),
+        MeasureInfo(
+            "default_rank",
+            default_rank,
+            "Groups ranked by how near their pictures are to the prompt without a cue.",
+            "objects",
+            (-1.0, None),
+            "rank 1: nearest to the baseline, the implicit default; agreement 1: same ranking everywhere",
+            "SODA, section 5.1",
+            "estimates",
+            also=("default_rank_agreement",),
+        ),
+        MeasureInfo(
+            "average",
+            average,
+            "Mean of any score over the levels of a factor, missing ones counted and never 0.",
+            "general",
+            (None, None),
+            "as the score that is averaged",
+            "SODA, Table 2",
+            "estimates",
+        ),
+        MeasureInfo(
+            "agreement",
+            agreement,
+            "Accuracy and Cohen's κ of an annotator against a reference.",
+            "general",
+            (-1.0, 1.0),
+            "1: full agreement; κ 0: no more than chance",
+            "Cohen 1960; Wilson 1927",
+            "labels",
         ),
     )
 

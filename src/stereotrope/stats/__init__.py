@@ -6,6 +6,7 @@ from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effecti
 from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spearman
 from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
+from stereotrope.stats.ranking import mean_ranks, rank_agreement
 
 __all__ = [
     "accuracy",
@@ -20,9 +21,11 @@ __all__ = [
     "goodman",
     "holm",
     "mean_pairwise_spearman",
+    "mean_ranks",
     "newcombe",
     "normal_quantile",
     "pearson",
+    "rank_agreement",
     "score_test",
     "spearman",
     "wilson",
