@@ -56,14 +56,25 @@ class Run:
         return self._info
 
     @functools.cached_property
-    def audit(self) -> dict[str, Any]:
-        """The frozen audit file, parsed."""
+    def audit_text(self) -> str:
+        """The frozen audit file as it was written."""
         file = self.path / AUDIT
         if not file.is_file():
             raise RunError(f"{file}: is not there yet; {_CONTINUE}")
         try:
-            parsed = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
-        except (YAMLError, UnicodeDecodeError) as error:
+            return file.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise RunDamaged(
+                f"{file}: is not the audit file that was frozen ({error}); {_CONTINUE}"
+            ) from error
+
+    @functools.cached_property
+    def audit(self) -> dict[str, Any]:
+        """The frozen audit file, parsed."""
+        file = self.path / AUDIT
+        try:
+            parsed = YAML(typ="safe").load(self.audit_text)
+        except YAMLError as error:
             raise RunDamaged(
                 f"{file}: is not the audit file that was frozen ({error}); {_CONTINUE}"
             ) from error

@@ -1,0 +1,134 @@
+"""Finding files that a metadata file names, without ever leaving the folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from stereotrope.errors import PictureError
+from stereotrope.pictures import MAX_BYTES
+
+__all__ = ["FolderIndex", "is_picture_like", "read_file"]
+
+_PICTURE_LIKE = re.compile(
+    r"[^.].*\.(png|jpe?g|jpe|jfif|webp|gif|bmp|tiff?|svg|avif|hei[cf]|ico|eps)", re.I | re.S
+)
+_DRIVE = re.compile(r"[A-Za-z]:")
+_LONGEST_NAME = 4096
+
+
+def is_picture_like(name: str) -> bool:
+    """Whether a file is called like a picture, of a format that is accepted or not."""
+    return _PICTURE_LIKE.fullmatch(os.path.basename(name)) is not None
+
+
+class FolderIndex:
+    """The files below a folder; links to folders are not followed.
+
+    Attributes
+    ----------
+    root
+        The folder, resolved.
+    pictures
+        Names of files called like pictures, relative with ``/``, sorted.
+    unreadable
+        Names that are not UTF-8: no table could hold them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder.resolve(strict=True)
+        found = sorted(self._walk())
+        names = [name for name in found if _is_utf8(name)]
+        self.unreadable = [name for name in found if not _is_utf8(name)]
+        self.pictures = [name for name in names if is_picture_like(name)]
+        self._spellings: dict[str, list[str]] = {}
+        for name in names:
+            self._spellings.setdefault(unicodedata.normalize("NFC", name), []).append(name)
+
+    def locate(self, name: str) -> tuple[str, Path]:
+        """Return the relative name that exists and its resolved path.
+
+        A name that is not there is looked for in its other Unicode normalisation, because archives made
+        on macOS spell accents apart. Percent signs are plain characters; nothing is decoded.
+
+        Raises
+        ------
+        PictureError
+            The name is refused, or there is no such file in the folder.
+        """
+        _refuse_unsafe(name)
+        relative = "/".join(part for part in name.split("/") if part not in ("", "."))
+        if not os.path.lexists(self.root / relative):
+            spellings = self._spellings.get(unicodedata.normalize("NFC", relative), [])
+            if len(spellings) != 1:
+                raise PictureError("file is missing")
+            relative = spellings[0]
+        return relative, self._contained(relative)
+
+    def read(self, relative: str) -> bytes:
+        """Read a located file, its place checked again."""
+        return read_file(self._contained(relative))
+
+    def _contained(self, relative: str) -> Path:
+        try:
+            resolved = (self.root / relative).resolve(strict=True)
+        except (OSError, RuntimeError) as error:
+            raise PictureError("file is missing or a broken link") from error
+        if not resolved.is_relative_to(self.root):
+            raise PictureError("link leads out of the folder")
+        return resolved
+
+    def _walk(self) -> Iterator[str]:
+        for parent, folders, names in os.walk(self.root):
+            folders.sort()
+            for name in names:
+                yield Path(parent, name).relative_to(self.root).as_posix()
+
+
+def read_file(path: Path) -> bytes:
+    """Read a regular file of at most :data:`stereotrope.pictures.MAX_BYTES`; never waits on a pipe or device.
+
+    Raises
+    ------
+    PictureError
+        It is something else, too large, or cannot be read.
+    """
+    flags = (
+        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    )
+    try:
+        handle = os.open(path, flags)
+        with os.fdopen(handle, "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise PictureError("is no regular file")
+            if found.st_size > MAX_BYTES:
+                raise PictureError(f"file is larger than {MAX_BYTES // 2**20} MiB")
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PictureError(f"file cannot be read ({os.strerror(error.errno or 0).lower()})") from error
+
+
+def _is_utf8(name: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _refuse_unsafe(name: str) -> None:
+    if not name.strip():
+        raise PictureError("no file name")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        raise PictureError("file name holds a control character")
+    if "\\" in name:
+        raise PictureError("file name holds a backslash; separate folders by /")
+    if name.startswith("/"):
+        raise PictureError("file name is absolute; it must be relative to the folder")
+    if _DRIVE.match(name):
+        raise PictureError("file name has a drive letter; it must be relative to the folder")
+    if ".." in name.split("/"):
+        raise PictureError("file name leads out of the folder (..)")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise PictureError("file name is too long")

@@ -1,0 +1,395 @@
+"""Pictures made elsewhere, as a generator like any other."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
+
+import polars as pl
+
+from stereotrope.errors import MetadataError, PictureError, UsageError
+from stereotrope.generate.containment import FolderIndex
+from stereotrope.generate.metadata import Metadata, Row, read_metadata
+from stereotrope.generate.request import ImageRequest, ImageResult, request_id
+from stereotrope.pictures import inspect
+from stereotrope.tables import check_factors
+
+__all__ = ["FolderGenerator"]
+
+_AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
+_LABEL, _SPLIT = "label", "split"
+_KEYS = ("folder", "metadata", "name", "name_from", "factors", "prompt", "negative", "seed", "file")
+_LISTED = 5
+
+
+class FolderGenerator:
+    """A folder of pictures with a metadata file.
+
+    Parameters
+    ----------
+    folder
+        Where the pictures are.
+    metadata
+        CSV or JSON lines with one row a picture, relative to ``folder``. By default the first of
+        ``metadata.jsonl``, ``metadata.csv``, ``labels.csv``; else those of its sub-folders (the splits
+        of a Hugging Face imagefolder, read as column ``split``); else the names of the sub-folders
+        themselves are read as column ``label``.
+    name
+        Name of the model that made the pictures; the folder's name by default.
+    name_from
+        Column with the model's name, where the folder holds several models' pictures.
+    factors
+        Columns that are factors, or a mapping factor → column. Only for class-named sub-folders the
+        default is ``label``; else there is none.
+    prompt, negative
+        Columns with the prompt and the negative prompt.
+    seed
+        Column with the seed; without it seeds are unknown (null).
+    file
+        Column with the file, relative to the folder of the metadata file that names it; by default
+        ``file_name``, ``file``, ``filename``, ``image`` or ``path``.
+
+    Attributes
+    ----------
+    notes
+        After :meth:`requests`: what was left out and why, one sentence each.
+
+    Raises
+    ------
+    UsageError
+        The folder is not there, or the arguments contradict each other.
+    """
+
+    concurrency = 4
+    note = "pictures made elsewhere, taken as they are"
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        metadata: Path | str | None = None,
+        name: str | None = None,
+        name_from: str | None = None,
+        factors: Sequence[str] | Mapping[str, str] | None = None,
+        prompt: str | None = None,
+        negative: str | None = None,
+        seed: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise UsageError(f"folder {str(folder)!r}: there is no such folder; check the path")
+        if name is not None and name_from is not None:
+            raise UsageError(f"folder {str(folder)!r}: give either name or name_from, found both; remove one")
+        self.name = name or self.folder.resolve().name
+        self.fingerprint = f"folder:{self.name}"
+        self.metadata = metadata
+        self.name_from, self.prompt, self.negative, self.seed, self.file = (
+            name_from,
+            prompt,
+            negative,
+            seed,
+            file,
+        )
+        self.factors: dict[str, str] | None = None
+        if factors is not None:
+            pairs = factors if isinstance(factors, Mapping) else {factor: factor for factor in factors}
+            check_factors(list(factors))
+            self.factors = {str(factor): str(column) for factor, column in pairs.items()}
+        self.notes: list[str] = []
+        self._index: FolderIndex | None = None
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+        """Make one from an entry of an audit file: ``{folder: …, metadata: …, name: …, factors: …}``.
+
+        Raises
+        ------
+        UsageError
+            A key is unknown or a value has the wrong type.
+        """
+        for key, value in spec.items():
+            if key not in _KEYS:
+                near = difflib.get_close_matches(key, _KEYS, 1)
+                hint = f"did you mean {near[0]!r}? " if near else ""
+                raise UsageError(f"folder generator: unknown key {key!r}; {hint}Keys are {', '.join(_KEYS)}")
+            if key == "factors" and not _is_factors(value):
+                raise UsageError(
+                    f"folder generator: factors must be a list of columns or a mapping of factor to "
+                    f"column, found {value!r}; write factors: [occupation, condition]"
+                )
+            if key != "factors" and not isinstance(value, str | Path | None):
+                raise UsageError(f"folder generator: {key} must be text, found {value!r}; put it in quotes")
+        if spec.get("folder") is None:
+            raise UsageError("folder generator: needs a folder; add folder: path/to/pictures")
+        return cls(**spec)
+
+    def check(self, text: str | None) -> None:
+        """Accept every prompt: nothing is drawn."""
+
+    def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, list[ImageRequest]]:
+        """Read the metadata and say which pictures there are.
+
+        Parameters
+        ----------
+        designed
+            Prompts designed already: rows are matched to them by prompt text where ``prompt`` is given,
+            else by all their factors; rows that match none are left out and noted.
+
+        Returns
+        -------
+        prompts, requests
+            The ``prompts`` table (``designed`` where given) and one request a row, in the order of the
+            rows. A row whose file is missing or refused has a request too, whose result is ``excluded``.
+
+        Raises
+        ------
+        MetadataError
+            The metadata cannot be used; the message begins with ``file:line:``.
+        """
+        self.notes = []
+        index = self._index = FolderIndex(self.folder)
+        listings = list(self._listings(index))
+        factors = self._factors_of(listings)
+        entries = list(self._entries(index, listings, factors))
+        self._note_unlisted(index, entries)
+        if designed is not None:
+            known = _Designed(designed, by_text=self.prompt is not None)
+            matched = [(entry, found) for entry in entries if (found := known.match(entry)) is not None]
+            if len(matched) < len(entries):
+                self.notes.append(
+                    f"{self.name}: {len(entries) - len(matched)} of {len(entries)} pictures belong to no "
+                    "designed prompt and are left out"
+                )
+            return designed, [self._request(entry, row) for entry, row in matched]
+        prompts: dict[str, dict[str, str | None]] = {}
+        requests = []
+        for entry in entries:
+            row = entry.prompt_row()
+            prompts.setdefault(str(row["prompt_id"]), row)
+            requests.append(self._request(entry, row))
+        columns = ["prompt_id", *factors, "text", "negative"]
+        rows = list(prompts.values())
+        frame = pl.DataFrame(
+            {column: [row[column] for row in rows] for column in columns},
+            schema=dict.fromkeys(columns, pl.String),
+        )
+        return frame, requests
+
+    def process(self, request: ImageRequest) -> ImageResult:
+        """Read one picture; what cannot be used is ``excluded`` with the reason."""
+        index = self._index or FolderIndex(self.folder)
+        try:
+            relative, _ = index.locate(request.source or "")
+            data = index.read(relative)
+            inspect(data)
+        except PictureError as error:
+            return ImageResult(None, "excluded", error.reason)
+        if hashlib.sha256(data).hexdigest() != request.params["sha256"]:
+            return ImageResult(None, "excluded", "file was changed while the audit ran; run again")
+        return ImageResult(data, "ok")
+
+    def _listings(self, index: FolderIndex) -> Iterator[tuple[PurePosixPath, Metadata]]:
+        """Yield each metadata file with the folder its names are relative to."""
+        if self.metadata is not None:
+            yield PurePosixPath(), read_metadata(index.root / self.metadata)
+            return
+        there = [name for name in _AUTOMATIC if (index.root / name).is_file()]
+        if there:
+            if "metadata.jsonl" in there and "metadata.csv" in there:
+                self.notes.append(f"{self.name}: metadata.jsonl is read, metadata.csv beside it is not")
+            yield PurePosixPath(), read_metadata(index.root / there[0])
+            return
+        nested = [path for name in _AUTOMATIC[:2] for path in index.root.rglob(name)]
+        folders = {path.parent: path for path in reversed(nested)}
+        if not folders:
+            yield PurePosixPath(), _from_names(index.pictures)
+        for parent in sorted(folders):
+            relative = PurePosixPath(parent.relative_to(index.root).as_posix())
+            found = read_metadata(folders[parent])
+            name = f"{relative}/{found.file}"
+            rows = tuple(Row(name, row.line, {_SPLIT: relative.parts[0], **row.values}) for row in found.rows)
+            yield relative, Metadata(name, tuple(dict.fromkeys((_SPLIT, *found.columns))), rows)
+
+    def _factors_of(self, listings: Sequence[tuple[PurePosixPath, Metadata]]) -> dict[str, str]:
+        if self.factors is not None:
+            return self.factors
+        return {_LABEL: _LABEL} if any(_LABEL in m.columns and m.file == "" for _, m in listings) else {}
+
+    def _entries(
+        self,
+        index: FolderIndex,
+        listings: Sequence[tuple[PurePosixPath, Metadata]],
+        factors: Mapping[str, str],
+    ) -> Iterator[_Entry]:
+        seen: dict[str, _Entry] = {}
+        doubled = []
+        for folder, metadata in listings:
+            file = metadata.require(self.file, "file") if self.file else metadata.file_column()
+            for factor, column in factors.items():
+                metadata.require(column, f"factor {factor!r}")
+            for key in ("prompt", "negative", "seed", "name_from"):
+                if (column := getattr(self, key)) is not None:
+                    metadata.require(column, key)
+            for row in metadata.rows:
+                entry = self._entry(index, folder, row, file, factors)
+                first = seen.setdefault(entry.key, entry)
+                if first is entry:
+                    yield entry
+                elif entry.said() == first.said():
+                    doubled.append(f"{row.file}:{row.line}")
+                else:
+                    raise row.error(
+                        f"{entry.source!r} must be listed once, found again with other values (first at "
+                        f"{first.row.file}:{first.row.line}); remove one of the rows"
+                    )
+        if doubled:
+            self.notes.append(
+                f"{self.name}: {len(doubled)} rows say the same again and count once: {_few(doubled)}"
+            )
+
+    def _entry(
+        self, index: FolderIndex, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]
+    ) -> _Entry:
+        listed = row.raw(file) or ""
+        inside = listed and not listed.startswith("/") and folder != PurePosixPath()
+        source = f"{folder}/{listed}" if inside else listed
+        sha256 = None
+        try:
+            source, _ = index.locate(source)
+            sha256 = hashlib.sha256(index.read(source)).hexdigest()
+        except PictureError:
+            pass  # its request is kept, and `process` says the reason
+        name = self.name if self.name_from is None else row.text(self.name_from)
+        if name is None:
+            raise row.error(f"column {self.name_from!r} must name the model, found nothing; fill it in")
+        return _Entry(
+            row=row,
+            source=source,
+            sha256=sha256,
+            generator=name,
+            factors={factor: row.text(column) for factor, column in factors.items()},
+            text=row.raw(self.prompt) if self.prompt else None,
+            negative=row.raw(self.negative) if self.negative else None,
+            seed=_seed(row, self.seed),
+        )
+
+    def _request(self, entry: _Entry, prompt: Mapping[str, str | None]) -> ImageRequest:
+        params = {"file": entry.source, "sha256": entry.sha256}
+        return ImageRequest(
+            image_id=request_id(self.fingerprint, prompt["text"], prompt["negative"], entry.seed, params),
+            prompt_id=str(prompt["prompt_id"]),
+            generator=entry.generator,
+            text=prompt["text"],
+            negative=prompt["negative"],
+            seed=entry.seed,
+            params=params,
+            source=entry.source,
+        )
+
+    def _note_unlisted(self, index: FolderIndex, entries: Sequence[_Entry]) -> None:
+        listed = {entry.source for entry in entries}
+        unlisted = [name for name in index.pictures if name not in listed]
+        if unlisted:
+            self.notes.append(
+                f"{self.name}: {len(unlisted)} pictures in the folder have no row in the metadata "
+                f"and are left out: {_few(unlisted)}"
+            )
+        if index.unreadable:
+            self.notes.append(
+                f"{self.name}: {len(index.unreadable)} file names are not UTF-8 and are left out: "
+                f"{_few(index.unreadable)}"
+            )
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One row of the metadata, read."""
+
+    row: Row
+    source: str
+    sha256: str | None
+    generator: str
+    factors: dict[str, str | None]
+    text: str | None
+    negative: str | None
+    seed: int | None
+
+    @property
+    def key(self) -> str:
+        """The same for two rows of one file; a file that is not there is known by its name's NFC form."""
+        return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)
+
+    def said(self) -> tuple[Any, ...]:
+        return (self.generator, self.factors, self.text, self.negative, self.seed)
+
+    def prompt_row(self) -> dict[str, str | None]:
+        content = json.dumps(
+            [self.text, self.negative, dict(sorted(self.factors.items()))], ensure_ascii=False
+        )
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        return {"prompt_id": digest[:16], **self.factors, "text": self.text, "negative": self.negative}
+
+
+class _Designed:
+    """Designed prompts, looked up by text or by factors."""
+
+    def __init__(self, prompts: pl.DataFrame, *, by_text: bool) -> None:
+        self.by_text = by_text
+        self.factors = [c for c in prompts.columns if c not in ("prompt_id", "text", "negative")]
+        rows = list(prompts.iter_rows(named=True))
+        self.rows = {row["text"] if by_text else tuple(row[f] for f in self.factors): row for row in rows}
+
+    def match(self, entry: _Entry) -> dict[str, str | None] | None:
+        return self.rows.get(
+            entry.text if self.by_text else tuple(entry.factors.get(f) for f in self.factors)
+        )
+
+
+def _from_names(pictures: Sequence[str]) -> Metadata:
+    """Read class-named sub-folders as metadata: the last folder is the label, the one above the split."""
+    if not pictures:
+        raise MetadataError("the folder holds no picture and no metadata file; check the path")
+    rows = []
+    for name in pictures:
+        folders = name.split("/")[:-1]
+        values = {
+            "file_name": name,
+            _LABEL: folders[-1] if folders else None,
+            _SPLIT: folders[0] if len(folders) > 1 else None,
+        }
+        rows.append(Row("", 0, values))
+    labelled = any(row.values[_LABEL] for row in rows)
+    return Metadata("", ("file_name", *((_LABEL, _SPLIT) if labelled else ())), tuple(rows))
+
+
+def _seed(row: Row, column: str | None) -> int | None:
+    text = row.text(column) if column is not None else None
+    if text is None:
+        return None
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = 2**63
+    if not -(2**63) <= seed < 2**63:
+        raise row.error(
+            f"column {column!r} must hold a whole number of 64 bits, found {text[:40]!r}; mend it"
+        )
+    return seed
+
+
+def _is_factors(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(text, str) for pair in value.items() for text in pair)
+    return value is None or (isinstance(value, list | tuple) and all(isinstance(text, str) for text in value))
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_LISTED])
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
