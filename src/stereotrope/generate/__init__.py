@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
-from stereotrope.generate.creating import create
-from stereotrope.generate.request import Generator, ImageRequest, ImageResult, request_id
+from stereotrope.generate.creating import KINDS, create
+from stereotrope.generate.folder import FolderGenerator
+from stereotrope.generate.request import Checks, Generator, ImageRequest, ImageResult, request_id
 
 __all__ = [
+    "KINDS",
     "CalibratedGenerator",
+    "Checks",
+    "FolderGenerator",
     "Generator",
     "ImageRequest",
     "ImageResult",

@@ -9,6 +9,7 @@ from typing import Any
 
 from stereotrope.errors import UsageError
 from stereotrope.generate.calibrated import CalibratedGenerator
+from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.request import Generator
 
 Spec = str | Mapping[str, Any]
@@ -57,6 +58,10 @@ def _calibrated(path: Any, options: dict[str, Any], base: Path) -> Generator:
     return CalibratedGenerator(truth=None if path is None else base / path, **options)
 
 
+def _folder(path: Any, options: dict[str, Any], base: Path) -> Generator:
+    return FolderGenerator.from_spec({"folder": base / path if isinstance(path, str) else path, **options})
+
+
 def _nearest(found: Any, known: Any) -> str:
     for name in found:
         close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.4)
@@ -65,5 +70,14 @@ def _nearest(found: Any, known: Any) -> str:
     return ""
 
 
-_MAKERS: Mapping[str, Callable[[Any, dict[str, Any], Path], Generator]] = {"calibrated": _calibrated}
+_MAKERS: Mapping[str, Callable[[Any, dict[str, Any], Path], Generator]] = {
+    "calibrated": _calibrated,
+    "folder": _folder,
+}
 """Kind → how its value and options become a generator."""
+
+KINDS: Mapping[str, str] = {
+    "calibrated": "draws cups, cars, clocks, sofas and more with a planted, documented bias; offline",
+    "folder": "takes pictures made elsewhere, with their metadata (CSV, JSON lines, Hugging Face imagefolder)",
+}
+"""Kind → what it is, in one line."""

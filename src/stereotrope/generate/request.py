@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
-__all__ = ["Generator", "ImageRequest", "ImageResult", "request_id"]
+__all__ = ["Checks", "Generator", "ImageRequest", "ImageResult", "request_id"]
 
 
 def request_id(
@@ -86,4 +86,13 @@ class Generator(Protocol):
 
     def process(self, request: ImageRequest) -> ImageResult:
         """Make one picture; safe to call from ``concurrency`` threads."""
+        ...
+
+
+@runtime_checkable
+class Checks(Protocol):
+    """A generator that can say, before anything is asked of it, whether it can serve a text."""
+
+    def check(self, text: str) -> str | None:
+        """None, or the reason why no picture can be had for this text."""
         ...
