@@ -78,6 +78,6 @@ _MAKERS: Mapping[str, Callable[[Any, dict[str, Any], Path], Generator]] = {
 
 KINDS: Mapping[str, str] = {
     "calibrated": "draws cups, cars, clocks, sofas and more with a planted, documented bias; offline",
-    "folder": "takes pictures made elsewhere, with their metadata (CSV, JSON lines, Hugging Face imagefolder)",
+    "folder": "takes pictures made elsewhere, with metadata (CSV, JSON lines, Hugging Face imagefolder)",
 }
 """Kind → what it is, in one line."""
