@@ -2,7 +2,9 @@
 
 from stereotrope.measure.agreement import agreement, confusion
 from stereotrope.measure.average import average
+from stereotrope.measure.bds import bds
 from stereotrope.measure.default_rank import default_rank
+from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.refusal_rate import refusal_rate
@@ -11,10 +13,12 @@ from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
 
 __all__ = [
+    "DEFINITIONS",
     "REGISTRY",
     "MeasureInfo",
     "agreement",
     "average",
+    "bds",
     "confusion",
     "default_rank",
     "deterministic_share",
@@ -22,6 +26,7 @@ __all__ = [
     "effective_n",
     "female_ratio",
     "refusal_rate",
+    "require_one_definition",
     "share",
     "share_difference",
     "tidy_labels",

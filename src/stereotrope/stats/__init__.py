@@ -1,14 +1,25 @@
 """Statistics on plain arrays: numpy and scipy only. Undefined is NaN."""
 
 from stereotrope.stats.agreement import accuracy, cohen_kappa
+from stereotrope.stats.bootstrap import (
+    ResampledJS,
+    normal_interval,
+    resampled_counts,
+    resampled_js,
+    unanimous_js,
+)
 from stereotrope.stats.chao_shen import chao_shen_entropy
 from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
 from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spearman
+from stereotrope.stats.counts import pairwise_js
+from stereotrope.stats.divergence import entropy, expected_js, js_divergence
 from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
+from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
 
 __all__ = [
+    "ResampledJS",
     "accuracy",
     "benjamini_hochberg",
     "chao_shen_entropy",
@@ -16,17 +27,27 @@ __all__ = [
     "clusters",
     "cohen_kappa",
     "effective_counts",
+    "entropy",
+    "expected_js",
     "fisher_exact",
     "fisher_z",
     "goodman",
     "holm",
+    "js_divergence",
     "mean_pairwise_spearman",
     "mean_ranks",
     "newcombe",
+    "normal_interval",
     "normal_quantile",
+    "pairwise_js",
     "pearson",
+    "permutation_p",
     "rank_agreement",
+    "resampled_counts",
+    "resampled_js",
     "score_test",
+    "shuffled_js",
     "spearman",
+    "unanimous_js",
     "wilson",
 ]

@@ -1,0 +1,63 @@
+"""Which definition a score follows, and the refusal to set two of them side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import DefinitionError, UsageError
+from stereotrope.measure.tidy import to_polars
+
+__all__ = ["DEFINITIONS", "check_definition", "require_one_definition"]
+
+DEFINITIONS = ("paper", "released")
+"""``paper``: as a method's paper writes it; ``released``: as its authors' published scripts compute it."""
+
+
+def check_definition(definition: str, measure: str) -> str:
+    """Return the definition, or raise.
+
+    Raises
+    ------
+    UsageError
+        It is none of :data:`DEFINITIONS`.
+    """
+    if definition not in DEFINITIONS:
+        raise UsageError(
+            f"{measure}: definition must be one of {', '.join(map(repr, DEFINITIONS))}, found {definition!r}"
+        )
+    return definition
+
+
+def require_one_definition(estimates: Any) -> str | None:
+    """Return the one definition of each measure in a frame of estimates, or refuse to compare them.
+
+    Parameters
+    ----------
+    estimates
+        Frame with the columns ``measure`` and ``definition``.
+
+    Returns
+    -------
+    str or None
+        The definition where all rows share one, None where measures differ in it or the frame is
+        empty.
+
+    Raises
+    ------
+    DefinitionError
+        One measure occurs under two definitions: their scores have different scales and floors.
+    """
+    frame = to_polars(estimates, what="estimates")
+    pairs = frame.select("measure", "definition").drop_nulls().unique().sort("measure", "definition")
+    for (measure,), rows in pairs.group_by(["measure"], maintain_order=True):
+        if rows.height > 1:
+            found = ", ".join(map(repr, rows["definition"].to_list()))
+            raise DefinitionError(
+                f"{measure}: scores under the definitions {found} cannot be compared: their scales and "
+                f"floors differ; keep the rows of one, e.g. "
+                f"estimates.filter(pl.col('definition') == {rows['definition'][0]!r})"
+            )
+    names = pairs.get_column("definition").unique(maintain_order=True)
+    return str(names[0]) if isinstance(names, pl.Series) and len(names) == 1 else None
