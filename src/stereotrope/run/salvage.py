@@ -39,7 +39,8 @@ def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum)
     RunFormatError
         It is a sound ledger of a later version.
     """
-    head = path.open("rb").read(_FILE_HEADER)
+    with path.open("rb") as file:
+        head = file.read(_FILE_HEADER)
     if not head.startswith(_MAGIC):
         return f"its header is not SQLite's; {path.stat().st_size} bytes"
     try:
@@ -79,9 +80,9 @@ def salvage(path: Path, *, crc: Checksum) -> list[Row]:
         for row in _rows_of(page, number, pages, crc):
             rows[row[:2]] = row
     log = path.with_name(path.name + "-wal")
-    if log.exists():
-        for number, page in _frames(log.read_bytes()):
-            pages[number] = page
+    for group in _commits(log.read_bytes()) if log.exists() else ():
+        pages.update(group)
+        for number, page in group.items():
             for row in _rows_of(page, number, pages, crc):
                 rows[row[:2]] = row
     return list(rows.values())
@@ -106,10 +107,16 @@ def finish(path: Path) -> str | None:
     return str(moved.relative_to(path.parent)) if moved else None
 
 
-def _frames(log: bytes) -> Iterator[tuple[int, bytes]]:
+def _commits(log: bytes) -> Iterator[dict[int, bytes]]:
+    """Yield the pages of each commit in a write-ahead log: a row and its overflow pages come together."""
+    group: dict[int, bytes] = {}
     for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER, _FRAME_HEADER + PAGE_SIZE):
         start = at + _FRAME_HEADER
-        yield int.from_bytes(log[at : at + 4], "big"), log[start : start + PAGE_SIZE]
+        group[int.from_bytes(log[at : at + 4], "big")] = log[start : start + PAGE_SIZE]
+        if log[at + 4 : at + 8] != b"\0\0\0\0":
+            yield group
+            group = {}
+    yield group
 
 
 def _rows_of(page: bytes, number: int, pages: dict[int, bytes], crc: Checksum) -> Iterator[Row]:
