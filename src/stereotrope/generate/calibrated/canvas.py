@@ -22,8 +22,11 @@ from stereotrope.generate.calibrated.outlines import Outline
 RGB = tuple[int, int, int]
 Stops = Sequence[tuple[float, float]]
 
-_SAMPLES = 3
-"""Mask samples along each side of a pixel; nine a pixel look smooth at 512 pixels."""
+_SAMPLES = 4
+"""Mask samples along each side of a pixel; sixteen a pixel look smooth at 512 pixels."""
+
+_PALE_RIM = 0.22
+"""Further darkening of the edges of near-white parts, so that white stands out from white."""
 
 _fonts = threading.local()
 
@@ -44,11 +47,17 @@ def ramp(colour: RGB) -> bytes:
     return np.clip(np.rint(colours), 0, 255).astype(np.uint8).tobytes()
 
 
+@lru_cache(maxsize=256)
 def luminance(colour: RGB) -> float:
     """Relative luminance of an sRGB colour, in [0, 1] (IEC 61966-2-1, as in WCAG 2)."""
     c = np.array(colour, dtype=np.float64) / 255.0
     linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def _pale(colour: RGB) -> float:
+    """0 up to a luminance of 0.6, 1 from 0.85."""
+    return min(1.0, max(0.0, (luminance(colour) - 0.6) / 0.25))
 
 
 def ink_on(colour: RGB) -> RGB:
@@ -155,7 +164,7 @@ class Canvas:
     def _painted(self, frame: _Frame, mask: Image.Image, colour: RGB, shade: Shade) -> Image.Image:
         field = shade.field(*frame.grid())
         if shade.bevel or shade.rim:
-            field = field + self._edges(mask, shade)
+            field = field + self._edges(mask, shade, shade.rim + _PALE_RIM * _pale(colour))
         index = np.clip(np.rint(128.0 + 127.0 * field), 0, 255).astype(np.uint8)
         if index.shape != (mask.height, mask.width):
             index = np.ascontiguousarray(np.broadcast_to(index, (mask.height, mask.width)))
@@ -163,7 +172,7 @@ class Canvas:
         picture.putpalette(ramp(colour))
         return picture.convert("RGB")
 
-    def _edges(self, mask: Image.Image, shade: Shade) -> NDArray[np.float64]:
+    def _edges(self, mask: Image.Image, shade: Shade, rim: float) -> NDArray[np.float64]:
         reach = max(1, round(shade.reach * self.pose.unit))
         padded = Image.new("L", (mask.width + 2 * reach, mask.height + 2 * reach))
         padded.paste(mask, (reach, reach))
@@ -185,8 +194,8 @@ class Canvas:
                 - level[reach:-reach, low : low + inner.shape[1]]
             )
             field = field + shade.bevel * (0.8 * down + 0.6 * right)
-        if shade.rim:
-            field = field - shade.rim * 2.0 * (1.0 - inner)
+        if rim:
+            field = field - rim * 2.0 * (1.0 - inner)
         return field.astype(np.float64)
 
     def line(
@@ -228,7 +237,7 @@ class Canvas:
         )
 
     def write(self, word: str, x: float, y: float, width: float, height: float, colour: RGB) -> None:
-        """Print a word centred at (x, y), as large as fits width × height in product units; never mirrored."""
+        """Print a word centred at (x, y), as large as fits width × height; never mirrored."""
         cx, cy = self.pose.pixels(np.array([[x, y]]))[0]
         mask = _lettering(word, width * self.pose.unit, height * self.pose.unit)
         if self.pose.degrees:
@@ -259,8 +268,9 @@ class _Frame:
 
     def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         x0, y0, x1, y1 = self.bounds
-        u = (self.left + np.arange(self.width) + 0.5 - x0) / max(x1 - x0, 1e-9)
-        v = (self.top + np.arange(self.height) + 0.5 - y0) / max(y1 - y0, 1e-9)
+        columns, rows = np.arange(self.width, dtype=np.float64), np.arange(self.height, dtype=np.float64)
+        u = (self.left + columns + 0.5 - x0) / max(x1 - x0, 1e-9)
+        v = (self.top + rows + 0.5 - y0) / max(y1 - y0, 1e-9)
         return u, v
 
     def mask(self, points: Outline, holes: Sequence[Outline]) -> Image.Image:

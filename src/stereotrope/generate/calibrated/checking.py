@@ -14,11 +14,11 @@ from ruamel.yaml.error import YAMLError
 from stereotrope.errors import InputError
 from stereotrope.generate.calibrated.entries import (
     ATTRIBUTES,
+    BACKGROUND_TEXT,
     PRESENCE,
     RGB,
     SHAPE,
     TEXT,
-    BACKGROUND_TEXT,
     Cue,
     Distribution,
     Entry,

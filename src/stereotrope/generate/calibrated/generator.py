@@ -71,7 +71,8 @@ class CalibratedGenerator:
         self.quality = _whole("quality", quality, 1, 100)
         if format not in FORMATS:
             raise UsageError(
-                f"generator calibrated: format must be one of {', '.join(FORMATS)}, found {format!r}; choose one"
+                f"generator calibrated: format must be one of {', '.join(FORMATS)}, "
+                f"found {format!r}; choose one"
             )
         self.format = format
         self.truth = truth if isinstance(truth, Truth) else Truth.load(truth)
@@ -180,20 +181,21 @@ def _text(key: str, value: object) -> str:
 def _whole(key: str, value: object, low: int, high: int) -> int:
     if type(value) is not int or not low <= value <= high:
         raise UsageError(
-            f"generator calibrated: {key} must be a whole number from {low} to {high}, found {value!r}; correct it"
+            f"generator calibrated: {key} must be a whole number from {low} to {high}, "
+            f"found {value!r}; correct it"
         )
     return value
 
 
-def _refusals(refuse: object, truth: Truth) -> dict[str, float]:
+def _refusals(refuse: float | Mapping[str, float], truth: Truth) -> dict[str, float]:
     shares = dict(refuse) if isinstance(refuse, Mapping) else dict.fromkeys(truth.cues, refuse)
     for cue, share in shares.items():
         if cue not in truth.cues:
             raise UsageError(
-                f"generator calibrated: refuse must name known cues, found {cue!r}{nearest(cue, truth.cues)}; "
-                f"known: {', '.join(truth.cues)}"
+                f"generator calibrated: refuse must name known cues, "
+                f"found {cue!r}{nearest(cue, truth.cues)}; known: {', '.join(truth.cues)}"
             )
-        if type(share) not in (int, float) or not 0 <= share <= 1:
+        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share <= 1:
             raise UsageError(
                 f"generator calibrated: refuse must be a share between 0 and 1, found {share!r}; correct it"
             )

@@ -27,7 +27,7 @@ def box(x0: float, y0: float, x1: float, y1: float, radius: float | Sequence[flo
 
 
 def rounded(corners: Sequence[tuple[float, float, float]]) -> Outline:
-    """A polygon whose corners (x, y, radius) are rounded; a radius reaches at most half-way to a neighbour."""
+    """A polygon with rounded corners (x, y, radius); a radius ends half-way to a neighbour at the latest."""
     points = np.array([(x, y) for x, y, _ in corners], dtype=np.float64)
     n = len(points)
     out: list[Outline] = []
@@ -83,4 +83,5 @@ def turned(points: Outline, degrees: float, about: tuple[float, float] = (0.0, 0
     angle = np.radians(degrees)
     matrix = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     centre = np.array(about)
-    return (points - centre) @ matrix + centre
+    out: Outline = (points - centre) @ matrix + centre
+    return out

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, ink_on, ramp
+from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, ink_on, luminance, ramp
 from stereotrope.generate.calibrated.products import PRODUCTS
 
 BACKDROPS = ("studio", "room", "table")
@@ -62,15 +62,16 @@ def _backdrop(kind: str, colour: RGB, size: int, horizon: float, *, light: float
     at = (np.arange(size) + 0.5) / size
     x, y = at[None, :], at[:, None]
     glow = 0.2 * np.exp(-(((x - light) / 0.55) ** 2 + ((y - 0.4) / 0.5) ** 2))
-    wall = glow - 0.1
+    wall = glow - 0.08
+    ground_tone = -0.24 + 0.15 * luminance(colour)
     if kind == "wall":
         field = wall
     elif kind == "studio":
         sweep = 1.0 / (1.0 + np.exp(-(y - horizon) / 0.035))
-        field = wall - 0.1 * sweep * (1.0 - 0.9 * (y - horizon))
+        field = wall + ground_tone * 0.8 * sweep * (1.0 - 0.9 * (y - horizon))
     else:
         edge = _step(y, horizon, size)
-        ground = -0.16 + 0.3 * (y - horizon) + 0.0 * x
+        ground = ground_tone + 0.2 * (y - horizon) + 0.0 * x
         field = wall * (1 - edge) + (ground + 0.5 * glow) * edge
         if kind == "room":
             skirting = _step(y, horizon - 0.05, size) * (1 - _step(y, horizon - 0.006, size))

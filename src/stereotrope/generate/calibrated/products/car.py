@@ -44,7 +44,8 @@ def _body(canvas: Canvas, colour: RGB, outline: Outline, belt: float) -> None:
         blur=0.05,
         strength=0.6,
     )
-    canvas.fill(box(-0.86, 0.07, 0.88, 0.24, 0.03), (24, 24, 27))
+    low, high = outline.min(axis=0), outline.max(axis=0)
+    canvas.fill(box(low[0] + 0.14, 0.07, high[0] - 0.14, 0.24, 0.03), (24, 24, 27))
     top = float(outline[:, 1].max())
     at = (top - belt) / (top - 0.12)
     shade = Shade(
@@ -57,33 +58,35 @@ def _body(canvas: Canvas, colour: RGB, outline: Outline, belt: float) -> None:
 
 
 def _details(
-    canvas: Canvas, colour: RGB, *, belt: float, doors: Sequence[float], nose: float, tail: float
+    canvas: Canvas,
+    colour: RGB,
+    *,
+    belt: float,
+    doors: Sequence[float],
+    nose: Sequence[float],
+    tail: Sequence[float],
 ) -> None:
+    """Crease, door gaps, handles and lamps; ``nose`` and ``tail`` are (x, y) of the lamps' outer ends."""
+    (front, lamp), (back, rear) = nose, tail
     crease = spline(
-        [(-0.9, belt - 0.06), (-0.2, belt - 0.05), (0.5, belt - 0.065), (0.92, nose + 0.04)], closed=False
+        [(back + 0.08, belt - 0.06), (-0.2, belt - 0.05), (0.4, belt - 0.06), (front - 0.13, lamp + 0.06)],
+        closed=False,
     )
     canvas.line(crease, 0.012, colour, plain=-0.32)
     canvas.line(crease + np.array([0, 0.012]), 0.01, colour, plain=0.45)
     for x in doors:
-        canvas.line(
-            spline([(x, belt), (x + 0.005, 0.3), (x - 0.01, 0.17)], closed=False), 0.008, colour, plain=-0.6
-        )
+        gap = spline([(x, belt), (x + 0.005, 0.3), (x - 0.01, 0.17)], closed=False)
+        canvas.line(gap, 0.008, colour, plain=-0.6)
     for x in doors[:-1]:
         handle = box(x + 0.04, belt - 0.115, x + 0.13, belt - 0.088, 0.012)
         canvas.fill(handle, colour, Shade(plain=-0.35, bevel=0.6, reach=0.012))
-    canvas.line(np.array([[-0.42, 0.17], [0.42, 0.17]]), 0.014, colour, plain=-0.5)
-    lamp = rounded(
-        [
-            (0.83, nose + 0.0, 0.01),
-            (0.975, nose - 0.03, 0.02),
-            (0.955, nose + 0.035, 0.02),
-            (0.84, nose + 0.055, 0.02),
-        ]
-    )
-    canvas.fill(lamp, (236, 240, 244), Shade(down=((0, 0.2), (1, -0.3)), rim=0.3, reach=0.02))
-    rear = box(-0.985, tail - 0.035, -0.9, tail + 0.04, 0.02)
-    canvas.fill(rear, (176, 24, 30), Shade(down=((0, 0.35), (1, -0.2))))
-    canvas.fill(box(0.9, 0.2, 0.985, 0.235, 0.01), (40, 42, 46))
+    canvas.line(np.array([[doors[0] + 0.1, 0.165], [doors[-1], 0.165]]), 0.014, colour, plain=-0.5)
+    glass = [(-0.14, 0.0, 0.01), (0.0, -0.03, 0.02), (-0.02, 0.035, 0.02), (-0.13, 0.055, 0.02)]
+    lens = rounded([(front + x, lamp + y, r) for x, y, r in glass])
+    canvas.fill(lens, (236, 240, 244), Shade(down=((0, 0.2), (1, -0.3)), rim=0.3, reach=0.02))
+    red = box(back, rear - 0.04, back + 0.075, rear + 0.045, 0.02)
+    canvas.fill(red, (176, 24, 30), Shade(down=((0, 0.35), (1, -0.2))))
+    canvas.fill(box(front - 0.09, 0.2, front + 0.005, 0.235, 0.01), (40, 42, 46))
 
 
 def _mirror(canvas: Canvas, colour: RGB, x: float, y: float) -> None:
@@ -102,6 +105,7 @@ def _mirror(canvas: Canvas, colour: RGB, x: float, y: float) -> None:
 
 
 def sedan(canvas: Canvas, colour: RGB) -> Plate:
+    """A three-box car with a boot."""
     body = rounded(
         [
             (-0.96, 0.14, 0.04),
@@ -119,7 +123,9 @@ def sedan(canvas: Canvas, colour: RGB) -> Plate:
     _body(canvas, colour, body, 0.48)
     _pane(canvas, [(-0.61, 0.495, 0.03), (-0.15, 0.495, 0.02), (-0.15, 0.665, 0.02), (-0.37, 0.66, 0.1)])
     _pane(canvas, [(-0.115, 0.495, 0.02), (0.36, 0.485, 0.03), (0.13, 0.665, 0.12), (-0.115, 0.665, 0.02)])
-    _details(canvas, colour, belt=0.475, doors=(-0.52, -0.133, 0.345), nose=0.345, tail=0.4)
+    _details(
+        canvas, colour, belt=0.475, doors=(-0.52, -0.133, 0.345), nose=(0.975, 0.345), tail=(-0.985, 0.41)
+    )
     _mirror(canvas, colour, 0.27, 0.485)
     for x in (-0.6, 0.62):
         _wheel(canvas, x, 0.17)
@@ -127,6 +133,7 @@ def sedan(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def hatchback(canvas: Canvas, colour: RGB) -> Plate:
+    """A short two-box car with a steep tail."""
     body = rounded(
         [
             (-0.86, 0.14, 0.04),
@@ -144,7 +151,7 @@ def hatchback(canvas: Canvas, colour: RGB) -> Plate:
     _pane(canvas, [(-0.76, 0.55, 0.04), (-0.53, 0.545, 0.02), (-0.53, 0.74, 0.02), (-0.655, 0.735, 0.06)])
     _pane(canvas, [(-0.49, 0.545, 0.02), (-0.1, 0.54, 0.02), (-0.1, 0.755, 0.02), (-0.49, 0.745, 0.02)])
     _pane(canvas, [(-0.06, 0.54, 0.02), (0.39, 0.53, 0.03), (0.09, 0.755, 0.14), (-0.06, 0.755, 0.02)])
-    _details(canvas, colour, belt=0.52, doors=(-0.51, -0.08, 0.37), nose=0.36, tail=0.45)
+    _details(canvas, colour, belt=0.52, doors=(-0.51, -0.08, 0.37), nose=(0.905, 0.36), tail=(-0.885, 0.46))
     _mirror(canvas, colour, 0.29, 0.53)
     for x in (-0.56, 0.57):
         _wheel(canvas, x, 0.175)
@@ -152,6 +159,7 @@ def hatchback(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def suv(canvas: Canvas, colour: RGB) -> Plate:
+    """A tall car with a roof rack."""
     body = rounded(
         [
             (-0.93, 0.17, 0.04),
@@ -172,7 +180,7 @@ def suv(canvas: Canvas, colour: RGB) -> Plate:
     _pane(canvas, [(-0.83, 0.62, 0.03), (-0.5, 0.615, 0.02), (-0.5, 0.825, 0.02), (-0.77, 0.82, 0.05)])
     _pane(canvas, [(-0.46, 0.615, 0.02), (-0.1, 0.61, 0.02), (-0.1, 0.83, 0.02), (-0.46, 0.83, 0.02)])
     _pane(canvas, [(-0.06, 0.61, 0.02), (0.33, 0.605, 0.03), (0.14, 0.83, 0.07), (-0.06, 0.83, 0.02)])
-    _details(canvas, colour, belt=0.595, doors=(-0.48, -0.08, 0.34), nose=0.47, tail=0.52)
+    _details(canvas, colour, belt=0.595, doors=(-0.48, -0.08, 0.34), nose=(0.95, 0.465), tail=(-0.945, 0.51))
     canvas.fill(box(-0.42, 0.17, 0.42, 0.225, 0.02), (52, 54, 58))
     _mirror(canvas, colour, 0.25, 0.61)
     for x in (-0.58, 0.6):

@@ -1,4 +1,4 @@
-"""Clocks with hands: round, square, alarm, mantel. The dial has ticks and no numerals, which would be text."""
+"""Clocks with hands: round, square, alarm, mantel. Dials have ticks; numerals would be text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _hands(canvas: Canvas, colour: RGB, x: float, y: float, radius: float) -> No
         if canvas.pose.mirror:
             tip = tip * np.array([-1.0, 1.0])
         canvas.line(np.array([centre - tip * 0.14, centre + tip * length]), width, ink)
-    a = math.radians(195.0)
+    a = math.radians(246.0)
     tip = np.array([math.sin(a), math.cos(a)]) * radius
     canvas.line(np.array([np.array([x, y]) - tip * 0.2, np.array([x, y]) + tip * 0.66]), 0.018, (206, 44, 40))
     canvas.fill(ellipse(x, y, 0.06), ink)
@@ -51,6 +51,7 @@ def _glass(canvas: Canvas, x: float, y: float, radius: float) -> None:
 
 
 def round_(canvas: Canvas, colour: RGB) -> Plate:
+    """A round wall clock."""
     canvas.shadow(ellipse(0.1, -0.14, 0.98), blur=0.1, strength=0.42)
     canvas.fill(ellipse(0, 0, 1.0), colour, _FRAME)
     canvas.fill(ellipse(0, 0, 0.875), colour, Shade(plain=-0.5))
@@ -62,6 +63,7 @@ def round_(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def square(canvas: Canvas, colour: RGB) -> Plate:
+    """A square wall clock."""
     canvas.shadow(box(-0.82, -1.02, 1.0, 0.76, 0.16), blur=0.1, strength=0.42)
     canvas.fill(box(-0.92, -0.92, 0.92, 0.92, 0.2), colour, _FRAME)
     canvas.fill(box(-0.795, -0.795, 0.795, 0.795, 0.1), colour, Shade(plain=-0.5))
@@ -74,6 +76,7 @@ def square(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def alarm(canvas: Canvas, colour: RGB) -> Plate:
+    """A twin-bell alarm clock on feet."""
     canvas.shadow(ellipse(0.14, 0.02, 0.92, 0.12), blur=0.09, strength=0.4)
     centre = 0.86
     for side in (-1, 1):
@@ -100,8 +103,9 @@ def alarm(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def mantel(canvas: Canvas, colour: RGB) -> Plate:
+    """An arched clock on a plinth."""
     canvas.shadow(box(-0.9, -0.06, 1.16, 0.06, 0.05), blur=0.07, strength=0.45)
-    side = spline([(0.78, 0.16), (0.76, 0.9), (0.62, 1.32), (0.34, 1.6), (0.0, 1.7)], closed=False)
+    side = spline([(0.78, 0.16), (0.76, 0.9), (0.64, 1.32), (0.37, 1.62), (0.0, 1.72)], closed=False)
     case = np.concatenate([side, side[::-1] * np.array([-1.0, 1.0])])
     canvas.fill(
         case,
@@ -110,23 +114,23 @@ def mantel(canvas: Canvas, colour: RGB) -> Plate:
     )
     canvas.fill(box(-0.94, 0.0, 0.94, 0.13, 0.03), colour, Shade(plain=-0.22, bevel=0.8, reach=0.05))
     canvas.fill(box(-0.86, 0.12, 0.86, 0.22, 0.04), colour, Shade(plain=-0.02, bevel=0.8, reach=0.05))
-    y = 0.96
-    canvas.fill(ellipse(0, y, 0.58), colour, Shade(plain=-0.42, bevel=0.8, reach=0.06))
-    canvas.fill(ellipse(0, y, 0.52), colour, Shade(plain=0.1, down=((0, -0.12), (0.4, 0.03), (1, 0.03))))
-    _ticks(canvas, colour, 0, y, 0.47)
-    _hands(canvas, colour, 0, y, 0.5)
-    _glass(canvas, 0, y, 0.51)
+    y = 1.03
+    canvas.fill(ellipse(0, y, 0.54), colour, Shade(plain=-0.42, bevel=0.8, reach=0.06))
+    canvas.fill(ellipse(0, y, 0.485), colour, Shade(plain=0.1, down=((0, -0.12), (0.4, 0.03), (1, 0.03))))
+    _ticks(canvas, colour, 0, y, 0.44)
+    _hands(canvas, colour, 0, y, 0.46)
+    _glass(canvas, 0, y, 0.48)
     canvas.fill(
         rounded([(-0.07, 1.66, 0), (0.07, 1.66, 0), (0.045, 1.8, 0.03), (-0.045, 1.8, 0.03)]),
         colour,
         Shade(plain=-0.2, bevel=0.6),
     )
-    return Plate(0.0, 0.315, 0.8, 0.14)
+    return Plate(0.0, 0.355, 0.8, 0.165)
 
 
 SHAPES = {
-    "round": Shape(round_, 0.3, hangs=True),
-    "square": Shape(square, 0.3, hangs=True),
-    "alarm": Shape(alarm, 0.28),
+    "round": Shape(round_, 0.315, hangs=True),
+    "square": Shape(square, 0.315, hangs=True),
+    "alarm": Shape(alarm, 0.285),
     "mantel": Shape(mantel, 0.32),
 }

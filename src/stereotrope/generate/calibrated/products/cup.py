@@ -35,6 +35,7 @@ def _walls(top: float, bottom: float, height: float, dip: float, rim: float) -> 
 
 
 def mug(canvas: Canvas, colour: RGB) -> Plate:
+    """A straight mug with a big handle."""
     canvas.shadow(ellipse(0.2, 0.03, 0.86, 0.14), blur=0.09, strength=0.34)
     canvas.shadow(ellipse(0.03, 0.02, 0.54, 0.08), blur=0.03, strength=0.5)
     _ring(canvas, colour, 0.56, 0.6, 0.36, 0.36, 0.115)
@@ -51,6 +52,7 @@ def mug(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def teacup(canvas: Canvas, colour: RGB) -> Plate:
+    """A bowl-shaped cup on a saucer."""
     canvas.shadow(ellipse(0.12, -0.06, 1.1, 0.16), blur=0.08, strength=0.36)
     canvas.shadow(ellipse(0.02, -0.08, 0.66, 0.07), blur=0.03, strength=0.4)
     plate = Shade(plain=-0.2, across=((0, -0.2), (0.3, 0.1), (1, -0.3)))
@@ -74,6 +76,7 @@ def teacup(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def tumbler(canvas: Canvas, colour: RGB) -> Plate:
+    """A tall cup with lid and straw."""
     canvas.shadow(ellipse(0.2, 0.03, 0.66, 0.12), blur=0.09, strength=0.34)
     canvas.shadow(ellipse(0.03, 0.02, 0.4, 0.07), blur=0.03, strength=0.5)
     canvas.line(np.array([[0.1, 1.45], [0.26, 2.02]]), 0.075, colour, plain=-0.35)
@@ -97,4 +100,4 @@ def tumbler(canvas: Canvas, colour: RGB) -> Plate:
     return Plate(0.02, 0.72, 0.62, 0.22)
 
 
-SHAPES = {"mug": Shape(mug, 0.34), "teacup": Shape(teacup, 0.34), "tumbler": Shape(tumbler, 0.29)}
+SHAPES = {"mug": Shape(mug, 0.42), "teacup": Shape(teacup, 0.42), "tumbler": Shape(tumbler, 0.295)}

@@ -50,10 +50,11 @@ def _pillow(canvas: Canvas, colour: RGB, x: float, y: float, half: float) -> Non
 
 
 def two_seater(canvas: Canvas, colour: RGB) -> Plate:
+    """A soft sofa with two seats."""
     _ground(canvas, -0.98, 0.98)
     _legs(canvas, -0.82, 0.82)
     canvas.fill(
-        box(-0.86, 0.3, 0.86, 0.9, (0, 0, 0.14, 0.14)), colour, Shade(plain=-0.22, bevel=0.6, reach=0.08)
+        box(-0.86, 0.2, 0.86, 0.9, (0, 0, 0.14, 0.14)), colour, Shade(plain=-0.22, bevel=0.6, reach=0.08)
     )
     for x0, x1 in ((-0.72, -0.005), (0.005, 0.72)):
         canvas.fill(box(x0, 0.42, x1, 0.86, (0.05, 0.05, 0.13, 0.13)), colour, _CUSHION)
@@ -73,11 +74,12 @@ def two_seater(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def chesterfield(canvas: Canvas, colour: RGB) -> Plate:
+    """A tufted sofa with rolled arms."""
     _ground(canvas, -1.0, 1.0)
     for x in (-0.84, -0.3, 0.3, 0.84):
         canvas.fill(ellipse(x, 0.05, 0.05, 0.055), _LEG, Shade(bevel=0.8, reach=0.05))
     back = spline(
-        [(-0.92, 0.3), (-0.95, 0.8), (-0.8, 0.89), (0.0, 0.89), (0.8, 0.89), (0.95, 0.8), (0.92, 0.3)]
+        [(-0.92, 0.2), (-0.95, 0.8), (-0.8, 0.89), (0.0, 0.89), (0.8, 0.89), (0.95, 0.8), (0.92, 0.2)]
     )
     canvas.fill(
         back,
@@ -118,10 +120,11 @@ def chesterfield(canvas: Canvas, colour: RGB) -> Plate:
 
 
 def corner(canvas: Canvas, colour: RGB) -> Plate:
+    """A sofa with a chaise that comes forward on one side."""
     _ground(canvas, -1.0, 1.0)
     _legs(canvas, -0.9, 0.86)
     canvas.fill(
-        box(-0.98, 0.3, 0.9, 0.84, (0, 0, 0.1, 0.1)), colour, Shade(plain=-0.22, bevel=0.6, reach=0.08)
+        box(-0.98, 0.2, 0.9, 0.84, (0, 0, 0.1, 0.1)), colour, Shade(plain=-0.22, bevel=0.6, reach=0.08)
     )
     for x0, x1 in ((-0.88, -0.3), (-0.295, 0.21), (0.215, 0.72)):
         canvas.fill(box(x0, 0.42, x1, 0.8, (0.05, 0.05, 0.1, 0.1)), colour, _CUSHION)
