@@ -6,11 +6,13 @@ from stereotrope.measure.bds import bds
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
+from stereotrope.measure.findings import findings
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.registry import REGISTRY, MeasureInfo
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
+from stereotrope.measure.tidy import estimate_frame
 
 __all__ = [
     "DEFINITIONS",
@@ -24,7 +26,9 @@ __all__ = [
     "deterministic_share",
     "dominance_shift",
     "effective_n",
+    "estimate_frame",
     "female_ratio",
+    "findings",
     "refusal_rate",
     "require_one_definition",
     "share",

@@ -9,9 +9,17 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import PROMPTS, check_factors
+from stereotrope.tables import PROMPTS, QUALITY_ATTRIBUTES, check_factors
 
-__all__ = ["BLANK", "effective_n", "tidy_labels", "with_factors"]
+__all__ = [
+    "BLANK",
+    "PICTURE_EXCLUDED",
+    "PICTURE_REASONS",
+    "PICTURE_REFUSED",
+    "effective_n",
+    "tidy_labels",
+    "with_factors",
+]
 
 BLANK = "blank picture"
 """Reason given for every label of a picture that an annotator calls blank."""
@@ -19,8 +27,17 @@ BLANK = "blank picture"
 NOT_LABELLED = "not labelled"
 """Reason where a picture is there and an attribute of it was never answered."""
 
-_PICTURE = {"refused": "refused by the generator", "excluded": "picture excluded"}
-_ABOUT_DUPLICATES = ("exact_duplicate_of", "near_duplicate_of")
+PICTURE_REFUSED = "refused by the generator"
+"""Reason where there is no picture because the generator refused."""
+
+PICTURE_EXCLUDED = "picture excluded"
+"""Reason where a picture came that cannot be used."""
+
+_PICTURE = {"refused": PICTURE_REFUSED, "excluded": PICTURE_EXCLUDED}
+PICTURE_REASONS = frozenset({BLANK, *_PICTURE.values()})
+"""Reasons that lie with the picture; every other one lies with the annotator."""
+
+_NOT_EXPECTED = frozenset(QUALITY_ATTRIBUTES) - {"blank"}
 
 
 def with_factors(prompts: Any, images: Any) -> pl.DataFrame:
@@ -193,13 +210,13 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
 def _expected(said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str]) -> pl.DataFrame:
     """Every image with every attribute and annotator that its part of the design was asked about."""
     given = said.select("image_id", "attribute", "annotator").unique(maintain_order=True)
-    asked = given.filter(~pl.col("attribute").is_in(_ABOUT_DUPLICATES))
+    asked = given.filter(~pl.col("attribute").is_in(list(_NOT_EXPECTED)))
     if scope:
         pairs = asked.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
         full = picture.join(pairs, on=list(scope), nulls_equal=True)
     else:
         full = picture.join(asked.drop("image_id").unique(), how="cross")
-    about = given.filter(pl.col("attribute").is_in(_ABOUT_DUPLICATES))
+    about = given.filter(pl.col("attribute").is_in(list(_NOT_EXPECTED)))
     rest = picture.join(about, on="image_id").select(full.columns)
     order = picture.select("image_id").with_row_index("position")
     return (

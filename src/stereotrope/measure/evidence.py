@@ -1,0 +1,70 @@
+"""The pictures behind a finding: which ones show a value in a part of the design."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
+from stereotrope.measure.sentences import Counted
+from stereotrope.tables import LABELS
+
+__all__ = ["Evidence"]
+
+_NOT_FACTORS = {column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}
+_Levels = tuple[str | None, ...]
+
+
+class Evidence:
+    """Images by condition, attribute and value, for quick look-up.
+
+    Parameters
+    ----------
+    labels
+        Tidy labels, as :func:`stereotrope.measure.tidy_labels` returns.
+    """
+
+    def __init__(self, labels: pl.DataFrame) -> None:
+        self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
+        self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
+        self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
+        reason = pl.col("excluded") if "excluded" in labels.columns else pl.lit(None, pl.String)
+        columns = labels.select("image_id", "attribute", "value", reason.alias("excluded"), *self.factors)
+        for image, attribute, value, excluded, *levels in columns.iter_rows():
+            condition = tuple(levels)
+            if excluded is None and value is not None:
+                here = self._values[attribute].setdefault(condition, {})
+                here.setdefault(str(value), []).append(image)
+            if excluded != PICTURE_EXCLUDED:
+                self._requests[condition][image] = excluded == PICTURE_REFUSED
+
+    @property
+    def varying(self) -> list[str]:
+        """Factors with more than one level among the pictures."""
+        conditions = set(self._requests) | {c for a in self._values.values() for c in a}
+        return [f for i, f in enumerate(self.factors) if len({c[i] for c in conditions}) > 1]
+
+    def values(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
+        """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
+        found: dict[str, list[str]] = defaultdict(list)
+        here = self._values.get(attribute, {})
+        for condition in self._fitting(here, scope):
+            for value, images in here[condition].items():
+                found[value] += images
+        return dict(found)
+
+    def refused(self, scope: Mapping[str, str]) -> tuple[Counted, list[str]]:
+        """Refused requests of all answered ones, and which they are."""
+        answered: dict[str, bool] = {}
+        for condition in self._fitting(self._requests, scope):
+            answered |= self._requests[condition]
+        images = [image for image, refused in answered.items() if refused]
+        return (len(images), len(answered)), images
+
+    def _fitting(self, conditions: Iterable[_Levels], scope: Mapping[str, str]) -> list[_Levels]:
+        places = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
+        known = list(conditions)
+        exact = [c for c in known if all(c[i] == level for i, level in places)]
+        return exact or [c for c in known if all(c[i] in (level, None) for i, level in places)]

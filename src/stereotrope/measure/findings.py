@@ -1,0 +1,334 @@
+"""What is worth a look: the strongest patterns of a run, in sentences, with the pictures that show them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import TableError
+from stereotrope.measure.evidence import Evidence
+from stereotrope.measure.join import PICTURE_REASONS
+from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
+from stereotrope.measure.tidy import to_polars
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, FINDINGS
+
+__all__ = ["findings"]
+
+LITTLE_LABELLED = 0.05
+"""Share of unusable labels above which the annotator itself is a finding (spec/06 §11)."""
+
+LOW_ACCURACY = 0.90
+"""Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
+
+_ESTIMATE_NAMES = {column.name for column in ESTIMATES}
+_COMPARING = ("bds", "dominance_shift", "share_difference", "refusal_rate_difference")
+# Where several kinds are about one attribute of one condition, the first one says it best.
+_ORDER = ("dominance_shift", "deterministic", "divergence", "share_difference", "refusal")
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A pattern that may become a finding; ``effect`` in [−1, 1] ranks it."""
+
+    kind: str
+    scope: dict[str, str]
+    attribute: str | None
+    effect: float
+    row: Mapping[str, Any]
+    category: str | None = None
+
+
+def findings(
+    estimates: Any,
+    labels: Any,
+    *,
+    images: Any | None = None,
+    limit: int = 50,
+    alpha: float = 0.05,
+) -> pl.DataFrame:
+    """Rank what is worth a person's look, the largest effect first.
+
+    Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts
+    and deterministic cells as they are. Where several are about one attribute of one condition, one
+    finding is made. The rank goes by effect, never by p: the adjusted divergence, or the difference of
+    the shares. Warnings about annotators and copies come last but are never cut off by ``limit``.
+
+    Parameters
+    ----------
+    estimates
+        Estimates of any measures, in one frame; their null factors do not scope.
+    labels
+        Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
+    images
+        The table ``images``, to report byte-for-byte copies; None leaves that out.
+    limit
+        Most findings returned.
+    alpha
+        False discovery rate at which a comparison is shown.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``finding_id, kind, rank, scope, attribute, sentence, measure, image_ids``, see
+        :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
+        annotators read in pictures, never of identity or intent.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from stereotrope.measure import dominance_shift
+    >>> labels = pl.DataFrame({
+    ...     "image_id": [str(i) for i in range(40)], "attribute": "product_colour",
+    ...     "value": ["pink"] * 20 + ["silver"] * 18 + ["pink"] * 2,
+    ...     "generator": "m", "object": "car", "group": ["women"] * 20 + ["base"] * 20,
+    ... })
+    >>> print(findings(dominance_shift(labels), labels)["sentence"][0])
+    In 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; in the baseline \
+it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
+    """
+    table, tidy = to_polars(estimates, what="estimates"), to_polars(labels)
+    if absent := [c for c in ("measure", "attribute", "value", "contrast") if c not in table.columns]:
+        raise TableError(f"estimates: no column {absent[0]!r}; pass what the measures return")
+    if absent := [c for c in ("image_id", "attribute", "value") if c not in tidy.columns]:
+        raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, tidy.columns))}")
+    evidence = Evidence(tidy)
+    contrast, reference = _contrast(table)
+    wording = Wording(contrast, reference, evidence.varying)
+    found = list(_candidates(table, evidence, wording, alpha))
+    level = _level(table)
+    warnings = [*_unusable(tidy), *_disagreements(table, level), *_copies(images)][:limit]
+    rows = [_finding(c, evidence, wording, level) for c in _strongest(found)[: limit - len(warnings)]]
+    rows += warnings
+    for rank, row in enumerate(rows, start=1):
+        row["rank"] = rank
+    types = {c.name: pl.Int64 if c.name == "rank" else pl.String for c in FINDINGS}
+    return pl.DataFrame([{c.name: row[c.name] for c in FINDINGS} for row in rows], schema=types)
+
+
+def _contrast(table: pl.DataFrame) -> tuple[str | None, str | None]:
+    """The factor that most comparisons are about, and the level that they compare with."""
+    compared = table.filter(pl.col("measure").is_in(_COMPARING), pl.col("contrast").is_not_null())
+    counted = (
+        compared.group_by("contrast", "reference").len().sort("len", "reference", descending=[True, False])
+    )
+    return counted.row(0)[:2] if counted.height else (None, None)
+
+
+def _level(table: pl.DataFrame) -> float:
+    known = table["level"].drop_nulls() if "level" in table.columns else pl.Series([], dtype=pl.Float64)
+    return float(known[0]) if known.len() else 0.95
+
+
+def _candidates(
+    table: pl.DataFrame, evidence: Evidence, wording: Wording, alpha: float
+) -> Iterator[_Candidate]:
+    factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
+    kept = table.filter(pl.col("value").is_not_null(), pl.col("attribute").ne_missing(ALL_ATTRIBUTES))
+    for row in kept.iter_rows(named=True):
+        scope = {f: str(row[f]) for f in factors if row[f] is not None}
+        candidate = _Candidate("", scope, row["attribute"], 0.0, row, row.get("category"))
+        q = row.get("q_value")
+        significant = q is not None and q <= alpha and row["contrast"] == wording.contrast
+        if row.get("reference") != wording.reference and row["contrast"] is not None:
+            continue
+        match row["measure"]:
+            case "bds" if significant:
+                adjusted = row.get("adjusted")
+                effect = row["value"] if adjusted is None else adjusted
+                yield replace(candidate, kind="divergence", effect=effect)
+            case "share_difference" if significant:
+                yield replace(candidate, kind="share_difference", effect=abs(row["value"]))
+            case "refusal_rate_difference" if significant:
+                yield replace(candidate, kind="refusal", effect=abs(row["value"]))
+            case "dominance_shift" if row["value"] == 1:
+                after = row["category"].split(" → ")[-1]
+                effect = _moved(evidence, wording, candidate, after)
+                yield replace(candidate, kind="dominance_shift", category=after, effect=effect)
+            case "dominant_share" if "deterministic" in (row.get("flags") or "").split(","):
+                effect = _moved(evidence, wording, candidate, row["category"])
+                yield replace(candidate, kind="deterministic", effect=effect)
+
+
+def _reference_scope(scope: Mapping[str, str], wording: Wording) -> dict[str, str] | None:
+    """The same part of the design in the reference; None where the scope is the reference or has none."""
+    level = scope.get(wording.contrast or "")
+    if level is None or wording.reference is None or wording.contrast is None or level == wording.reference:
+        return None
+    return {**scope, wording.contrast: wording.reference}
+
+
+def _counted(values: Mapping[str, list[str]], value: str) -> tuple[int, int]:
+    return len(values.get(value, ())), sum(map(len, values.values()))
+
+
+def _moved(evidence: Evidence, wording: Wording, candidate: _Candidate, value: str) -> float:
+    """Share of the value minus its share in the reference; 0 where there is nothing to compare with."""
+    other = _reference_scope(candidate.scope, wording)
+    if candidate.attribute is None or other is None:
+        return 0.0
+    k, n = _counted(evidence.values(candidate.attribute, candidate.scope), value)
+    j, m = _counted(evidence.values(candidate.attribute, other), value)
+    return k / n - j / m if n and m else 0.0
+
+
+def _strongest(found: list[_Candidate]) -> list[_Candidate]:
+    """One candidate an attribute and condition, with the largest effect of its kinds, in ranked order."""
+    best: dict[tuple[str, str | None], _Candidate] = {}
+    for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect)):
+        place = (json.dumps(candidate.scope, sort_keys=True), candidate.attribute)
+        known = best.get(place)
+        best[place] = (
+            candidate if known is None else replace(known, effect=max(known.effect, candidate.effect))
+        )
+    return sorted(
+        best.values(),
+        key=lambda c: (
+            -c.effect,
+            _ORDER.index(c.kind),
+            json.dumps(c.scope, sort_keys=True),
+            c.attribute or "",
+        ),
+    )
+
+
+def _finding(candidate: _Candidate, evidence: Evidence, wording: Wording, level: float) -> dict[str, Any]:
+    scope, row = candidate.scope, candidate.row
+    other = _reference_scope(scope, wording)
+    tail = _tail(candidate)
+    if candidate.attribute is None:
+        seen, images = evidence.refused(scope)
+        before, _ = evidence.refused(other) if other else ((0, 0), [])
+        if not seen[1] or not before[1]:
+            sentence = _rates_only(candidate, wording)
+        else:
+            sentence = wording.refusal(scope, seen, before, level=level, tail=tail)
+        return _row(candidate.kind, scope, None, sentence, row["measure"], images)
+    here = evidence.values(candidate.attribute, scope)
+    there = evidence.values(candidate.attribute, other) if other else {}
+    value = candidate.category or _moved_most(here, there)
+    if candidate.kind == "dominance_shift" and there:
+        before_value = max(sorted(there), key=lambda v: len(there[v]))
+        tail = f", where {quoted(before_value)} is in {len(there[before_value])}"
+    sentence = wording.share(
+        candidate.attribute,
+        scope,
+        value,
+        _counted(here, value),
+        _counted(there, value) if there else None,
+        level=level,
+        tail=tail,
+    )
+    # A value that went away is shown by what came instead: every picture of the condition.
+    images = here.get(value) or [image for listed in here.values() for image in listed]
+    return _row(candidate.kind, scope, candidate.attribute, sentence, row["measure"], images)
+
+
+def _moved_most(here: Mapping[str, list[str]], there: Mapping[str, list[str]]) -> str:
+    """The value whose share differs most between two conditions, more often seen before less often."""
+
+    def moved(value: str) -> float:
+        (k, n), (j, m) = _counted(here, value), _counted(there, value)
+        return (k / n if n else 0.0) - (j / m if m else 0.0)
+
+    return max(sorted({*here, *there}), key=lambda v: (round(abs(moved(v)), 9), moved(v)))
+
+
+def _tail(candidate: _Candidate) -> str:
+    row, q = candidate.row, q_text(candidate.row.get("q_value"))
+    if candidate.kind == "divergence":
+        word, unit = ("distance", "nats") if row.get("definition") == "released" else ("divergence", "bits")
+        text = f"; the {word} is {number(row['value'])} {unit}"
+        if row.get("floor") is not None:
+            text += f", where {number(row['floor'])} is expected of chance"
+        return f"{text} ({q})"
+    if candidate.kind in ("share_difference", "refusal"):
+        return f"; the difference is {number(row['value'])}{span(row.get('low'), row.get('high'))} ({q})"
+    return ""
+
+
+def _rates_only(candidate: _Candidate, wording: Wording) -> str:
+    row, scope = candidate.row, candidate.scope
+    more = "more" if row["value"] > 0 else "less"
+    group = wording.condition(scope.get(wording.contrast or ""))
+    return (
+        f"{wording.lead(scope)}requests {group}{wording.rest(scope)} are refused {more} often than "
+        f"{wording.condition(wording.reference)}{_tail(candidate)}."
+    )
+
+
+def _unusable(tidy: pl.DataFrame) -> Iterator[dict[str, Any]]:
+    """Attributes of which an annotator read too little."""
+    if "excluded" not in tidy.columns:
+        return
+    by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
+    there = tidy.filter(pl.col("excluded").is_null() | ~pl.col("excluded").is_in(list(PICTURE_REASONS)))
+    for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
+        reasons = Counter(part["excluded"].drop_nulls().to_list())
+        if reasons.total() <= LITTLE_LABELLED * part.height:
+            continue
+        who = f" by the annotator {quoted(str(key[1]))}" if len(key) > 1 and key[1] is not None else ""
+        listed = ", ".join(
+            f"{clean(r)}: {n}" for r, n in sorted(reasons.items(), key=lambda i: (-i[1], i[0]))
+        )
+        sentence = (
+            f"{reasons.total()} of {part.height} labels of the {clean(str(key[0])).replace('_', ' ')}{who} "
+            f"cannot be used ({listed})."
+        )
+        scope = {"annotator": str(key[1])} if who else {}
+        lost = part.filter(pl.col("excluded").is_not_null())["image_id"].to_list()
+        yield _row("instrument", scope, str(key[0]), sentence, "share", lost)
+
+
+def _disagreements(table: pl.DataFrame, level: float) -> Iterator[dict[str, Any]]:
+    """Attributes on which the annotator and the reference differ too often."""
+    weak = table.filter(measure="agreement", definition="accuracy") if "definition" in table.columns else None
+    if weak is None:
+        return
+    factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
+    for row in weak.filter(pl.col("value") < LOW_ACCURACY).iter_rows(named=True):
+        same, n = round(row["value"] * row["n"]), row["n"]
+        words = clean(row["attribute"]).replace("_", " ")
+        sentence = (
+            f"The labels of the {words} agree with the reference on {same} of {n} pictures"
+            f"{span(row['low'], row['high'])}; measures of it carry that error."
+        )
+        scope = {f: str(row[f]) for f in factors if row[f] is not None}
+        yield _row("instrument", scope, row["attribute"], sentence, "agreement", [])
+
+
+def _copies(images: Any | None) -> Iterator[dict[str, Any]]:
+    """Generators that returned the same bytes more than once."""
+    if images is None:
+        return
+    made = to_polars(images, what="images").filter(status="ok")
+    for (generator,), part in made.group_by(["generator"], maintain_order=True):
+        copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())
+        if copies.height:
+            sentence = (
+                f"{clean(str(generator))}: {copies.height} of {part.height} pictures are byte-for-byte copies "
+                "of another one; intervals that count them are too narrow."
+            )
+            scope = {"generator": str(generator)}
+            yield _row("instrument", scope, None, sentence, "effective_n", copies["image_id"].to_list())
+
+
+def _row(
+    kind: str, scope: Mapping[str, str], attribute: str | None, sentence: str, measure: str, images: list[str]
+) -> dict[str, Any]:
+    where = json.dumps(scope, ensure_ascii=False, sort_keys=True)
+    identity = json.dumps([kind, where, attribute, measure], ensure_ascii=False)
+    return {
+        "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:12],
+        "kind": kind,
+        "scope": where,
+        "attribute": attribute,
+        "sentence": sentence,
+        "measure": measure,
+        "image_ids": json.dumps(images, ensure_ascii=False),
+    }

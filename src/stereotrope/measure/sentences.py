@@ -1,0 +1,133 @@
+"""Findings in words: full sentences with counts and intervals, and nobody's identity or intent."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from stereotrope.stats import wilson
+
+__all__ = ["Counted", "Wording", "clean", "number", "q_text", "quoted", "span"]
+
+LONGEST = 80
+"""Characters of foreign text that a sentence takes over."""
+
+Counted = tuple[int, int]
+"""How many of how many pictures."""
+
+
+def clean(text: str) -> str:
+    """Foreign text as plain words: no control or direction characters, one line, at most 80 characters."""
+    plain = "".join(c if unicodedata.category(c)[0] not in "CZ" else " " for c in text)
+    words = " ".join(plain.split())
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+
+
+def quoted(text: str) -> str:
+    """Foreign text in quotation marks, visibly not ours; it cannot close them."""
+    return f"“{clean(text).replace('“', '‘').replace('”', '’')}”"
+
+
+def number(value: float) -> str:
+    """Two decimals with a true minus sign."""
+    return f"{value:.2f}".replace("-", "−")
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval in brackets, nothing where it is not known."""
+    if low is None or high is None:
+        return ""
+    joint = " to " if low < 0 else "–"
+    return f" [{number(low)}{joint}{number(high)}]"
+
+
+def q_text(q: float | None) -> str:
+    """A q-value, nothing where it is not known."""
+    if q is None:
+        return ""
+    return "q < 0.001" if q < 0.001 else f"q = {q:.3f}"
+
+
+class Wording:
+    """How the factors of one audit are put into words.
+
+    Parameters
+    ----------
+    contrast, reference
+        The factor that is compared and its level compared with; None where nothing is.
+    shown
+        Factors that vary and therefore must be said.
+    """
+
+    def __init__(self, contrast: str | None, reference: str | None, shown: Sequence[str]) -> None:
+        self.contrast = contrast
+        self.reference = reference
+        self.shown = tuple(shown)
+
+    def lead(self, scope: Mapping[str, str]) -> str:
+        """The generator, where there are several."""
+        return f"{clean(scope['generator'])}: " if "generator" in scope and "generator" in self.shown else ""
+
+    def condition(self, level: str | None) -> str:
+        """The level of the compared factor: “for women”, “in the baseline”."""
+        if level is None or self.contrast is None:
+            return ""
+        if self.contrast == "group":
+            return "in the baseline" if level == self.reference else f"for {clean(level)}"
+        return f"with {clean(self.contrast)} {quoted(level)}"
+
+    def thing(self, attribute: str, scope: Mapping[str, str]) -> str:
+        """The attribute of the object: “the product colour of the car”."""
+        words = f"the {clean(attribute).replace('_', ' ')}"
+        return f"{words} of the {clean(scope['object'])}" if "object" in scope else words
+
+    def rest(self, scope: Mapping[str, str]) -> str:
+        """Every other factor that varies, in parentheses."""
+        said = {"generator", "object", "dimension", self.contrast}
+        parts = [f"{clean(f)} {quoted(scope[f])}" for f in self.shown if f in scope and f not in said]
+        return f" ({', '.join(parts)})" if parts else ""
+
+    def share(
+        self,
+        attribute: str,
+        scope: Mapping[str, str],
+        value: str,
+        seen: Counted,
+        before: Counted | None,
+        *,
+        level: float,
+        tail: str = "",
+    ) -> str:
+        """A value's count in a condition, and in the reference beside it."""
+        group = scope.get(self.contrast or "")
+        where = " ".join(part for part in ("pictures", self.condition(group)) if part)
+        text = (
+            f"{self.lead(scope)}in {seen[0]} of {seen[1]} {where}{self.rest(scope)} "
+            f"{self.thing(attribute, scope)} is {quoted(value)}{_interval(seen, level)}"
+        )
+        if before is not None and before[1]:
+            text += f"; {self.condition(self.reference)} it is in {before[0]} of {before[1]}"
+            text += _interval(before, level)
+        return _sentence(text + tail)
+
+    def refusal(
+        self, scope: Mapping[str, str], seen: Counted, before: Counted, *, level: float, tail: str
+    ) -> str:
+        """How many requests of a condition are refused, and of the reference beside it."""
+        group = scope.get(self.contrast or "")
+        what = f"requests for the {clean(scope['object'])}" if "object" in scope else "requests"
+        return _sentence(
+            f"{self.lead(scope)}{seen[0]} of {seen[1]} {what} {self.condition(group)}{self.rest(scope)} "
+            f"are refused{_interval(seen, level)}; {self.condition(self.reference)} "
+            f"{before[0]} of {before[1]}{_interval(before, level)}{tail}"
+        )
+
+
+def _interval(seen: Counted, level: float) -> str:
+    low, high = wilson(seen[0], seen[1], level=level)
+    return span(float(low), float(high))
+
+
+def _sentence(text: str) -> str:
+    start = text[0].upper() + text[1:] if text.startswith(("in ", "the ")) else text
+    return f"{start}."
