@@ -1,0 +1,106 @@
+"""Make text from models, files and prompts inert, one function for each place it is written to.
+
+A prompt, a label or a file name is data: it may hold markup, formulas, LaTeX commands, terminal
+escapes or characters that turn the reading direction. Every function here takes such a text and
+returns one that reads the same to a person and does nothing where it is put.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from markupsafe import Markup
+from markupsafe import escape as _markup_escape
+
+__all__ = ["csv", "html", "json_script", "latex", "markdown", "shorten", "terminal", "visible"]
+
+LONGEST = 300
+"""Characters of one text that are shown; the rest is counted, not printed."""
+
+_BIDI_AND_INVISIBLE = "\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+_HIDDEN = re.compile(
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI_AND_INVISIBLE}\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_SPACES = re.compile(r"[\t\n]+")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "−": r"$-$",
+    "\u202f": r"\,",
+}
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$])")
+
+
+def _name(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def visible(text: str) -> str:
+    """Write control, direction and invisible characters as signs one can see; keep tab and newline."""
+    return _HIDDEN.sub(_name, text)
+
+
+def shorten(text: str, longest: int = LONGEST) -> str:
+    """Cut a long text and say how long it was."""
+    if len(text) <= longest:
+        return text
+    thousands = f"{len(text):,}".replace(",", "\u202f")
+    return f"{text[:longest].rstrip()} … ({thousands} characters)"
+
+
+def html(text: object, longest: int = LONGEST) -> Markup:
+    """Text for an HTML element or a quoted attribute."""
+    return _markup_escape(visible(shorten(str(text), longest)))
+
+
+def csv(text: str) -> str:
+    """Text for a CSV cell: a spreadsheet takes it for text, not for a formula.
+
+    Cells that begin with ``= + - @``, a tab or a carriage return (also in full-width form) get an
+    apostrophe in front. Numbers do not pass through here.
+    """
+    guarded = f"'{text}" if text[:1] in tuple("=+-@\t\r\n＝＋－＠") and text else text
+    return visible(guarded)
+
+
+def latex(text: str) -> str:
+    """Text for the body of a LaTeX table cell."""
+    flat = _SPACES.sub(" ", visible(shorten(text)))
+    return "".join(_LATEX.get(sign, sign) for sign in flat)
+
+
+def markdown(text: str) -> str:
+    """Text for a Markdown table cell: no markup, no link, no column break."""
+    flat = _SPACES.sub(" ", visible(shorten(text)))
+    entities = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKDOWN.sub(r"\\\1", entities).replace("://", "&#58;//").replace("@", "&#64;")
+
+
+def terminal(text: str) -> str:
+    """Text for a terminal: one line, without escapes. It is no rich markup: give it to ``rich.text.Text``."""
+    return _SPACES.sub(" ", visible(shorten(text)))
+
+
+def json_script(data: Any) -> Markup:
+    """JSON for a ``<script type="application/json">``: nothing in it can end the element."""
+    text = json.dumps(data, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # every sign that HTML reads is now a JSON escape

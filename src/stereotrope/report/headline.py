@@ -1,0 +1,196 @@
+"""The headline of a run: the first screen of the page and what ``stereotrope show`` prints."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.figures import estimate_text
+from stereotrope.report.material import Material, RunLike, image_ids, words
+from stereotrope.report.numbers import count, interval, probability, thousands
+from stereotrope.report.prose import asked, explain, measures_in_order
+from stereotrope.tables import ALL_ATTRIBUTES
+
+__all__ = ["headline", "missing_table"]
+
+_FINDINGS = 5
+_LABEL_STATES = ("unclear", "refused", "invalid")
+
+
+def headline(run: RunLike) -> dict[str, Any]:
+    """Return what a person should read first, as plain data.
+
+    Parameters
+    ----------
+    run
+        An opened run.
+
+    Returns
+    -------
+    dict
+        JSON-serialisable. ``title``; ``asked``: list of ``{term, text, quote}`` (``quote`` marks words that
+        are data, not ours); ``counts``: ``{prompts, images, ok, refused, excluded, labels, labels_without_value}``;
+        ``summary``: the counts in one sentence; ``missing``: ``{sentence, columns, rows}``, who is missing what,
+        before any score; ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
+        ``tables``: one ``{measure, title, definition, columns, rows, estimates}`` a measure with a headline, its
+        ``rows`` as text and its ``estimates`` as numbers, undefined ones null with ``undefined`` as the reason.
+        Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
+    """
+    return headline_of(Material(run))
+
+
+def headline_of(material: Material) -> dict[str, Any]:
+    """:func:`headline` of a run that was made ready already."""
+    counts = _counts(material)
+    return {
+        "title": str(material.info.get("title") or "Audit"),
+        "asked": asked(material),
+        "counts": counts,
+        "summary": _summary(material, counts),
+        "missing": missing_table(material),
+        "findings": [_finding(row) for row in material.findings.head(_FINDINGS).iter_rows(named=True)],
+        "tables": [_table(material, m) for m in headline_measures(material)],
+    }
+
+
+def _counts(material: Material) -> dict[str, int]:
+    status = Counter(material.images["status"].to_list())
+    labels = material.run.labels
+    return {
+        "prompts": material.prompts.height,
+        "images": material.images.height,
+        **{s: status.get(s, 0) for s in ("ok", "refused", "excluded")},
+        "labels": labels.height,
+        "labels_without_value": labels.filter(pl.col("status") != "ok").height,
+    }
+
+
+def _summary(material: Material, counts: dict[str, int]) -> str:
+    models = count(len(material.generators), "model")
+    conditions = len({tuple(sorted(s.scope.items())) for s in material.sheets})
+    return (
+        f"{count(counts['images'], 'picture')} asked of {models} under {count(conditions, 'condition')}; "
+        f"{thousands(counts['ok'])} could be used, {thousands(counts['refused'])} were refused by the model, "
+        f"{thousands(counts['excluded'])} could not be read. "
+        f"Annotators gave {count(counts['labels'], 'label')}, "
+        f"{thousands(counts['labels_without_value'])} of them without a value."
+    )
+
+
+def _finding(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "rank": row["rank"],
+        "kind": row["kind"],
+        "sentence": row["sentence"],
+        "scope": json.loads(row["scope"] or "{}"),
+        "attribute": row["attribute"],
+        "measure": row["measure"],
+        "images": image_ids(row),
+    }
+
+
+def headline_measures(material: Material) -> list[str]:
+    """Measures that have a headline row: no attribute, or the mean over them."""
+    head = _head(material.estimates)
+    return measures_in_order(head["measure"].unique(maintain_order=True).to_list())
+
+
+def _head(frame: pl.DataFrame) -> pl.DataFrame:
+    whole = frame.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    with_head = whole["measure"].unique().implode()
+    rest = frame.filter(~pl.col("measure").is_in(with_head))
+    return pl.concat([whole, rest])
+
+
+def _table(material: Material, measure: str) -> dict[str, Any]:
+    prose = explain(measure)
+    frame = _head(material.estimates).filter(pl.col("measure") == measure)
+    scope = [
+        c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
+    ]
+    scope += [c for c in ("reference", "attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
+    rows, plain = [], []
+    for r in frame.iter_rows(named=True):
+        adjusted = interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"])
+        n = "" if r["n"] is None else thousands(r["n"])
+        rows.append(
+            [*(str(r[c] or "–") for c in scope), estimate_text(r), adjusted, probability(r["q_value"]), n]
+        )
+        plain.append({k: v for k, v in r.items() if v is not None or k in ("value", "undefined")})
+    columns = [*(words(c) for c in scope), "value [interval]", "adjusted [interval]", "q", "n"]
+    keep = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    return {
+        "measure": measure,
+        "title": prose.short[:1].upper() + prose.short[1:],
+        "definition": prose.definition,
+        "columns": [columns[i] for i in keep],
+        "rows": [[row[i] for i in keep] for row in rows],
+        "estimates": plain,
+    }
+
+
+def missing_table(material: Material) -> dict[str, Any]:
+    """Refusals, pictures that cannot be used and labels without a value, by model and group."""
+    by = ["generator", *([material.row_factor] if material.row_factor else [])]
+    columns = [*(words(c) for c in by), "asked for", "usable", "refused", "excluded"]
+    columns += ["labels", *(f"labels {s}" for s in _LABEL_STATES)]
+    images = material.images.group_by(by).agg(
+        pl.len(), *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded"))
+    )
+    labels = material.labels.group_by(by).agg(
+        pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
+    )
+    joined = images.join(labels, on=by, how="left", nulls_equal=True).with_columns(
+        pl.selectors.numeric().fill_null(0)
+    )
+    records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
+    numbers = ["len", "ok", "refused", "excluded", "labels", *(f"l_{s}" for s in _LABEL_STATES)]
+    rows = [[*(str(r[c] or "–") for c in by), *(thousands(int(r[c])) for c in numbers)] for r in records]
+    return {
+        "sentence": _missing_sentence(material, records),
+        "columns": columns,
+        "rows": rows,
+        "labels": len(by),
+    }
+
+
+def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
+    total = sum(r["len"] for r in records)
+    refused, excluded = (sum(r[s] for r in records) for s in ("refused", "excluded"))
+    labels = sum(r["labels"] for r in records)
+    without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
+    if not refused and not excluded and not without:
+        return (
+            f"Nothing is missing: all {count(total, 'picture')} could be used and all {count(labels, 'label')} "
+            "have a value."
+        )
+    parts = [
+        f"{thousands(refused)} of {count(total, 'request')} were refused by a model and "
+        f"{count(excluded, 'picture')} could not be used."
+    ]
+    worst = max(records, key=lambda r: r["refused"] / r["len"])
+    if worst["refused"]:
+        where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
+        parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
+    if labels:
+        parts.append(
+            f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
+        )
+    return " ".join(parts)
+
+
+def reasons(material: Material) -> list[tuple[str, int]]:
+    """Why pictures were refused or excluded and labels have no value, with counts."""
+    found: Counter[str] = Counter()
+    for status, reason in (
+        material.images.filter(pl.col("status") != "ok").select("status", "reason").iter_rows()
+    ):
+        found[f"picture {status}: {reason or 'no reason given'}"] += 1
+    for status, attribute in (
+        material.run.labels.filter(pl.col("status") != "ok").select("status", "attribute").iter_rows()
+    ):
+        found[f"label {status}: {words(attribute)}"] += 1
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,234 @@
+"""What a report is made of: a run's tables joined once, its conditions named and ordered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from stereotrope.tables import ESTIMATES, PROMPTS
+
+__all__ = ["Material", "RunLike", "Sheet", "words"]
+
+_FIXED_PROMPTS = {c.name for c in PROMPTS}
+_FIXED_ESTIMATES = {c.name for c in ESTIMATES}
+
+
+class RunLike(Protocol):
+    """The part of a run that a report reads."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def prompts(self) -> pl.DataFrame: ...
+    @property
+    def images(self) -> pl.DataFrame: ...
+    @property
+    def labels(self) -> pl.DataFrame: ...
+    @property
+    def estimates(self) -> pl.DataFrame: ...
+    @property
+    def findings(self) -> pl.DataFrame: ...
+    @property
+    def audit(self) -> dict[str, Any]: ...
+    @property
+    def info(self) -> dict[str, Any]: ...
+    def picture(self, image_id: str) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One condition of one generator with its images in order."""
+
+    anchor: str
+    generator: str
+    scope: Mapping[str, str]
+    title: str
+    images: Sequence[Mapping[str, Any]] = field(repr=False)
+
+
+def words(name: str) -> str:
+    """An identifier as words: ``product_colour`` → ``product colour``."""
+    return name.replace("_", " ")
+
+
+class Material:
+    """A run made ready to be shown.
+
+    Attributes
+    ----------
+    factors
+        Factor columns of the prompts.
+    shown
+        The factors that tell conditions apart: without constants and without a factor that another one
+        implies (``dimension`` is implied by ``group``).
+    row_factor
+        The factor whose levels are set side by side, the contrast of most estimates.
+    """
+
+    def __init__(self, run: RunLike) -> None:
+        self.run = run
+        self.info = run.info
+        self.prompts = run.prompts
+        self.estimates = run.estimates
+        self.findings = run.findings.sort("rank") if run.findings.height else run.findings
+        self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
+        self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
+        self.shown = _irredundant(self.prompts.select(self.factors))
+        self.row_factor = self._row_factor()
+
+    @cached_property
+    def generators(self) -> list[str]:
+        """Names of the generators, in the order of the run."""
+        named = [g["name"] for g in self.info.get("generators", [])]
+        seen = self.images["generator"].unique(maintain_order=True).drop_nulls().to_list()
+        return [g for g in named if g in seen] + [g for g in seen if g not in named]
+
+    @cached_property
+    def labels(self) -> pl.DataFrame:
+        """Labels of whole images with generator and factors."""
+        keep = ["image_id", "generator", *self.factors]
+        return self.run.labels.filter(pl.col("subject_kind") == "image").join(
+            self.images.select(keep),
+            left_on="subject_id",
+            right_on="image_id",
+            how="inner",
+            maintain_order="left",
+        )
+
+    @cached_property
+    def image_labels(self) -> dict[str, list[tuple[str, str]]]:
+        """``image_id`` → (attribute, value) of its first usable label of each attribute."""
+        found: dict[str, dict[str, str]] = {}
+        for image, attribute, value, status in self.run.labels.select(
+            "subject_id", "attribute", "value", "status"
+        ).iter_rows():
+            if status == "ok" and value is not None:
+                found.setdefault(image, {}).setdefault(attribute, value)
+        return {image: list(pairs.items()) for image, pairs in found.items()}
+
+    @cached_property
+    def image_rows(self) -> dict[str, dict[str, Any]]:
+        """``image_id`` → its row of the joined table."""
+        return {row["image_id"]: row for row in self.images.iter_rows(named=True)}
+
+    @cached_property
+    def level_order(self) -> dict[str, list[str]]:
+        """Levels of each factor, in the order in which the design gives them."""
+        orders = {f: self.prompts[f].drop_nulls().unique(maintain_order=True).to_list() for f in self.factors}
+        for factor, level in (self.info.get("baseline") or {}).items():
+            if level in orders.get(factor, []):
+                orders[factor].remove(level)
+                orders[factor].insert(0, level)
+        orders["generator"] = self.generators
+        return orders
+
+    @cached_property
+    def sheets(self) -> list[Sheet]:
+        """Every condition of every generator, ordered by generator and by the design's levels."""
+        groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for row in self.images.iter_rows(named=True):
+            key = (row["generator"], *(row[f] or "" for f in self.shown))
+            groups.setdefault(key, []).append(row)
+        ordered = sorted(groups, key=self._order)
+        sheets = []
+        for i, key in enumerate(ordered, start=1):
+            scope = {f: v for f, v in zip(self.shown, key[1:], strict=True) if v}
+            full = {f: groups[key][0][f] for f in self.factors if groups[key][0][f] is not None}
+            sheets.append(Sheet(f"sheet-{i}", key[0], {**full, **scope}, self.title(scope), groups[key]))
+        return sheets
+
+    @cached_property
+    def sheet_of(self) -> dict[str, Sheet]:
+        """``image_id`` → the sheet it lies on."""
+        return {row["image_id"]: sheet for sheet in self.sheets for row in sheet.images}
+
+    def _order(self, key: Sequence[str]) -> tuple[tuple[int, str], ...]:
+        names = ["generator", *self.shown]
+        return tuple(self.position(name, level) for name, level in zip(names, key, strict=True))
+
+    def position(self, factor: str, level: str | None) -> tuple[int, str]:
+        """Sort key of a level: the design's order, then the alphabet."""
+        order = self.level_order.get(factor, [])
+        return (order.index(level) if level in order else len(order), level or "")
+
+    def title(self, scope: Mapping[str, Any], *, leave_out: Sequence[str] = ()) -> str:
+        """A condition in words: the levels of the factors that tell conditions apart."""
+        levels = [str(scope[f]) for f in self.shown if scope.get(f) and f not in leave_out]
+        return ", ".join(levels) or "all conditions"
+
+    def find_sheet(self, scope: Mapping[str, Any]) -> Sheet | None:
+        """The first sheet that a scope covers, None where it names nothing that has pictures."""
+        given = tuple((f, scope[f]) for f in ("generator", *self.factors) if scope.get(f) is not None)
+        if not given:
+            return None
+        if given not in self._found:
+            self._found[given] = next(
+                (
+                    s
+                    for s in self.sheets
+                    if all(dict(s.scope, generator=s.generator).get(f) == v for f, v in given)
+                ),
+                None,
+            )
+        return self._found[given]
+
+    @cached_property
+    def _found(self) -> dict[tuple[tuple[str, Any], ...], Sheet | None]:
+        return {}
+
+    def scope_columns(self, frame: pl.DataFrame) -> list[str]:
+        """Factor columns of a frame of estimates that vary in it, implied ones left out."""
+        columns = [c for c in frame.columns if c not in _FIXED_ESTIMATES]
+        varying = [c for c in columns if frame[c].n_unique() > 1]
+        return _irredundant(frame.select(varying))
+
+    def _row_factor(self) -> str | None:
+        used = (
+            self.estimates["contrast"].drop_nulls() if self.estimates.height else pl.Series(dtype=pl.String)
+        )
+        for name in used.value_counts(sort=True, name="n")["contrast"].to_list() if len(used) else []:
+            if name in self.shown:
+                return str(name)
+        return self.shown[-1] if self.shown else None
+
+    @cached_property
+    def highlighted(self) -> dict[str, list[str]]:
+        """Anchor of a sheet → images by which findings show it, strongest finding first."""
+        found: dict[str, list[str]] = {}
+        for row in self.findings.iter_rows(named=True):
+            for image in image_ids(row):
+                if image in self.sheet_of and self.image_rows[image]["status"] == "ok":
+                    pictures = found.setdefault(self.sheet_of[image].anchor, [])
+                    if image not in pictures:
+                        pictures.append(image)
+        return found
+
+
+def image_ids(finding: Mapping[str, Any]) -> list[str]:
+    """The images that a finding names."""
+    return [str(i) for i in json.loads(finding["image_ids"] or "[]")]
+
+
+def _irredundant(frame: pl.DataFrame) -> list[str]:
+    """Columns that vary and are not a function of another kept column."""
+    kept = [c for c in frame.columns if frame[c].drop_nulls().n_unique() > 1 or frame[c].n_unique() > 1]
+    for column in list(kept):
+        for other in kept:
+            if other == column:
+                continue
+            pairs = frame.select(column, other).unique()
+            implied = pairs.height == frame[other].n_unique()
+            finer = frame[other].n_unique() > frame[column].n_unique()
+            tie = frame[other].n_unique() == frame[column].n_unique() and kept.index(other) < kept.index(
+                column
+            )
+            if implied and (finer or tie):
+                kept.remove(column)
+                break
+    return kept

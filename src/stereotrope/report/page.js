@@ -1,0 +1,79 @@
+const specs = JSON.parse(document.getElementById("charts").textContent);
+const drawn = new Set();
+const STEP = 24;
+const MARGIN = 60;
+
+function draw(box) {
+  if (drawn.has(box)) return Promise.resolve();
+  drawn.add(box);
+  const spec = specs.charts[box.id];
+  const wide = { name: "containerWidth", value: box.clientWidth };
+  const options = {
+    actions: false,
+    ast: true,
+    config: specs.config,
+    defaultStyle: false,
+    renderer: "svg",
+    tooltip: { disableDefaultStyle: true },
+  };
+  return window
+    .vegaEmbed(box, { ...spec, params: [wide] }, options)
+    .then(({ view }) => {
+      box.style.minHeight = "";
+      new ResizeObserver(() => view.signal("containerWidth", box.clientWidth).runAsync()).observe(box);
+    })
+    .catch((error) => {
+      box.textContent = "The chart could not be drawn; the table below holds the same numbers.";
+      console.error(box.id, error);
+    });
+}
+
+const boxes = [...document.querySelectorAll(".chart")];
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      seen.unobserve(entry.target);
+      draw(entry.target);
+    }
+  },
+  { rootMargin: "400px" },
+);
+for (const box of boxes) {
+  box.style.minHeight = `${Number(box.dataset.rows) * STEP + MARGIN}px`;
+  seen.observe(box);
+}
+
+/* A print begins at once and waits for no promise: what was not seen yet is drawn while the page is idle. */
+const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
+function next() {
+  const box = boxes.find((candidate) => !drawn.has(candidate));
+  if (box) draw(box).then(() => idle(next));
+  else document.documentElement.dataset.charts = "drawn";
+}
+idle(next);
+window.addEventListener("beforeprint", () => boxes.forEach(draw));
+
+const theme = document.getElementById("theme");
+theme.hidden = false;
+theme.addEventListener("click", () => {
+  const root = document.documentElement;
+  const now = root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  root.dataset.theme = now === "dark" ? "light" : "dark";
+});
+
+const links = new Map([...document.querySelectorAll(".contents a")].map((a) => [a.hash.slice(1), a]));
+const here = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(entry.target.id)?.setAttribute("aria-current", "true");
+    }
+  },
+  { rootMargin: "0px 0px -75% 0px" },
+);
+for (const id of links.keys()) {
+  const section = document.getElementById(id);
+  if (section) here.observe(section);
+}

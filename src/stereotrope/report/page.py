@@ -1,0 +1,381 @@
+"""The page: everything a run holds, put together as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import polars as pl
+from markupsafe import Markup
+from ruamel.yaml import YAML
+
+import stereotrope
+from stereotrope.report import charts, escape
+from stereotrope.report.distributions import WIDTH, Distribution, distributions
+from stereotrope.report.figures import MOST_ROWS, Cell, Figure, Table, figures_of
+from stereotrope.report.headline import headline_of, reasons
+from stereotrope.report.material import Material, Sheet, image_ids, words
+from stereotrope.report.numbers import count, number, thousands
+from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
+from stereotrope.report.thumbnails import Thumbnails
+
+__all__ = ["Page", "build"]
+
+_CASES = ("deterministic", "dominance_shift")
+_MOST_CASES = 16
+_MOST_EXHIBITED = 6
+_LONG_TEXT = 1200
+_AUDIT_TEXT = 20_000
+_SCORED = (
+    (
+        "divergence",
+        "How much the pictures change",
+        "Scores over all attributes, each with its interval and, where it has one, its noise floor.",
+    ),
+    (
+        "distributions",
+        "What the pictures show",
+        "The labels themselves. Colours are drawn in the colour they name where it is known.",
+    ),
+    (
+        "shares",
+        "Shares and their differences",
+        "How often a value is seen, and how much that changes between conditions.",
+    ),
+    (
+        "cases",
+        "Repetition and change, with the pictures",
+        "Conditions in which all pictures agree, and values that change when a group is named.",
+    ),
+    ("other", "Further measures", "What else this run measured."),
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The finished page and what it was made of."""
+
+    html: str
+    figures: Sequence[Figure]
+    distributions: Sequence[Distribution]
+
+
+def build(material: Material, *, budget: int) -> Page:
+    """Put the page together."""
+    head = headline_of(material)
+    measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
+    by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions")}
+    for measure in measures:
+        by_section[explain(measure).section] += figures_of(material, measure)
+    figures = [f for section in by_section.values() for f in section]
+    spread = distributions(material)
+    cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
+    thumbs = Thumbnails.make(material, findings=_wanted(material, cases), budget=budget)
+    shown = Exhibits(material, thumbs)
+    context = {
+        "version": stereotrope.__version__,
+        "suite": material.info.get("suite"),
+        "sensitive": bool(material.info.get("sensitive")),
+        "head": head,
+        "findings": [{**f, "groups": shown.groups(f["images"], most=4)} for f in head["findings"]],
+        "missing": _plain_table(
+            "What is missing, by model and group",
+            head["missing"]["columns"],
+            head["missing"]["rows"],
+            head["missing"]["labels"],
+        ),
+        "reasons": reasons(material)[:40],
+        "figures": by_section,
+        "scored": _SCORED,
+        "spread": [shown.distribution(d, material) for d in spread],
+        "strip_width": WIDTH,
+        "cases": [shown.case(r) for r in cases[:_MOST_CASES]],
+        "cases_left": max(0, len(cases) - _MOST_CASES),
+        "pictures_note": _pictures_note(material, thumbs),
+        "sheets_by_generator": shown.sheets(),
+        "methods": _methods(material, measures),
+        "thumbs": thumbs,
+    }
+    context["contents"] = _contents(context)
+    return Page(_render(context, figures), figures, spread)
+
+
+def _wanted(material: Material, cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    top = list(material.findings.head(5).iter_rows(named=True))
+    wanted: list[str] = []
+    for row in [*top, *cases[:_MOST_CASES]]:
+        by_sheet: dict[str, int] = {}
+        for image in image_ids(row):
+            sheet = material.sheet_of.get(image)
+            if sheet is None or material.image_rows[image]["status"] != "ok":
+                continue
+            by_sheet[sheet.anchor] = by_sheet.get(sheet.anchor, 0) + 1
+            if by_sheet[sheet.anchor] <= _MOST_EXHIBITED:
+                wanted.append(image)
+    return wanted
+
+
+def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
+    filled = {
+        **context["figures"],
+        "cases": context["figures"]["cases"] or context["cases"],
+        "distributions": context["spread"],
+    }
+    scored = [(i, title) for i, title, _ in _SCORED if filled[i]]
+    return [
+        ("findings", "What stands out"),
+        ("missing", "What is missing"),
+        *scored,
+        ("pictures", "All pictures, by condition"),
+        ("methods", "Methods and limits"),
+    ]
+
+
+class Exhibits:
+    """Pictures with their words, ready for the template."""
+
+    def __init__(self, material: Material, thumbs: Thumbnails) -> None:
+        self.material = material
+        self.thumbs = thumbs
+
+    def alt(self, image: str) -> str:
+        """What a picture was asked for and what annotators saw in it."""
+        sheet = self.material.sheet_of[image]
+        seen = [f"{words(a)}: {v}" for a, v in self.material.image_labels.get(image, [])][:8]
+        asked = f"{sheet.generator}, {sheet.title}"
+        return f"{asked}. Labelled {'; '.join(seen)}" if seen else asked
+
+    def groups(self, images: Sequence[str], *, most: int = _MOST_EXHIBITED) -> list[dict[str, Any]]:
+        """Images of a finding, side by side by condition."""
+        by_sheet: dict[str, tuple[Sheet, list[str]]] = {}
+        for image in images:
+            sheet = self.material.sheet_of.get(image)
+            if sheet is not None:
+                by_sheet.setdefault(sheet.anchor, (sheet, []))[1].append(image)
+        several = len(self.material.generators) > 1
+        out = []
+        for sheet, members in by_sheet.values():
+            uris = [(i, uri) for i in members if (uri := self.thumbs.best(i))][:most]
+            if uris:
+                title = f"{sheet.generator}: {sheet.title}" if several else sheet.title
+                shown = [{"uri": uri, "alt": self.alt(i)} for i, uri in uris]
+                more = f"{len(uris)} of {len(members)} pictures" if len(members) > len(uris) else ""
+                out.append({"anchor": sheet.anchor, "title": title, "images": shown, "more": more})
+        return out
+
+    def case(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """One deterministic case or dominance shift."""
+        kind = {"deterministic": "One value only", "dominance_shift": "Another dominant value"}[row["kind"]]
+        title = f"{kind}: {words(row['attribute'])}" if row["attribute"] else kind
+        return {"title": title, "sentence": row["sentence"], "groups": self.groups(image_ids(row))}
+
+    def sheets(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Contact sheets, by generator."""
+        out: dict[str, list[dict[str, Any]]] = {}
+        for sheet in self.material.sheets:
+            ok = sum(1 for i in sheet.images if i["status"] == "ok")
+            shown = [self._item(i) for i in sheet.images]
+            items = [i for i in shown if i is not None]
+            hidden = len(shown) - len(items)
+            counts = (
+                f"{ok} of {count(len(sheet.images), 'picture')}"
+                if ok < len(sheet.images)
+                else count(ok, "picture")
+            )
+            if hidden:
+                counts += f", {thousands(ok - hidden)} shown"
+            prompts = {i["text"] for i in sheet.images if i["text"]}
+            prompt = min(prompts) if prompts else None
+            out.setdefault(sheet.generator, []).append(
+                {
+                    "anchor": sheet.anchor,
+                    "title": sheet.title,
+                    "counts": counts,
+                    "prompt": prompt,
+                    "images": items,
+                }
+            )
+        return list(out.items())
+
+    def _item(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+        image = row["image_id"]
+        if row["status"] != "ok":
+            return {"uri": None, "alt": f"{row['status']}: {row['reason'] or 'no reason given'}"}
+        if image in self.thumbs.broken:
+            return {"uri": None, "alt": "this picture can no longer be read"}
+        uri = self.thumbs.uris.get(image)
+        return {"uri": uri, "alt": self.alt(image)} if uri else None
+
+    def distribution(self, d: Distribution, material: Material) -> dict[str, Any]:
+        """A distribution with the pictures of its highlighted rows and its data table."""
+        lines = []
+        for line in d.lines:
+            pictures = [
+                {"uri": u, "alt": self.alt(i)} for i in line.pictures if (u := self.thumbs.uris.get(i))
+            ]
+            lines.append({**{k: getattr(line, k) for k in ("title", "anchor", "strips")}, "shown": pictures})
+        by = words(material.row_factor) if material.row_factor else "condition"
+        rows = [
+            [
+                Cell(line.title, href=f"#{line.anchor}"),
+                Cell(a),
+                Cell(g.value),
+                Cell(str(g.count), True),
+                Cell(str(s.n), True),
+            ]
+            for line in d.lines
+            for a, s in zip(d.attributes, line.strips, strict=True)
+            for g in s.segments
+        ]
+        heading = (
+            f"{d.title}: what the pictures show, by {by}" if d.title else f"What the pictures show, by {by}"
+        )
+        ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
+        low, high = min(ns), max(ns)
+        return {
+            "name": d.name,
+            "heading": heading,
+            "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
+            "attributes": d.attributes,
+            "lines": lines,
+            "some_missing": any(s.left_out for line in d.lines for s in line.strips),
+            "any_pictures": any(line["shown"] for line in lines),
+            "legend": d.keys,
+            "table": Table(
+                heading,
+                ["condition", "attribute", "value", "pictures", "of"],
+                rows[:MOST_ROWS],
+                len(rows),
+                "tables/labels.csv",
+            ),
+        }
+
+
+def _pictures_note(material: Material, thumbs: Thumbnails) -> str:
+    ok = material.images.filter(pl.col("status") == "ok").height
+    text = (
+        "Small copies of the pictures; the originals are in the run folder, under pictures/. A dashed frame is a "
+        "request without a usable picture."
+    )
+    if thumbs.left_out:
+        text += (
+            f" To keep this file below a fixed size, {thousands(ok - thumbs.left_out)} of {thousands(ok)} pictures "
+            "are shown, the first of every condition before any further one."
+        )
+    return text
+
+
+def _plain_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> Table:
+    cells = [[Cell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in rows]
+    return Table(caption, columns, cells[:MOST_ROWS], len(cells), "tables/missing.csv")
+
+
+def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
+    info = material.info
+    level = info.get("level")
+    audit = io.StringIO()
+    if material.run.audit:
+        YAML(typ="safe", pure=True).dump(material.run.audit, audit)
+    return {
+        "measures": [_measure_words(material, m) for m in measures],
+        "level": number(level) if level is not None else "the level in the tables",
+        "perceived": PERCEIVED,
+        "generators": _named_table(
+            "Models", info.get("generators", []), ("name", "kind", "fingerprint", "note")
+        ),
+        "annotators": _named_table(
+            "Annotators", info.get("annotators", []), ("name", "kind", "fingerprint", "attributes")
+        ),
+        "again": [
+            ("stereotrope", str(info.get("stereotrope_version", stereotrope.__version__))),
+            ("Run format", str(info.get("format_version", "not recorded"))),
+            ("Seed", str(info.get("seed", "not recorded"))),
+            *[(f"Version of {name}", str(v)) for name, v in sorted((info.get("versions") or {}).items())],
+        ],
+        "notes": [str(n) for n in info.get("notes", [])],
+        "audit": audit.getvalue(),
+    }
+
+
+def _measure_words(material: Material, measure: str) -> dict[str, str]:
+    frame = material.estimates.filter(pl.col("measure") == measure)
+
+    def distinct(column: str) -> str:
+        return listing(
+            [
+                words(v) if column == "definition" else v
+                for v in frame[column].drop_nulls().unique(maintain_order=True).to_list()
+            ],
+            most=4,
+        )
+
+    prose = explain(measure)
+    return {
+        "name": measure,
+        "title": prose.short[:1].upper() + prose.short[1:],
+        "definition": prose.definition,
+        "definitions": distinct("definition"),
+        "sources": distinct("source").rstrip(".") or prose.source,
+        "methods": distinct("method").rstrip("."),
+    }
+
+
+def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return "; ".join(f"{words(str(k))}: {', '.join(v) if v else 'open'}" for k, v in value.items())
+        if isinstance(value, list):
+            return ", ".join(words(str(v)) for v in value)
+        return "–" if value is None else str(value)
+
+    rows = [[Cell(text(item.get(c))) for c in columns] for item in items]
+    return Table(caption, list(columns), rows, len(rows))
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("stereotrope.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    import vl_convert  # noqa: PLC0415
+
+    bundle = str(vl_convert.javascript_bundle())
+    return f"{bundle}\n{_asset('page.js')}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _render(context: Mapping[str, Any], figures: Sequence[Figure]) -> str:
+    style, script = _asset("style.css"), _script()
+    drawn = {f"chart-{f.name}-{i}": p.spec for f in figures for i, p in enumerate(f.panels, start=1)}
+    csp = (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{_hash(style)}'; "
+        f"script-src 'sha256-{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: _asset(f"templates/{name}")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters["t"] = escape.html
+    environment.filters["long"] = lambda text: escape.html(text, _LONG_TEXT)
+    environment.filters["audit"] = lambda text: escape.html(text, _AUDIT_TEXT)
+    return environment.get_template("page.html.j2").render(
+        **context,
+        csp=Markup(csp),
+        style=Markup(style),
+        script=Markup(script),
+        charts=escape.json_script({"charts": drawn, "config": charts.CONFIG}),
+    )

@@ -1,0 +1,88 @@
+"""Small pictures as data URIs, within a budget, every condition served before any gets more."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from PIL import Image
+
+from stereotrope.errors import StereotropeError
+from stereotrope.pictures import decode
+from stereotrope.report.material import Material
+
+__all__ = ["BUDGET", "Thumbnails"]
+
+BUDGET = 25_000_000
+"""Bytes of all thumbnails in one page, as data URIs."""
+_SIDE = 144
+_LARGE = 256
+_BATCH = 64
+
+
+@dataclass
+class Thumbnails:
+    """Data URIs by image id; what could not be shown is known too."""
+
+    uris: dict[str, str] = field(default_factory=dict)
+    large: dict[str, str] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    left_out: int = 0
+
+    @classmethod
+    def make(cls, material: Material, *, findings: Iterable[str] = (), budget: int = BUDGET) -> Thumbnails:
+        """Draw thumbnails in turns, the first of every condition first, until the budget is spent."""
+        made = cls()
+        spent = 0
+        for image, uri in _draw(material, list(dict.fromkeys(findings)), _LARGE):
+            if uri is None:
+                made.broken.add(image)
+            elif spent + len(uri) <= budget:
+                made.large[image] = uri
+                spent += len(uri)
+        queue = list(_in_turns(material))
+        for start in range(0, len(queue), _BATCH):
+            batch = queue[start : start + _BATCH]
+            if spent >= budget:
+                made.left_out += len(batch)
+                continue
+            for image, uri in _draw(material, batch, _SIDE):
+                if uri is None:
+                    made.broken.add(image)
+                elif spent + len(uri) <= budget:
+                    made.uris[image] = uri
+                    spent += len(uri)
+                else:
+                    made.left_out += 1
+        return made
+
+    def best(self, image: str) -> str | None:
+        """The largest thumbnail of an image, None where there is none."""
+        return self.large.get(image) or self.uris.get(image)
+
+
+def _in_turns(material: Material) -> Iterator[str]:
+    columns = [[i["image_id"] for i in s.images if i["status"] == "ok"] for s in material.sheets]
+    for turn in range(max((len(c) for c in columns), default=0)):
+        for column in columns:
+            if turn < len(column):
+                yield column[turn]
+
+
+def _draw(material: Material, images: list[str], side: int) -> Iterator[tuple[str, str | None]]:
+    def one(image: str) -> str | None:
+        try:
+            pixels = decode(material.run.picture(image), max_side=side)
+        except (StereotropeError, OSError):
+            return None
+        out = io.BytesIO()
+        small = Image.fromarray(pixels)
+        small.thumbnail((side, side))
+        small.save(out, "WEBP", quality=78, method=4)
+        return "data:image/webp;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        yield from zip(images, pool.map(one, images), strict=True)

@@ -1,0 +1,129 @@
+"""Write a run's report into its folder."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from stereotrope.report.charts import strips
+from stereotrope.report.distributions import Distribution
+from stereotrope.report.exports import light_colours, write_figures, write_specs, write_table
+from stereotrope.report.headline import missing_table
+from stereotrope.report.material import Material, RunLike, words
+from stereotrope.report.page import build
+from stereotrope.report.prose import explain
+from stereotrope.report.thumbnails import BUDGET
+
+__all__ = ["write"]
+
+_ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}
+
+
+def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget: int = BUDGET) -> Path:
+    """Write the report of a run: the page, its tables and its figures.
+
+    The same run gives the same bytes with the same versions of polars and vl-convert: nothing in it
+    knows the time or the machine.
+
+    Parameters
+    ----------
+    run
+        An opened run. Only what it stores is read.
+    out
+        Folder of the report; ``report`` in the run's folder when None. Files of an earlier report in its
+        ``tables`` and ``figures`` that are not made again are removed there, but not from an ``out`` of yours.
+    figures
+        Also draw the figures as SVG and PNG.
+    budget
+        Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
+        and the page says so.
+
+    Returns
+    -------
+    pathlib.Path
+        The page, ``index.html``: one file, no script or picture from elsewhere.
+
+    Raises
+    ------
+    RunError
+        The run has no tables yet.
+    """
+    folder = Path(out) if out is not None else run.path / "report"
+    for name in _ENDINGS:
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    material = Material(run)
+    page = build(material, budget=budget)
+    index = folder / "index.html"
+    _replace(index, page.html.encode("utf-8"))
+    written = _tables(material, folder / "tables")
+    if figures:
+        style = files("stereotrope.report").joinpath("style.css").read_text(encoding="utf-8")
+        written += write_figures(page.figures, folder / "figures", style=style)
+        specs = {d.name: _strip_chart(d, light_colours(style)) for d in page.distributions}
+        written += write_specs(specs, folder / "figures", style=style)
+    if out is None:
+        _remove_others(folder, set(written), figures=figures)
+    return index
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
+def _tables(material: Material, folder: Path) -> list[Path]:
+    written = []
+    for measure in material.estimates["measure"].unique(maintain_order=True).to_list():
+        frame = material.estimates.filter(pl.col("measure") == measure)
+        written += write_table(frame, folder, _file_name(measure), caption=explain(measure).title)
+    written += write_table(material.findings, folder, "findings", caption="Findings")
+    missing = missing_table(material)
+    columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
+    numeric = missing["columns"][missing["labels"] :]
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).with_columns(
+        pl.col(numeric).str.replace_all("\\D", "").cast(pl.Int64)
+    )
+    written += write_table(frame, folder, "missing", caption="What is missing, by model and group")
+    by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
+    counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
+    written += write_table(counts, folder, "labels", caption="Labels by condition, counted")
+    return written
+
+
+def _file_name(measure: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in measure)[:80]
+
+
+def _strip_chart(d: Distribution, colours: dict[str, str]) -> dict[str, object]:
+    rows = []
+    for line in d.lines:
+        for column, strip in zip(d.attributes, line.strips, strict=True):
+            total = sum(g.width for g in strip.segments) or 1.0
+            for g in strip.segments:
+                variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
+                colour = g.colour or colours[variable]
+                start, end = g.start / total, (g.start + g.width) / total
+                rows.append(
+                    {
+                        "line": line.title,
+                        "column": column,
+                        "value": g.value,
+                        "start": start,
+                        "end": end,
+                        "colour": colour,
+                    }
+                )
+    return strips(rows, lines=[line.title for line in d.lines], columns=[words(a) for a in d.attributes])
+
+
+def _remove_others(folder: Path, written: set[Path], *, figures: bool) -> None:
+    for name, endings in _ENDINGS.items():
+        if name == "figures" and not figures:
+            continue
+        for path in (folder / name).iterdir():
+            if path.suffix in endings and path not in written:
+                path.unlink()
