@@ -3,6 +3,7 @@
 from stereotrope.measure.agreement import agreement, confusion
 from stereotrope.measure.average import average
 from stereotrope.measure.bds import bds
+from stereotrope.measure.cds import cds
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
@@ -13,6 +14,7 @@ from stereotrope.measure.registry import REGISTRY, MeasureInfo
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
 from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.vac import vac
 
 __all__ = [
     "DEFINITIONS",
@@ -21,6 +23,7 @@ __all__ = [
     "agreement",
     "average",
     "bds",
+    "cds",
     "confusion",
     "default_rank",
     "deterministic_share",
@@ -34,5 +37,6 @@ __all__ = [
     "share",
     "share_difference",
     "tidy_labels",
+    "vac",
     "with_factors",
 ]
