@@ -180,7 +180,7 @@ def _moved(evidence: Evidence, wording: Wording, candidate: _Candidate, value: s
 def _strongest(found: list[_Candidate]) -> list[_Candidate]:
     """One candidate an attribute and condition, with the largest effect of its kinds, in ranked order."""
     best: dict[tuple[str, str | None], _Candidate] = {}
-    for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect)):
+    for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect, -c.row["value"])):
         place = (json.dumps(candidate.scope, sort_keys=True), candidate.attribute)
         known = best.get(place)
         best[place] = (
@@ -311,8 +311,8 @@ def _copies(images: Any | None) -> Iterator[dict[str, Any]]:
         copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())
         if copies.height:
             sentence = (
-                f"{clean(str(generator))}: {copies.height} of {part.height} pictures are byte-for-byte copies "
-                "of another one; intervals that count them are too narrow."
+                f"{clean(str(generator))}: {copies.height} of {part.height} pictures are byte-for-byte "
+                "copies of another one; intervals that count them are too narrow."
             )
             scope = {"generator": str(generator)}
             yield _row("instrument", scope, None, sentence, "effective_n", copies["image_id"].to_list())

@@ -12,6 +12,9 @@ __all__ = ["Counted", "Wording", "clean", "number", "q_text", "quoted", "span"]
 LONGEST = 80
 """Characters of foreign text that a sentence takes over."""
 
+_PERCEIVED = frozenset({"age", "ethnicity", "gender", "person", "race", "sex", "skin"})
+"""Words of attributes that an annotator perceives in a drawn person."""
+
 Counted = tuple[int, int]
 """How many of how many pictures."""
 
@@ -103,7 +106,7 @@ class Wording:
         where = " ".join(part for part in ("pictures", self.condition(group)) if part)
         text = (
             f"{self.lead(scope)}in {seen[0]} of {seen[1]} {where}{self.rest(scope)} "
-            f"{self.thing(attribute, scope)} is {quoted(value)}{_interval(seen, level)}"
+            f"{self.thing(attribute, scope)} {_verb(attribute)} {quoted(value)}{_interval(seen, level)}"
         )
         if before is not None and before[1]:
             text += f"; {self.condition(self.reference)} it is in {before[0]} of {before[1]}"
@@ -121,6 +124,10 @@ class Wording:
             f"are refused{_interval(seen, level)}; {self.condition(self.reference)} "
             f"{before[0]} of {before[1]}{_interval(before, level)}{tail}"
         )
+
+
+def _verb(attribute: str) -> str:
+    return "is perceived as" if _PERCEIVED & set(attribute.lower().split("_")) else "is"
 
 
 def _interval(seen: Counted, level: float) -> str:

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize
+from scipy import stats as scipy_stats
+
+from stereotrope.errors import UsageError
+from stereotrope.stats import fisher_z, goodman, newcombe, normal_quantile, wilson
+
+
+def wilson_by_inversion(k: int, n: int, level: float) -> tuple[float, float]:
+    """Where the score test just rejects: the definition, solved numerically."""
+    z = scipy_stats.norm.ppf(0.5 + level / 2)
+
+    def score(p: float) -> float:
+        return (k / n - p) ** 2 - z**2 * p * (1 - p) / n
+
+    p = k / n
+    low = optimize.brentq(score, 0, p) if k else 0.0
+    high = optimize.brentq(score, p, 1) if k < n else 1.0
+    return float(low), float(high)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 20), (1, 20), (7, 20), (20, 20), (3, 7), (1, 1)])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_wilson_inverts_the_score_test(k: int, n: int, level: float) -> None:
+    low, high = wilson(k, n, level=level)
+    if 0 < k < n:
+        assert (float(low), float(high)) == pytest.approx(wilson_by_inversion(k, n, level), abs=1e-9)
+    elif k == 0:
+        z = normal_quantile(level)
+        assert float(low) == 0.0
+        assert float(high) == pytest.approx(z**2 / (n + z**2))
+    else:
+        assert float(high) == 1.0
+        assert float(low) == pytest.approx(n / (n + normal_quantile(level) ** 2))
+
+
+def test_wilson_of_20_of_20_reaches_down_to_084() -> None:
+    low, high = wilson(20, 20)
+    assert round(float(low), 2) == 0.84
+    assert float(high) == 1.0
+
+
+def test_wilson_is_undefined_without_trials() -> None:
+    low, high = wilson([0, 1], [0, 2])
+    assert np.isnan(low[0])
+    assert np.isnan(high[0])
+    assert 0 < low[1] < high[1] < 1
+
+
+def test_wilson_never_has_zero_width() -> None:
+    n = np.arange(1, 300)
+    for k in (np.zeros_like(n), n):
+        low, high = wilson(k, n)
+        assert np.all(high - low > 0)
+
+
+def test_wilson_refuses_more_successes_than_trials() -> None:
+    with pytest.raises(UsageError, match="pass counts, not shares"):
+        wilson(3, 2)
+
+
+def test_level_outside_its_range_is_refused() -> None:
+    with pytest.raises(UsageError, match="between 0 and 1, found 95"):
+        wilson(1, 2, level=95)
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.5, 0.9])
+def test_wilson_covers_at_nominal_on_average(p: float) -> None:
+    covered = []
+    for n in range(15, 60):
+        low, high = wilson(np.arange(n + 1), n)
+        inside = (low <= p) & (p <= high)
+        covered.append(scipy_stats.binom.pmf(np.arange(n + 1), n, p)[inside].sum())
+    assert 0.935 < np.mean(covered) < 0.975
+
+
+# Newcombe (1998), Table II, method 10.
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((56, 70, 48, 80), (0.0524, 0.3339)),
+        ((9, 10, 3, 10), (0.1705, 0.8090)),
+        ((6, 7, 2, 7), (0.0582, 0.8062)),
+        ((5, 56, 0, 29), (-0.0381, 0.1926)),
+        ((0, 10, 0, 20), (-0.1611, 0.2775)),
+        ((0, 10, 0, 10), (-0.2775, 0.2775)),
+        ((10, 10, 0, 20), (0.6791, 1.0000)),
+        ((10, 10, 0, 10), (0.6075, 1.0000)),
+    ],
+)
+def test_newcombe_gives_the_published_limits(
+    counts: tuple[int, int, int, int], expected: tuple[float, float]
+) -> None:
+    low, high = newcombe(*counts)
+    assert (float(low), float(high)) == pytest.approx(expected, abs=5e-5)
+
+
+def test_newcombe_covers_at_nominal_on_average() -> None:
+    rng = np.random.default_rng(20)
+    shares = rng.uniform(size=(4_000, 2))
+    k = rng.binomial(20, shares)
+    low, high = newcombe(k[:, 0], 20, k[:, 1], 20)
+    truth = shares[:, 0] - shares[:, 1]
+    assert 0.94 < np.mean((low <= truth) & (truth <= high)) < 0.975
+
+
+def test_newcombe_is_undefined_where_a_side_is_empty() -> None:
+    assert np.isnan(newcombe(0, 0, 3, 10)).all()
+    assert np.isnan(newcombe(3, 10, 0, 0)).all()
+
+
+def test_swapping_the_sides_flips_newcombe() -> None:
+    low, high = newcombe(3, 11, 9, 14)
+    swapped = newcombe(9, 14, 3, 11)
+    assert (-float(high), -float(low)) == pytest.approx([float(x) for x in swapped])
+
+
+def test_goodman_is_wilson_at_the_bonferroni_level() -> None:
+    counts = [12, 5, 3]
+    together = goodman(counts)
+    single = wilson(counts, 20, level=1 - 0.05 / 3)
+    assert np.allclose(together, single)
+    assert np.allclose(goodman([7]), wilson([7], 7))
+
+
+def test_goodman_covers_all_categories_together() -> None:
+    rng = np.random.default_rng(5)
+    truth = np.array([0.5, 0.3, 0.15, 0.05])
+    counts = rng.multinomial(60, truth, size=4_000)
+    low, high = goodman(counts)
+    covered = np.all((low <= truth) & (truth <= high), axis=1).mean()
+    assert covered > 0.945
+
+
+def test_goodman_is_undefined_without_counts_and_refuses_no_category() -> None:
+    assert np.isnan(goodman([0, 0])).all()
+    with pytest.raises(UsageError, match="at least one category"):
+        goodman([])
+
+
+def test_fisher_z_covers_a_pearson_correlation() -> None:
+    rng = np.random.default_rng(7)
+    truth, n, repetitions = 0.6, 25, 3_000
+    x = rng.normal(size=(repetitions, n))
+    y = truth * x + np.sqrt(1 - truth**2) * rng.normal(size=(repetitions, n))
+    x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
+    r = (x * y).sum(1) / np.sqrt((x**2).sum(1) * (y**2).sum(1))
+    low, high = fisher_z(r, n)
+    assert 0.935 < np.mean((low <= truth) & (truth <= high)) < 0.965
+
+
+def test_fisher_z_is_wider_for_ranks() -> None:
+    pearson, ranks = fisher_z(0.5, 20), fisher_z(0.5, 20, kind="spearman")
+    assert ranks[0] < pearson[0]
+    assert ranks[1] > pearson[1]
+
+
+@pytest.mark.parametrize(("r", "n"), [(0.5, 3), (1.0, 20), (-1.0, 20), (np.nan, 20)])
+def test_fisher_z_is_undefined_rather_than_without_width(r: float, n: int) -> None:
+    assert np.isnan(fisher_z(r, n)).all()
+
+
+def test_fisher_z_refuses_what_is_no_correlation() -> None:
+    with pytest.raises(UsageError, match=r"r must lie in \[-1, 1\]"):
+        fisher_z(1.2, 20)
+    with pytest.raises(UsageError, match="kind must be"):
+        fisher_z(0.2, 20, kind="kendall")  # type: ignore[arg-type]
