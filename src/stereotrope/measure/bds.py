@@ -88,8 +88,10 @@ def bds(
     divergence in the long run, put on the scale of ``value`` (true 0 lies at ``floor``), so ``floor``
     lies in ``[low, high]`` exactly when 0 lies in the interval of ``adjusted``; under ``released`` it
     is of the score expected at this n, because a square root has no such correction, and the floor is
-    the mean of the shuffles. Where all images of both sides agree, the interval ends at the greatest
-    divergence that this is compatible with. Images are the unit: a cell should hold one prompt a group.
+    the mean of the shuffles. Where all images of both sides agree nothing varies in the bootstrap, and
+    the upper end is the greatest divergence that this is compatible with; in a mean this reach is added
+    to the other one in quadrature. ``low`` lies above ``floor`` only where the permutation test agrees
+    (p ≤ (1 − level)/2), so that interval and test never contradict each other. Images are the unit: a cell should hold one prompt a group.
 
     The authors' scripts average in a missing combination as 0 and call the distance a divergence;
     ``paper`` does neither, ``released`` only the second.

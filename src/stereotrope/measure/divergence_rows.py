@@ -140,7 +140,8 @@ def _pool(coded: CodedLabels, groups: Sequence[Ints], used: Ints) -> tuple[Ints,
 
 def _scores(codes: NDArray[np.int32], group: Ints, how: Resampling) -> tuple[_Scores, _Scores]:
     """Scores of the mean over attributes, and of each attribute."""
-    js, floor = pairwise_js(codes, group)
+    js, floor_bits = pairwise_js(codes, group)
+    floor = floor_bits
     value = how.score(js)
     mean_value, mean_floor = value.mean(keepdims=True), floor.mean(keepdims=True)
     p = sd = low = high = np.full(len(value), np.nan)
@@ -154,18 +155,19 @@ def _scores(codes: NDArray[np.int32], group: Ints, how: Resampling) -> tuple[_Sc
             floor, mean_floor = _mean(null, axis=0), _mean(mean_null, axis=0)
     if how.n_bootstrap:
         drawn = resampled_js(codes, group, n_resamples=how.n_bootstrap, seed=how.seed)
-        bound = how.score(_unanimous(codes, group, how.level))
+        unseen = np.where(floor_bits <= _DEGENERATE, how.score(_unanimous(codes, group, how.level)), 0.0)
         scores = how.score(drawn.js)
-        low, high = _interval(value, floor, scores, drawn.floor, drawn.truth, bound, how)
+        low, high = _interval(value, floor, scores, drawn.floor, drawn.truth, unseen, how)
         mean_low, mean_high = _interval(
             mean_value,
             mean_floor,
             _mean(scores, axis=1)[:, None],
             _mean(drawn.floor, axis=1)[:, None],
             drawn.truth.mean(keepdims=True),
-            bound,
+            unseen.mean(keepdims=True),
             how,
         )
+        low, mean_low = _tested(low, floor, p, how), _tested(mean_low, mean_floor, mean_p, how)
     return (
         _Scores(mean_value, mean_floor, mean_p, mean_sd, mean_low, mean_high),
         _Scores(value, floor, p, sd, low, high),
@@ -196,14 +198,14 @@ def _interval(
     scores: Floats,
     floors: Floats,
     truth: Floats,
-    bound: Floats,
+    unseen: Floats,
     how: Resampling,
 ) -> tuple[Floats, Floats]:
     """Interval on the scale of the raw score at this n.
 
     A divergence: that of the adjusted score, which the bootstrap shows to estimate the divergence in
-    the long run. A distance: that of the score expected at this n. Where nothing varies, the interval
-    ends at the bound that unanimity is compatible with.
+    the long run. A distance: that of the score expected at this n. ``unseen`` is how much higher the
+    score may be although all images agree; it is added to the upper reach in quadrature.
     """
     if how.distance:
         half = normal_quantile(how.level) * _sd(scores)
@@ -212,9 +214,13 @@ def _interval(
         adjusted = (value - floor) / (1.0 - floor)
         low, high = normal_interval(adjusted, (scores - floors) / (1.0 - floors), truth, level=how.level)
         low, high = floor + (1.0 - floor) * low, floor + (1.0 - floor) * high
-    unanimous = (high - low <= _DEGENERATE) & (value <= _DEGENERATE)
-    high = np.where(unanimous, bound, high)
+    high = np.where(unseen > 0, value + np.hypot(np.maximum(high - value, 0.0), unseen), high)
     return np.clip(low, 0.0, how.maximum), np.clip(high, 0.0, how.maximum)
+
+
+def _tested(low: Floats, floor: Floats, p: Floats, how: Resampling) -> Floats:
+    """Lower end, no higher than the floor unless the exact test rejects at the same error."""
+    return np.where(p > (1.0 - how.level) / 2.0, np.minimum(low, floor), low)
 
 
 def _numbers(scores: _Scores, at: int, how: Resampling) -> dict[str, Any]:
