@@ -1,0 +1,57 @@
+"""Pictures with nothing on them."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+
+from stereotrope.annotate.cielab import srgb_to_lab
+from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.picture import Picture
+
+__all__ = ["BlankAnnotator"]
+
+WORK_SIDE = 64
+"""Longer side in pixels; shrinking averages noise away."""
+MAX_SPREAD = 3.0
+"""ΔE*ab; a picture is blank when 99% of it lies within this distance of its median colour."""
+MAX_ODD = 0.01
+"""Share of pixels that may lie outside, for a watermark's edge or a hot pixel."""
+
+
+class BlankAnnotator:
+    """Says whether a picture is blank: all black, as filtered pictures come, or near one colour.
+
+    ``blank`` is ``yes`` when, on a copy of at most 64 pixels a side after a 3 × 3 median, at most 1% of
+    the pixels lie more than ΔE*ab 3 from the median colour; a difference of 3 is hardly seen. No
+    confidence is given: the rule is exact.
+    """
+
+    name = "blank"
+    version = 1
+    concurrency = 2
+
+    @property
+    def attributes(self) -> Attributes:
+        """``blank``: yes or no."""
+        return {"blank": ("yes", "no")}
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version and thresholds."""
+        return fingerprint_of(self.name, self.version, {"thresholds": [WORK_SIDE, MAX_SPREAD, MAX_ODD]})
+
+    def setup(self) -> None:
+        """Nothing to load."""
+
+    def process(self, picture: Picture) -> list[Label]:
+        """Label one picture."""
+        lab = srgb_to_lab(picture.pixels(WORK_SIDE))
+        smooth = np.stack(
+            [ndimage.median_filter(lab[..., c], size=3, mode="nearest") for c in range(3)], axis=-1
+        )
+        apart = np.linalg.norm(smooth - np.median(smooth, axis=(0, 1)), axis=2)
+        blank = float((apart > MAX_SPREAD).mean()) <= MAX_ODD
+        median = np.median(smooth, axis=(0, 1))
+        said = f"L*a*b* {median[0]:.0f} {median[1]:.0f} {median[2]:.0f} all over" if blank else None
+        return [Label("blank", "yes" if blank else "no", rationale=said)]

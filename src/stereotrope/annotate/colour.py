@@ -1,0 +1,131 @@
+"""Product colour and background colour."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from stereotrope.annotate import foreground, palette
+from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.picture import Picture
+
+__all__ = ["ColourAnnotator"]
+
+CLUSTERS = 6
+"""Colours a part is divided into before shades of one hue are put together."""
+LIGHTNESS_WEIGHT = 0.6
+"""Lightness counts less than hue and chroma when clustering: shading changes it most."""
+CHROMATIC = 12.0
+"""C*ab from which a cluster has a hue; below, it is black, grey or white."""
+HUE_SPAN = 16.0
+"""Degrees of hue within which clusters are lit and shaded sides of one colour."""
+SHADE_SPAN = 40.0
+"""L* within which clusters of one hue are lit and shaded sides of one colour."""
+GREY_SPAN = 12.0
+"""L* within which clusters without hue are one colour."""
+MIN_PRODUCT = 0.01
+"""Share of the picture below which the product's colour is unclear."""
+MIN_BACKGROUND = 0.02
+"""Share of the picture below which the background's colour is unclear."""
+
+
+class ColourAnnotator:
+    """Names the main colour of the product and of the background on a documented palette.
+
+    Product and background are divided by contrast (:mod:`stereotrope.annotate.foreground`); the pixels
+    of each are clustered in CIELAB, lit and shaded sides of one hue count as one colour, and the colour
+    that covers most gets the name of its nearest palette anchor by CIEDE2000.
+
+    ``confidence`` = share of the part in that colour × clearness of its name (see
+    :meth:`stereotrope.annotate.palette.Palette.name`); in [0, 1]. ``unclear`` where product or background
+    covers too little of the picture to be judged.
+    """
+
+    name = "colour"
+    version = 1
+    concurrency = 2
+
+    def __init__(self) -> None:
+        self._palette = palette.load()
+
+    @property
+    def attributes(self) -> Attributes:
+        """``product_colour`` and ``background_colour``, both open."""
+        return {"product_colour": None, "background_colour": None}
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version, thresholds, segmentation and palette."""
+        parameters = {
+            "colour": [CLUSTERS, LIGHTNESS_WEIGHT, CHROMATIC, HUE_SPAN, SHADE_SPAN, GREY_SPAN],
+            "least": [MIN_PRODUCT, MIN_BACKGROUND],
+            "foreground": foreground.parameters(),
+        }
+        return fingerprint_of(self.name, self.version, parameters, self._palette.data)
+
+    def setup(self) -> None:
+        """Nothing to load."""
+
+    def process(self, picture: Picture) -> list[Label]:
+        """Label product and background colour."""
+        ground = foreground.segment(picture.pixels(foreground.WORK_SIDE))
+        product = ground.product
+        core = ndimage.binary_erosion(product, iterations=2)
+        inside = core if core.sum() >= 0.3 * product.sum() else product
+        return [
+            self._label("product_colour", ground.lab, inside, product.mean() >= MIN_PRODUCT),
+            self._label(
+                "background_colour", ground.lab, ground.background, ground.background.mean() >= MIN_BACKGROUND
+            ),
+        ]
+
+    def _label(
+        self, attribute: str, lab: NDArray[np.float64], where: NDArray[np.bool_], enough: bool
+    ) -> Label:
+        part = attribute.removesuffix("_colour")
+        if not enough:
+            return Label(attribute, None, status="unclear", rationale=f"hardly any {part} stands out")
+        colour, share = main_colour(lab[where])
+        name, margin = self._palette.name(colour)
+        said = f"L*a*b* {colour[0]:.0f} {colour[1]:.0f} {colour[2]:.0f} on {share:.0%} of the {part}"
+        return Label(attribute, name, round(share * margin, 4), rationale=said)
+
+
+def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Colour that covers most of some pixels, shades of one hue taken together.
+
+    Parameters
+    ----------
+    points
+        CIELAB, shape (n, 3), n ≥ 1.
+
+    Returns
+    -------
+    colour, share
+        Median CIELAB of the colour's largest shade, and the share of pixels in all its shades.
+    """
+    _, member = foreground.clusters(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)
+    used = [m for m in np.unique(member) if (member == m).any()]
+    shades = np.array([np.median(points[member == m], axis=0) for m in used])
+    sizes = np.array([(member == m).sum() for m in used])
+    groups = _shade_groups(shades)
+    size_of = np.bincount(groups, sizes)
+    best = groups == int(size_of.argmax())
+    largest = int(np.where(best, sizes, -1).argmax())
+    return shades[largest], float(size_of.max() / sizes.sum())
+
+
+def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Number the groups of shades that are one colour differently lit."""
+    chroma = np.hypot(shades[:, 1], shades[:, 2])
+    hue = np.degrees(np.arctan2(shades[:, 2], shades[:, 1]))
+    turn = np.abs((hue[:, None] - hue[None] + 180) % 360 - 180)
+    apart = np.abs(shades[:, None, 0] - shades[None, :, 0])
+    coloured = chroma >= CHROMATIC
+    same_hue = coloured[:, None] & coloured[None] & (turn <= HUE_SPAN) & (apart <= SHADE_SPAN)
+    same_grey = ~coloured[:, None] & ~coloured[None] & (apart <= GREY_SPAN)
+    group = np.arange(len(shades))
+    for first, second in np.argwhere(same_hue | same_grey):
+        group[group == group[second]] = group[first]
+    return np.unique(group, return_inverse=True)[1]

@@ -1,0 +1,130 @@
+"""Exact and near duplicates, so that one picture is not counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from PIL import Image
+
+from stereotrope.annotate.label import Attributes, Label, fingerprint_of, labels_frame
+from stereotrope.annotate.picture import Picture
+
+__all__ = ["DuplicatesAnnotator"]
+
+HASH_COLUMNS, HASH_ROWS = 9, 8
+"""A difference hash compares 8 × 8 pairs of neighbours on a 9 × 8 grey copy: 64 bits."""
+MAX_DISTANCE = 3
+"""Bits by which near duplicates may differ: recompressed and resized copies of a picture differ by 0 to 3
+of 64, other pictures of one prompt by about 20 (docs/explanation/offline-annotators.md)."""
+FLAT = 2.0
+"""Grey levels by which the copy must vary (standard deviation); a flat picture has no hash."""
+
+
+class DuplicatesAnnotator:
+    """Finds pictures that are in a run twice.
+
+    It looks at every picture once, for its hash, and derives the rest from the tables: it is a
+    :class:`~stereotrope.annotate.PictureAnnotator` and a :class:`~stereotrope.annotate.TableAnnotator`.
+
+    ``perceptual_hash``
+        64-bit difference hash as 16 hexadecimal digits: bit (r, c) is 1 where the grey copy grows lighter
+        from column c to c + 1. ``unclear`` on a picture with hardly any variation: its hash is noise.
+    ``exact_duplicate_of``
+        image_id of the first picture in the table with the same bytes (SHA-256), in the whole run.
+    ``near_duplicate_of``
+        image_id of the first picture of the same prompt and generator whose hash differs by at most 3
+        of 64 bits; ``confidence`` = 1 − bits / 64. Only there: the same hash under different prompts says
+        something about the prompts and is no picture counted twice, and a search over all pairs of a
+        large run would not end.
+
+    Pictures that are no copy, and the first of each set, get no label of the last two.
+    """
+
+    name = "duplicates"
+    version = 1
+    concurrency = 2
+    needs: tuple[str, ...] = ("perceptual_hash",)
+
+    @property
+    def attributes(self) -> Attributes:
+        """``perceptual_hash``, ``exact_duplicate_of`` and ``near_duplicate_of``, open."""
+        return {"perceptual_hash": None, "exact_duplicate_of": None, "near_duplicate_of": None}
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version and thresholds."""
+        parameters = {"size": [HASH_COLUMNS, HASH_ROWS], "flat": FLAT, "distance": MAX_DISTANCE}
+        return fingerprint_of(self.name, self.version, parameters)
+
+    def setup(self) -> None:
+        """Nothing to load."""
+
+    def process(self, picture: Picture) -> list[Label]:
+        """Hash one picture."""
+        grey = Image.fromarray(picture.pixels(256)).convert("L")
+        small = np.asarray(grey.resize((HASH_COLUMNS, HASH_ROWS), Image.Resampling.BOX), dtype=float)
+        if small.std() < FLAT:
+            return [Label("perceptual_hash", None, status="unclear", rationale="hardly any variation")]
+        bits = np.packbits(small[:, 1:] > small[:, :-1])
+        return [Label("perceptual_hash", bits.tobytes().hex())]
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return the labels of all copies, in the order of ``images``, exact ones first."""
+        usable = images.filter((pl.col("status") == "ok") & pl.col("sha256").is_not_null())
+        rows = [
+            {"attribute": attribute, "subject_id": copy, "value": first, "confidence": confidence}
+            for attribute, pairs in (
+                ("exact_duplicate_of", _exact(usable)),
+                ("near_duplicate_of", _near(usable, labels)),
+            )
+            for copy, first, confidence in pairs
+        ]
+        fixed = {"subject_kind": "image", "annotator": self.name, "status": "ok"}
+        return labels_frame([{**fixed, **row} for row in rows])
+
+
+def _exact(images: pl.DataFrame) -> Iterator[tuple[str, str, float | None]]:
+    first = pl.col("image_id").first().over("sha256")
+    copies = images.select("image_id", first=first).filter(pl.col("image_id") != pl.col("first"))
+    for copy, original in copies.iter_rows():
+        yield copy, original, 1.0
+
+
+def _near(images: pl.DataFrame, labels: pl.DataFrame) -> Iterator[tuple[str, str, float | None]]:
+    hashes = labels.filter((pl.col("attribute") == "perceptual_hash") & (pl.col("status") == "ok")).select(
+        image_id="subject_id", hash="value"
+    )
+    hashed = images.select("image_id", "prompt_id", "generator").join(
+        hashes.unique("image_id", keep="first", maintain_order=True),
+        on="image_id",
+        how="inner",
+        maintain_order="left",
+    )
+    found: dict[str, tuple[str, float]] = {}
+    for _, group in hashed.group_by("prompt_id", "generator", maintain_order=True):
+        ids = group["image_id"].to_list()
+        for copy, original, distance in _close_pairs(_words(group["hash"].to_list())):
+            found[ids[copy]] = (ids[original], 1 - distance / 64)
+    for copy in hashed["image_id"]:
+        if copy in found:
+            yield copy, *found[copy]
+
+
+def _words(hashes: Sequence[str]) -> NDArray[np.uint64]:
+    return np.array([int(h, 16) for h in hashes], dtype=np.uint64)
+
+
+def _close_pairs(words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
+    """(copy, first earlier one within the distance, distance); an original is never itself a copy."""
+    originals: list[int] = []
+    for at, word in enumerate(words):
+        if originals:
+            distances = np.bitwise_count(words[originals] ^ word)
+            near = np.flatnonzero(distances <= MAX_DISTANCE)
+            if near.size:
+                yield at, originals[int(near[0])], int(distances[near[0]])
+                continue
+        originals.append(at)

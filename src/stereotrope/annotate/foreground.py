@@ -1,0 +1,200 @@
+"""Which pixels are the product and which are the ground behind it.
+
+No learnt model. A pixel belongs to the background when
+
+- a path leads from it to the border of the picture without crossing an edge: the cost of a path is the
+  CIELAB contrast it crosses beyond what gradients and noise make (geodesic saliency; Wei, Wen, Zhu,
+  Sun 2012, "Geodesic saliency using background priors", ECCV, section 3), and
+- its colour is one of those common along the border, a little lighter or a good deal darker allowed,
+  for lamps and shadows: this catches a product whose soft edge a path slips through.
+
+The border is taken for background only where its colour is common along the border, so that a product
+cut by the border is not lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage, sparse
+from scipy.sparse import csgraph
+
+from stereotrope.annotate.cielab import srgb_to_lab
+
+__all__ = ["WORK_SIDE", "Ground", "clusters", "parameters", "segment"]
+
+WORK_SIDE = 160
+"""Longer side in pixels at which pictures are segmented: contours stay, print and JPEG noise go."""
+SLACK = 2.0
+"""Contrast (ΔE*ab) between neighbours that gradients, noise and JPEG make; crossing it costs nothing."""
+EDGE = (5.0, 20.0)
+"""Least and greatest path cost (ΔE*ab) that divides product from background."""
+OTHER = (10.0, 25.0)
+"""Least and greatest distance (ΔE*ab beyond the allowances) from the border's colours, likewise."""
+LIGHTER, DARKER = 8.0, 16.0
+"""L* by which background may be lighter or darker than at the border: lamps, shadows."""
+RING = 0.06
+"""Depth of the outer ring, as a share of the shorter side, in which texture and noise are measured."""
+RING_QUANTILE = 0.8
+"""Quantile of the path cost in the ring; the rest may be a product cut by the border, or lettering."""
+RING_FACTOR = 1.5
+"""Path cost beyond the ring's quantile, as a multiple, from which a pixel is taken for the product."""
+BORDER_SHARE = 0.12
+"""Share of the border from which a colour counts as background there."""
+BORDER_SPREAD = 12.0
+"""ΔE*ab within which a border pixel counts as one of those colours."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A picture divided, at working size.
+
+    Attributes
+    ----------
+    lab
+        CIELAB after a 3 × 3 median, shape (h, w, 3).
+    product
+        True on the product, holes filled, shape (h, w).
+    background
+        True where the background is beyond doubt; neither holds near contours and on small things.
+    """
+
+    lab: NDArray[np.float64]
+    product: NDArray[np.bool_]
+    background: NDArray[np.bool_]
+
+
+def segment(pixels: NDArray[np.uint8]) -> Ground:
+    """Divide a picture of at most about :data:`WORK_SIDE` pixels a side."""
+    lab = np.stack(
+        [ndimage.median_filter(srgb_to_lab(pixels)[..., c], size=3, mode="nearest") for c in range(3)],
+        axis=-1,
+    )
+    common = _border_colours(lab)
+    cost, away = _path_cost(lab, common), _colour_cost(lab, common)
+    raised = (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER))
+    product = _main_part(raised)
+    background = ~ndimage.binary_dilation(raised | product, iterations=2)
+    return Ground(lab, product, background)
+
+
+def clusters(
+    points: NDArray[np.float64], k: int, *, iterations: int = 12
+) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """k-means without chance: centres start at the point farthest from those chosen, the first at the median.
+
+    Parameters
+    ----------
+    points
+        Shape (n, d), n ≥ 1.
+    k
+        Number of centres wanted; fewer come back where there are fewer different points.
+
+    Returns
+    -------
+    centres, member
+        Shape (≤ k, d), and for each point the index of its centre.
+    """
+    centres = np.median(points, axis=0, keepdims=True)
+    nearest = np.square(points - centres).sum(axis=1)
+    while len(centres) < k:
+        # The farthest percentile, not the farthest point: one odd pixel is no cluster.
+        far = np.argsort(nearest, kind="stable")[-max(1, len(points) // 100) :][0]
+        if nearest[far] < 1.0:
+            break
+        centres = np.vstack([centres, points[far]])
+        nearest = np.minimum(nearest, np.square(points - points[far]).sum(axis=1))
+    member = np.zeros(len(points), dtype=np.intp)
+    for _ in range(iterations):
+        member = np.square(points[:, None] - centres[None]).sum(axis=2).argmin(axis=1)
+        counts = np.bincount(member, minlength=len(centres))
+        sums = np.stack(
+            [np.bincount(member, points[:, d], minlength=len(centres)) for d in range(points.shape[1])],
+            axis=1,
+        )
+        moved = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
+        if np.allclose(moved, centres, atol=1e-6):
+            break
+        centres = moved
+    return centres, member
+
+
+def _border(shape: tuple[int, ...]) -> NDArray[np.intp]:
+    node = np.arange(shape[0] * shape[1]).reshape(shape[:2])
+    return np.concatenate([node[0], node[-1], node[1:-1, 0], node[1:-1, -1]])
+
+
+def _border_colours(lab: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Colours common along the border, shape (k, 3)."""
+    colours = lab.reshape(-1, 3)[_border(lab.shape)]
+    centres, member = clusters(colours, 5)
+    shares = np.bincount(member, minlength=len(centres)) / len(colours)
+    return np.asarray(centres[shares >= min(BORDER_SHARE, shares.max())])
+
+
+def _colour_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distance of each pixel from the nearest of the border's colours, beyond lamps and shadows."""
+    apart = lab[:, :, None] - common
+    light = np.maximum(np.maximum(apart[..., 0] - LIGHTER, -apart[..., 0] - DARKER), 0.0)
+    return np.asarray(np.sqrt(light**2 + apart[..., 1] ** 2 + apart[..., 2] ** 2).min(axis=2))
+
+
+def _path_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Least contrast crossed on the way from each pixel to the background along the border."""
+    height, width = lab.shape[:2]
+    node = np.arange(height * width).reshape(height, width)
+    right = np.linalg.norm(np.diff(lab, axis=1), axis=2)
+    down = np.linalg.norm(np.diff(lab, axis=0), axis=2)
+    border = _border(lab.shape)
+    entry = np.linalg.norm(lab.reshape(-1, 3)[border][:, None] - common[None], axis=2).min(axis=1)
+    outside = height * width
+    starts = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), np.full(len(border), outside)])
+    ends = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), border])
+    contrast = np.concatenate([right.ravel(), down.ravel()])
+    # A tiny length keeps free steps from being read as missing edges.
+    weight = (
+        np.concatenate([np.maximum(contrast - SLACK, 0.0), np.maximum(entry - BORDER_SPREAD, 0.0)]) + 1e-3
+    )
+    graph = sparse.coo_array((weight, (starts, ends)), shape=(outside + 1, outside + 1)).tocsr()
+    cost = csgraph.dijkstra(graph, directed=False, indices=outside)
+    return np.asarray(cost[:outside]).reshape(height, width)
+
+
+def _threshold(cost: NDArray[np.float64], limits: tuple[float, float]) -> float:
+    """Cost that divides product from background: beyond what texture and noise reach in the outer ring."""
+    height, width = cost.shape
+    depth = max(1, round(RING * min(height, width)))
+    ring = np.ones_like(cost, dtype=bool)
+    ring[depth : height - depth, depth : width - depth] = False
+    return float(np.clip(RING_FACTOR * np.quantile(cost[ring], RING_QUANTILE), *limits))
+
+
+def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The largest, most central thing of what stands out, its holes filled."""
+    height, width = raised.shape
+    solid = ndimage.binary_fill_holes(ndimage.binary_closing(np.pad(raised, 2), iterations=2))[2:-2, 2:-2]
+    solid = ndimage.binary_opening(solid | raised, iterations=1)
+    part, found = ndimage.label(solid, structure=np.ones((3, 3)))
+    if not found:
+        return np.zeros_like(raised)
+    rows, columns = np.mgrid[0:height, 0:width]
+    off = ((rows / max(height - 1, 1) - 0.5) ** 2 + (columns / max(width - 1, 1) - 0.5) ** 2) / (2 * 0.3**2)
+    weight = np.bincount(part.ravel(), np.exp(-off).ravel(), minlength=found + 1)
+    weight[0] = 0.0
+    return np.asarray(part == int(weight.argmax()))
+
+
+def parameters() -> dict[str, object]:
+    """Everything that can change a segmentation, for fingerprints."""
+    return {
+        "version": 1,
+        "work_side": WORK_SIDE,
+        "slack": SLACK,
+        "edge": EDGE,
+        "other": [OTHER, LIGHTER, DARKER],
+        "ring": [RING, RING_QUANTILE, RING_FACTOR],
+        "border_share": BORDER_SHARE,
+        "border_spread": BORDER_SPREAD,
+    }

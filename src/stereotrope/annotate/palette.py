@@ -1,0 +1,77 @@
+"""Names for colours: the nearest anchor of a documented palette."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+from ruamel.yaml import YAML
+
+from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
+
+__all__ = ["Anchor", "Palette", "load"]
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """One sRGB colour that stands for a name, and where it is from."""
+
+    name: str
+    rgb: tuple[int, int, int]
+    source: str
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Anchors with their CIELAB; ``data`` are the bytes of the file, for fingerprints."""
+
+    anchors: tuple[Anchor, ...]
+    lab: NDArray[np.float64]
+    data: bytes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The colour names, in the order of the file."""
+        return tuple(dict.fromkeys(a.name for a in self.anchors))
+
+    def name(self, lab: NDArray[np.float64]) -> tuple[str, float]:
+        """Name one colour and say how clearly it is that name.
+
+        Parameters
+        ----------
+        lab
+            CIELAB, shape (3,).
+
+        Returns
+        -------
+        name, margin
+            ``margin`` = (d₂ − d₁) / (d₂ + d₁) with d₁ the CIEDE2000 distance to the nearest anchor and
+            d₂ to the nearest anchor of another name: 1 on an anchor, 0 on the border of two names.
+        """
+        distance = ciede2000(lab, self.lab)
+        nearest: dict[str, float] = {}
+        for anchor, d in zip(self.anchors, distance, strict=True):
+            nearest[anchor.name] = min(float(d), nearest.get(anchor.name, np.inf))
+        (best, d1), (_, d2) = sorted(nearest.items(), key=lambda pair: (pair[1], pair[0]))[:2]
+        return best, (d2 - d1) / (d2 + d1) if d2 else 0.0
+
+
+@cache
+def load() -> Palette:
+    """Return the palette of the package, ``palette.yaml``."""
+    data = resources.files("stereotrope.annotate").joinpath("palette.yaml").read_bytes()
+    names = YAML(typ="safe").load(data.decode())["names"]
+    anchors = tuple(
+        Anchor(name, _rgb(entry["rgb"]), entry["source"])
+        for name, entries in names.items()
+        for entry in entries
+    )
+    return Palette(anchors, srgb_to_lab(np.array([a.rgb for a in anchors], dtype=np.uint8)), data)
+
+
+def _rgb(text: str) -> tuple[int, int, int]:
+    red, green, blue = bytes.fromhex(text.removeprefix("#"))
+    return red, green, blue

@@ -1,0 +1,171 @@
+"""Text on the product and text on the background, read by OCR."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stereotrope.annotate import foreground
+from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.picture import Picture
+
+__all__ = ["TextAnnotator"]
+
+READ_SIDE = 512
+"""Longer side in pixels at which text is recognised."""
+WHOLE_SIDE, PRODUCT_SIDE = 320, 256
+"""Longer side for finding text on the whole picture, and on the product cut out of it."""
+BOX_THRESHOLD = 0.4
+"""Least mean probability of text within a box that is then read."""
+MIN_CONFIDENCE = 0.7
+"""Least recognition confidence of a reading that counts."""
+MIN_CHARACTERS = 2
+"""Least letters and digits of a reading that counts: single strokes (a clock's ticks) read as one letter."""
+ON_PRODUCT = 0.5
+"""Share of a box on the product from which the text is the product's."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A line of text found: the words, recognition confidence in [0, 1], box in shares of the picture."""
+
+    words: str
+    confidence: float
+    box: tuple[float, float, float, float]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is taken for text."""
+        characters = sum(c.isalnum() for c in self.words)
+        return self.confidence >= MIN_CONFIDENCE and characters >= MIN_CHARACTERS
+
+
+class TextAnnotator:
+    """Says whether there is text on the product and on the background.
+
+    The picture is read twice by PP-OCR (through RapidOCR on one CPU thread): whole, and the product cut
+    out, so that small print is found too. A reading belongs to the product when at least half of its box
+    lies on it. The words are kept as ``rationale``, as data: they are never acted on.
+
+    ``confidence`` of ``present`` is the best reading's; of ``absent`` it is 1 − the confidence of the
+    best reading that did not count, 1 where nothing was read.
+    """
+
+    name = "text"
+    version = 1
+    concurrency = 2
+
+    def __init__(self) -> None:
+        # An engine keeps state while it reads, so every thread has its own.
+        self._engines = threading.local()
+
+    @property
+    def attributes(self) -> Attributes:
+        """``text_presence`` and ``background_text_presence``: present or absent."""
+        values = ("present", "absent")
+        return {"text_presence": values, "background_text_presence": values}
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, version, thresholds, segmentation and the version of RapidOCR, which carries its models."""
+        parameters = {
+            "rapidocr": metadata.version("rapidocr"),
+            "sides": [READ_SIDE, WHOLE_SIDE, PRODUCT_SIDE],
+            "counts": [BOX_THRESHOLD, MIN_CONFIDENCE, MIN_CHARACTERS, ON_PRODUCT],
+            "foreground": foreground.parameters(),
+        }
+        return fingerprint_of(self.name, self.version, parameters)
+
+    def setup(self) -> None:
+        """Load the models."""
+        blank = np.full((64, 64, 3), 255, dtype=np.uint8)
+        for engine in self._pair():
+            engine(blank)
+
+    def process(self, picture: Picture) -> list[Label]:
+        """Label text on product and background."""
+        product = foreground.segment(picture.pixels(foreground.WORK_SIDE)).product
+        found = [(reading, _share_on(product, reading.box)) for reading in self._read(picture, product)]
+        return [
+            _label("text_presence", [reading for reading, on in found if on >= ON_PRODUCT]),
+            _label("background_text_presence", [reading for reading, on in found if on < ON_PRODUCT]),
+        ]
+
+    def _read(self, picture: Picture, product: NDArray[np.bool_]) -> Iterator[Reading]:
+        pixels = picture.pixels(READ_SIDE)
+        whole, close = self._pair()
+        yield from _readings(whole, pixels, (0.0, 0.0, 1.0, 1.0))
+        if product.any():
+            yield from _readings(close, pixels, _bounds(product))
+
+    def _pair(self) -> tuple[Any, Any]:
+        if not hasattr(self._engines, "pair"):
+            self._engines.pair = (_engine(WHOLE_SIDE), _engine(PRODUCT_SIDE))
+        pair: tuple[Any, Any] = self._engines.pair
+        return pair
+
+
+def _engine(side: int) -> Any:
+    from rapidocr import RapidOCR  # noqa: PLC0415
+
+    return RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_cls": False,
+            "Global.text_score": 0.0,
+            "Det.limit_side_len": side,
+            "Det.limit_type": "max",
+            "Det.box_thresh": BOX_THRESHOLD,
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
+
+
+def _readings(
+    engine: Any, pixels: NDArray[np.uint8], part: tuple[float, float, float, float]
+) -> Iterator[Reading]:
+    """Read a part of the picture, given in shares; boxes come back in shares of the whole."""
+    height, width = pixels.shape[:2]
+    left, top, right, bottom = (round(v * s) for v, s in zip(part, (width, height) * 2, strict=True))
+    cut = pixels[top : max(bottom, top + 1), left : max(right, left + 1)]
+    result = engine(np.ascontiguousarray(cut[..., ::-1]))
+    if result.txts is None or result.boxes is None:
+        return
+    for words, score, corners in zip(result.txts, result.scores, result.boxes, strict=True):
+        x, y = np.asarray(corners, dtype=float).T
+        box = (
+            (left + x.min()) / width,
+            (top + y.min()) / height,
+            (left + x.max()) / width,
+            (top + y.max()) / height,
+        )
+        yield Reading(str(words), float(score), box)
+
+
+def _bounds(product: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+    height, width = product.shape
+    rows, columns = np.flatnonzero(product.any(axis=1)), np.flatnonzero(product.any(axis=0))
+    return columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
+
+
+def _share_on(product: NDArray[np.bool_], box: tuple[float, float, float, float]) -> float:
+    height, width = product.shape
+    left, top = min(int(box[0] * width), width - 1), min(int(box[1] * height), height - 1)
+    right, bottom = max(left + 1, round(box[2] * width)), max(top + 1, round(box[3] * height))
+    return float(product[max(top, 0) : bottom, max(left, 0) : right].mean())
+
+
+def _label(attribute: str, readings: list[Reading]) -> Label:
+    counted = [r for r in readings if r.counts]
+    if counted:
+        words = " | ".join(dict.fromkeys(r.words for r in counted))
+        return Label(attribute, "present", round(max(r.confidence for r in counted), 4), rationale=words)
+    doubt = max((r.confidence for r in readings), default=0.0)
+    return Label(attribute, "absent", round(1 - doubt, 4))
