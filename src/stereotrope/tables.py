@@ -22,6 +22,7 @@ __all__ = [
     "LABELS",
     "NOT_VALUES",
     "PROMPTS",
+    "QUALITY_ATTRIBUTES",
     "RESERVED",
     "SCOPES",
     "Column",
@@ -34,6 +35,10 @@ ALL_ATTRIBUTES = "all"
 
 NOT_VALUES = ("unclear", "refused", "invalid")
 """Labels with a meaning of their own that are no value of the attribute: kept, counted, not shared out."""
+
+
+QUALITY_ATTRIBUTES = ("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of")
+"""Attributes that say whether a picture can be used, not how it looks: no measure of looks takes them in."""
 
 
 @dataclass(frozen=True)

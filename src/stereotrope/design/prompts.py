@@ -15,8 +15,8 @@ from stereotrope.tables import check_factors
 
 __all__ = ["expand", "fields_of", "prompt_id", "prompts_frame"]
 
-NONE = "none"
-"""A level with this name adds no words to the prompt: ``condition: [none, "with diversity"]``."""
+WORDLESS = ("none", "plain")
+"""Levels with these names add no words to the prompt: ``condition: [plain, "with diversity"]``."""
 
 
 def prompt_id(text: str | None, negative: str | None, factors: Mapping[str, str | None]) -> str:
@@ -98,8 +98,8 @@ def expand(
         Text with fields: ``"A photo of a {occupation}, {condition}"``.
     factors
         Levels of each factor: a list of texts, or a mapping level → text where the words in the prompt
-        differ from the level's name. The text of a level named ``none`` is empty; the comma or space
-        before an empty field goes with it.
+        differ from the level's name. The text of a level named ``none`` or ``plain`` is empty; the
+        comma or space before an empty field goes with it.
     negative
         Negative prompt sent with each.
 
@@ -138,7 +138,7 @@ def expand(
 def _texts(levels: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     if isinstance(levels, Mapping):
         return {str(key): str(text) for key, text in levels.items()}
-    return {str(level): "" if level == NONE else str(level) for level in levels}
+    return {str(level): "" if level in WORDLESS else str(level) for level in levels}
 
 
 def fill(template: str, words: Mapping[str, str]) -> str:

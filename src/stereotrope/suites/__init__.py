@@ -1,0 +1,1 @@
+"""The published methods as ready audits: one folder each, mostly data."""

@@ -1,0 +1,45 @@
+# The two commands of the README, and what maintainers use. Each does its own set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint unit long bench docs clean
+
+demo: $(VENV)/installed
+	@$(BIN)/stereotrope demo -o runs/demo
+	@echo "Open the report in a browser: $(CURDIR)/runs/demo/report/index.html"
+
+test: $(VENV)/test-installed lint unit
+
+lint: $(VENV)/test-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/test-installed
+	$(BIN)/pytest
+
+long: $(VENV)/test-installed
+	$(BIN)/pytest -m slow
+
+bench: $(VENV)/test-installed
+	$(BIN)/python -m bench
+
+docs: $(VENV)/test-installed
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) runs build dist
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("stereotrope needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=python3.12, say") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/test-installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	@touch $@ $(VENV)/installed

@@ -1,0 +1,5 @@
+"""``python -m stereotrope``."""
+
+from stereotrope.cli import main
+
+main()

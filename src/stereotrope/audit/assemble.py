@@ -1,0 +1,148 @@
+"""From the ledger to the tables: what was planned, with what came of it, in the order of the plan."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from stereotrope.annotate import FoldedLabels
+from stereotrope.audit.plan import Plan, derives, looks
+from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
+from stereotrope.run import RunFolder
+from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column
+
+__all__ = ["derive_labels", "folders", "images_frame", "info_of", "labels_frame", "open_attributes"]
+
+
+def _types(columns: tuple[Column, ...]) -> dict[str, Any]:
+    arrow = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
+    return {c.name: arrow[str(c.type)] for c in columns}
+
+
+def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
+    types = _types(columns)
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in types}, schema=types)
+
+
+def images_frame(plan: Plan, into: RunFolder) -> pl.DataFrame:
+    """One row a planned image whose outcome the ledger holds, in the order of the plan."""
+    outcomes = into.ledger.get_all(GENERATE)
+    rows = []
+    for _, request in plan.requests:
+        outcome = outcomes.get(request.image_id)
+        if outcome is not None:
+            rows.append(
+                {
+                    **outcome,
+                    "image_id": request.image_id,
+                    "prompt_id": request.prompt_id,
+                    "generator": request.generator,
+                    "seed": request.seed,
+                    "params": json.dumps(dict(request.params), sort_keys=True),
+                    "source": request.source,
+                }
+            )
+    return _frame(rows, IMAGES)
+
+
+def labels_frame(plan: Plan, images: pl.DataFrame, into: RunFolder) -> pl.DataFrame:
+    """What the picture annotators said: by annotator, image, attribute, in the order of the plan."""
+    usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256").rows()
+    rows: list[dict[str, Any]] = []
+    for annotator in plan.annotators:
+        if not looks(annotator):
+            continue
+        said = into.ledger.get_all(stage_of(annotator))
+        for image_id, sha256 in usable:
+            outcome: Mapping[str, Any] = said.get(annotation_key(annotator, sha256), {"labels": []})
+            rows += [
+                {**label, "subject_kind": "image", "subject_id": image_id, "annotator": annotator.name}
+                for label in outcome["labels"]
+            ]
+    return _frame(rows, LABELS)
+
+
+def open_attributes(plan: Plan) -> dict[str, list[str]]:
+    """Annotator → its attributes of looks without a value list; their values are folded."""
+    found = {
+        a.name: [n for n, values in a.attributes.items() if values is None and n not in QUALITY_ATTRIBUTES]
+        for a in plan.annotators
+    }
+    return {name: attributes for name, attributes in found.items() if attributes}
+
+
+def folders(plan: Plan) -> dict[str, FoldedLabels]:
+    """Annotator → what folds its open values."""
+    merge = plan.spec.merge_colours
+    return {name: FoldedLabels(name, found, merge=merge) for name, found in open_attributes(plan).items()}
+
+
+def derive_labels(
+    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame
+) -> tuple[pl.DataFrame, dict[str, list[dict[str, Any]]]]:
+    """Add what follows without looking: imports, duplicates, folded open values; and what was merged."""
+    for annotator in plan.annotators:
+        if derives(annotator):
+            labels = pl.concat([labels, annotator.derive(images, labels)])
+    merged: dict[str, list[dict[str, Any]]] = {}
+    for name, folded in folders(plan).items():
+        labels = pl.concat([labels, folded.derive(images, labels)])
+        if folded.merges.height:
+            merged[name] = folded.merges.to_dicts()
+    return labels, merged
+
+
+def info_of(
+    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFolder, merged: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What ``run.json`` says of a run: no clock, no absolute path."""
+    status = images["status"]
+    notes = [*plan.notes, *(note for a in plan.annotators for note in getattr(a, "notes", ()))]
+    return {
+        "title": plan.title,
+        "suite": plan.spec.suite,
+        "seed": plan.spec.seed,
+        "level": plan.spec.report.level,
+        "sensitive": plan.spec.report.sensitive,
+        "audit_base": os.path.relpath(plan.source.base, into.path),
+        "generators": [
+            {
+                "name": g.name,
+                "kind": type(g).__name__,
+                "fingerprint": g.fingerprint,
+                "note": getattr(g, "note", None),
+            }
+            for g in plan.generators
+        ],
+        "annotators": [
+            {
+                "name": a.name,
+                "kind": type(a).__name__,
+                "fingerprint": a.fingerprint,
+                "attributes": {k: None if v is None else list(v) for k, v in a.attributes.items()},
+            }
+            for a in plan.annotators
+        ],
+        "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
+        "baseline": dict(plan.baseline),
+        "factors": plan.factors,
+        "dimensions": plan.dimensions,
+        "counts": {
+            "prompts": plan.prompts.height,
+            "images": images.height,
+            "ok": int((status == "ok").sum()),
+            "refused": int((status == "refused").sum()),
+            "excluded": int((status == "excluded").sum()),
+            "labels": labels.height,
+        },
+        "merged_colours": dict(merged),
+        "notes": notes,
+    }
+
+
+def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}

@@ -1,0 +1,219 @@
+"""Carrying an audit out: generate → annotate → measure → report, and continuing where it stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import polars as pl
+
+from stereotrope import report
+from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_frame
+from stereotrope.audit.estimating import estimate, tidy_labels
+from stereotrope.audit.file import AuditSpec, Source, read_source, validate
+from stereotrope.audit.plan import Plan, make_plan
+from stereotrope.audit.stages import GENERATE, annotate_pictures, generate_images
+from stereotrope.errors import IncompleteError
+from stereotrope.run import Run, RunFolder
+from stereotrope.run import open as open_run
+from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS
+
+__all__ = ["Audit", "Watcher"]
+
+Info = Mapping[str, Any]
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on."""
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """A stage begins; ``done`` of ``total`` items were finished before."""
+
+    def advance(self, name: str, done: int) -> None:
+        """So many items of the stage are finished now."""
+
+    def say(self, message: str) -> None:
+        """Something worth a line happened."""
+
+
+class Silent:
+    """A watcher that says nothing."""
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """Say nothing."""
+
+    def advance(self, name: str, done: int) -> None:
+        """Say nothing."""
+
+    def say(self, message: str) -> None:
+        """Say nothing."""
+
+
+class Audit:
+    """One question put to one or more text-to-image models, as an audit file writes it down.
+
+    Examples
+    --------
+    >>> import stereotrope as st
+    >>> audit = st.Audit.from_text('''
+    ... suite: objects
+    ... objects: [cup]
+    ... dimensions: {gender: [women]}
+    ... images_per_prompt: 3
+    ... generators: [calibrated]
+    ... ''')
+    >>> audit.plan().prompts["text"].to_list()[1]
+    'cup for women, one product only, no people'
+    """
+
+    def __init__(self, spec: AuditSpec, source: Source) -> None:
+        self.spec, self.source = spec, source
+
+    @classmethod
+    def from_yaml(cls, path: Path | str, *, seed: int | None = None) -> Self:
+        """Read an audit file; ``seed`` replaces the file's.
+
+        Raises
+        ------
+        AuditFileError
+            A mistake in the file, with its line and what to do.
+        """
+        return cls._of(read_source(path), seed)
+
+    @classmethod
+    def from_text(
+        cls, text: str, *, name: str = "audit.yaml", base: Path | None = None, seed: int | None = None
+    ) -> Self:
+        """Read an audit from text; paths in it are relative to ``base`` (the working folder)."""
+        return cls._of(Source(text, name, base or Path()), seed)
+
+    @classmethod
+    def from_run(cls, folder: Path | str, *, seed: int | None = None) -> Self:
+        """Read the frozen audit of a run folder, as it was carried out."""
+        folder = Path(folder)
+        info = open_run(folder).info
+        source = read_source(folder / "audit.yaml")
+        source.base = folder / info.get("audit_base", ".")
+        return cls._of(source, info.get("seed") if seed is None else seed)
+
+    @classmethod
+    def _of(cls, source: Source, seed: int | None) -> Self:
+        spec = validate(source)
+        return cls(spec if seed is None else spec.model_copy(update={"seed": seed}), source)
+
+    def plan(self) -> Plan:
+        """Resolve the audit: prompts, requests, annotators, measures; does nothing else."""
+        return make_plan(self.spec, self.source)
+
+    def run(
+        self,
+        folder: Path | str,
+        *,
+        watcher: Watcher | None = None,
+        stop: threading.Event | None = None,
+        reference: pl.DataFrame | None = None,
+    ) -> Run:
+        """Carry the audit out into a run folder; called again, only what is missing is done.
+
+        Parameters
+        ----------
+        folder
+            The run folder; made if it is not there.
+        watcher
+            Is told about stages and progress.
+        stop
+            When set, what is in flight is finished and :class:`Interrupted` raised.
+        reference
+            Labels known to be true (``image_id, attribute, value``): the annotators' agreement with them
+            is estimated too.
+
+        Raises
+        ------
+        AuditFileError
+            Something the file asks for does not exist or does not fit together; nothing was touched.
+        RunLocked
+            Another process writes the folder.
+        Interrupted
+            ``stop`` was set; the same call continues.
+        IncompleteError
+            The report is written, and more pictures than ``max_excluded`` cannot be used.
+        """
+        plan, watcher = self.plan(), watcher or Silent()
+        with RunFolder(Path(folder)) as into:
+            into.verify_pictures(GENERATE)
+            for note in into.notes:
+                watcher.say(note)
+            into.write_audit(self.source.text)
+            generate_images(plan, into, watcher, stop)
+            images = images_frame(plan, into)
+            annotate_pictures(plan, images, into, watcher, stop)
+            labels = labels_frame(plan, images, into)
+            _measure(plan, images, labels, into, watcher, reference=reference)
+        return _finish(plan, images, Path(folder), watcher)
+
+    def measure(self, folder: Path | str, *, watcher: Watcher | None = None) -> Run:
+        """Compute derived labels, estimates and report of a run again; draws and looks at nothing.
+
+        Raises
+        ------
+        RunError
+            The run has no labels yet.
+        """
+        run, watcher = open_run(Path(folder)), watcher or Silent()
+        images = run.images
+        plan = make_plan(self.spec, self.source, stored=run.prompts)
+        with RunFolder(Path(folder)) as into:
+            labels = labels_frame(plan, images, into)
+            _measure(plan, images, labels, into, watcher, kept={"generators": run.info["generators"]})
+        return _finish(plan, images, Path(folder), watcher)
+
+
+def _measure(
+    plan: Plan,
+    images: pl.DataFrame,
+    labels: pl.DataFrame,
+    into: RunFolder,
+    watcher: Watcher,
+    *,
+    reference: pl.DataFrame | None = None,
+    kept: Info | None = None,
+) -> None:
+    labels, merged = derive_labels(plan, images, labels)
+    estimates, findings = estimate(
+        plan, tidy_labels(plan, images, labels), images, watcher, reference=reference
+    )
+    into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
+    into.write_table("images", images, IMAGES)
+    into.write_table("labels", labels, LABELS)
+    into.write_table("estimates", estimates, ESTIMATES, _scopes(estimates))
+    into.write_table("findings", findings, FINDINGS)
+    into.write_info({**info_of(plan, images, labels, into, merged), **(kept or {})})
+
+
+def _finish(plan: Plan, images: pl.DataFrame, folder: Path, watcher: Watcher) -> Run:
+    watcher.stage("report", 1, 0)
+    run = open_run(folder)
+    report.write(run)
+    watcher.advance("report", 1)
+    _require_complete(plan, images)
+    return run
+
+
+def _scopes(estimates: pl.DataFrame) -> list[str]:
+    fixed = {column.name for column in ESTIMATES}
+    return [c for c in estimates.columns if c not in fixed]
+
+
+def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
+    missing = images.filter(pl.col("status") == "excluded")
+    share = missing.height / max(images.height, 1)
+    if share > plan.spec.max_excluded:
+        reasons = missing["reason"].value_counts(sort=True).head(3).iter_rows()
+        listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
+        raise IncompleteError(
+            f"{missing.height} of {images.height} pictures cannot be used ({listed}); the report, which is "
+            f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures or "
+            "raise it"
+        )

@@ -1,0 +1,222 @@
+"""Which measures an audit computes, with what arguments."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stereotrope import measure
+from stereotrope.audit.file import AuditSpec, Source, shorten
+from stereotrope.tables import QUALITY_ATTRIBUTES
+
+__all__ = ["MeasureCall", "resolve_measures"]
+
+AFTER_ESTIMATES = "estimates"
+DEFAULT_ON = {"default_rank": "bds"}
+
+
+@dataclass(frozen=True)
+class MeasureCall:
+    """A measure and the arguments an audit calls it with."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    on: str | None = None
+    """The measure whose estimates it reads, where it reads estimates."""
+
+    @property
+    def needs(self) -> str:
+        """``labels``, ``images`` or ``estimates``."""
+        return measure.REGISTRY[self.name].needs
+
+    def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
+        """Compute the estimates."""
+        if self.on is not None:
+            data = data.filter(pl.col("measure") == self.on)
+        result: pl.DataFrame = measure.REGISTRY[self.name].function(data, **self.arguments)
+        return result
+
+
+def resolve_measures(
+    items: Sequence[str | Mapping[str, Any]] | None,
+    *,
+    prompts: pl.DataFrame,
+    annotators: Sequence[Any],
+    baseline: Mapping[str, str],
+    spec: AuditSpec,
+    source: Source,
+) -> tuple[MeasureCall, ...]:
+    """Fill in what an audit file leaves to its design, and refuse what does not fit.
+
+    Raises
+    ------
+    AuditFileError
+        An unknown measure or argument, a comparison without a baseline, or an unknown factor or attribute.
+    """
+    if items is None:
+        items = ["refusal_rate", "share", *(["share_difference", "bds"] if baseline else [])]
+    listed = spec.measures is not None
+    known = _defaults(prompts, annotators, baseline, spec)
+    calls: list[MeasureCall] = []
+    for index, item in enumerate(items):
+        where: tuple[str | int, ...] = ("measures", index) if listed else ("suite",)
+        name, given = _read(item, source, where)
+        on = _earlier(name, given.pop("measure", None), calls, source, where)
+        calls.append(MeasureCall(name, _arguments(name, given, known, source, where), on))
+    return tuple(calls)
+
+
+def _earlier(
+    name: str, on: Any, calls: Sequence[MeasureCall], source: Source, where: tuple[str | int, ...]
+) -> str | None:
+    if measure.REGISTRY[name].needs != AFTER_ESTIMATES:
+        return None
+    on = on or DEFAULT_ON.get(name)
+    if on not in [call.name for call in calls]:
+        raise source.error(
+            f"measure {name!r} reads the estimates of another measure listed before it, found "
+            f"{shorten(on) if on else 'none'}; list that measure first, and name it: {{{name}: bds}}",
+            *where,
+        )
+    return str(on)
+
+
+def _read(
+    item: str | Mapping[str, Any], source: Source, where: tuple[str | int, ...]
+) -> tuple[str, dict[str, Any]]:
+    if isinstance(item, str):
+        name, content, rest = item, None, {}
+    else:
+        named = [key for key in item if key in measure.REGISTRY] or [next(iter(item))]
+        name, content = named[0], item[named[0]]
+        rest = {key: value for key, value in item.items() if key != name}
+    if name not in measure.REGISTRY:
+        near = difflib.get_close_matches(name, measure.REGISTRY, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see `stereotrope measures`"
+        raise source.error(f"no measure {shorten(name)}; {hint}", *where)
+    if isinstance(content, Mapping):
+        rest = {**content, **rest}
+    elif content is not None and measure.REGISTRY[name].needs == AFTER_ESTIMATES:
+        rest["measure"] = content
+    elif content is not None:
+        rest["attributes" if isinstance(content, list) else "attribute"] = content
+    return name, {str(key): value for key, value in rest.items()}
+
+
+def _defaults(
+    prompts: pl.DataFrame, annotators: Sequence[Any], baseline: Mapping[str, str], spec: AuditSpec
+) -> dict[str, Any]:
+    factors = [c for c in prompts.columns if c not in ("prompt_id", "text", "negative")]
+    attributes = {
+        name: values
+        for annotator in annotators
+        for name, values in annotator.attributes.items()
+        if name not in QUALITY_ATTRIBUTES
+    }
+    labelled = [n for a in annotators for n in a.attributes if n not in QUALITY_ATTRIBUTES]
+    scope = ["generator", *(["annotator"] if len(labelled) != len(set(labelled)) else [])]
+    group = next(iter(baseline), None)
+    return {
+        "factors": factors,
+        "known_attributes": list(attributes),
+        "attributes": list(attributes),
+        "taxonomy": {name: list(values) for name, values in attributes.items() if values is not None},
+        "group": group,
+        "baseline": baseline.get(group) if group else None,
+        "dimension": "dimension" if "dimension" in factors else None,
+        "within": [*scope, *(f for f in factors if f not in (group, "dimension"))],
+        "by": [*scope, *(f for f in factors if f != "dimension")],
+        "scope": scope,
+        "over": "object" if "object" in factors else None,
+        "level": spec.report.level,
+        "n_permutations": spec.permutations,
+        "n_bootstrap": spec.resamples,
+        "seed": spec.seed,
+    }
+
+
+def _arguments(
+    name: str,
+    given: Mapping[str, Any],
+    known: Mapping[str, Any],
+    source: Source,
+    where: tuple[str | int, ...],
+) -> dict[str, Any]:
+    parameters = list(inspect.signature(measure.REGISTRY[name].function).parameters)[1:]
+    given = _one_or_many(given, parameters)
+    for key in given:
+        if key not in parameters:
+            near = difflib.get_close_matches(key, parameters, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(parameters)}"
+            raise source.error(f"measure {name!r} takes no {shorten(key)}; {hint}", *where, key)
+    arguments = {p: known[p] for p in parameters if known.get(p) is not None}
+    if "dimension" in parameters:
+        arguments["dimension"] = known["dimension"]
+    if "group" in parameters and "by" in parameters:
+        arguments["by"] = known["scope"] if "within" in parameters else known["within"]
+    if "over" in parameters and "within" in parameters:
+        arguments["within"] = [f for f in known["within"] if f != given.get("over", known["over"])]
+    arguments |= given
+    if measure.REGISTRY[name].needs == "images":
+        arguments = _without_annotator(arguments)
+    _check(name, arguments, parameters, known, source, where)
+    group = arguments.get("group")
+    for key in ("within",):
+        if key in arguments and key not in given and group is not None:
+            arguments[key] = [f for f in arguments[key] if f != group]
+    return arguments
+
+
+def _one_or_many(given: Mapping[str, Any], parameters: Sequence[str]) -> dict[str, Any]:
+    changed = dict(given)
+    if "attribute" in changed and "attribute" not in parameters:
+        changed["attributes"] = [changed.pop("attribute")]
+    for key in ("within", "by", "attributes", "of"):
+        if isinstance(changed.get(key), str):
+            changed[key] = [changed[key]]
+    return changed
+
+
+def _without_annotator(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: [f for f in value if f != "annotator"] if key in ("by", "within") else value
+        for key, value in arguments.items()
+    }
+
+
+def _check(
+    name: str,
+    arguments: Mapping[str, Any],
+    parameters: Sequence[str],
+    known: Mapping[str, Any],
+    source: Source,
+    where: tuple[str | int, ...],
+) -> None:
+    factors = ["generator", "annotator", *known["factors"]]
+    named = [arguments.get("group"), arguments.get("dimension")]
+    for factor in [*arguments.get("within", []), *arguments.get("by", []), *named]:
+        if factor is not None and factor not in factors:
+            raise source.error(
+                f"measure {name!r}: no factor {shorten(factor)}; the prompts have "
+                f"{', '.join(known['factors']) or 'none'}",
+                *where,
+            )
+    wanted = arguments.get("attribute")
+    for attribute in [*arguments.get("attributes", []), *([wanted] if isinstance(wanted, str) else [])]:
+        if attribute not in known["known_attributes"]:
+            raise source.error(
+                f"measure {name!r}: no annotator labels {shorten(attribute)}; labelled are "
+                f"{', '.join(known['known_attributes']) or 'none'}",
+                *where,
+            )
+    signature = inspect.signature(measure.REGISTRY[name].function).parameters
+    compares = "baseline" in parameters and signature["baseline"].default is not None
+    if compares and arguments.get("baseline") is None:
+        raise source.error(
+            f"measure {name!r} compares with a baseline; add `baseline: {{factor: level}}`", *where
+        )

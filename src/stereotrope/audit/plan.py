@@ -1,0 +1,326 @@
+"""What an audit file asks for, resolved: prompts, requests, annotators, measures. Nothing is done yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeGuard, TypeVar
+
+import polars as pl
+
+from stereotrope import annotate, design, generate
+from stereotrope.audit.file import AuditSpec, Source
+from stereotrope.audit.measures import MeasureCall, resolve_measures
+from stereotrope.audit.suite import load_suite
+from stereotrope.errors import InputError, UsageError
+from stereotrope.generate import Checks, FolderGenerator, Generator, ImageRequest, request_id
+
+__all__ = ["Plan", "derives", "looks", "make_plan"]
+
+SEEDS_PER_AUDIT = 100_000
+"""Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
+
+DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
+
+
+Made = TypeVar("Made")
+Annotator = annotate.PictureAnnotator | annotate.TableAnnotator
+Requests = tuple[tuple[Generator, ImageRequest], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An audit ready to be carried out."""
+
+    spec: AuditSpec
+    source: Source
+    title: str
+    prompts: pl.DataFrame
+    generators: tuple[Generator, ...]
+    requests: Requests
+    annotators: tuple[Annotator, ...]
+    measures: tuple[MeasureCall, ...]
+    baseline: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def factors(self) -> list[str]:
+        """Factor columns of the prompts."""
+        return [c for c in self.prompts.columns if c not in ("prompt_id", "text", "negative")]
+
+    @property
+    def dimensions(self) -> dict[str, list[str]]:
+        """Dimension → groups, in the order of the design."""
+        if "dimension" not in self.factors or "group" not in self.factors:
+            return {}
+        rows = (
+            self.prompts.filter(pl.col("dimension").is_not_null())
+            .select("dimension", "group")
+            .unique(maintain_order=True)
+        )
+        found: dict[str, list[str]] = {}
+        for dimension, group in rows.iter_rows():
+            found.setdefault(dimension, []).append(group)
+        return found
+
+
+def looks(annotator: Annotator) -> TypeGuard[annotate.PictureAnnotator]:
+    """Whether an annotator looks at pictures; the others derive labels from tables."""
+    return hasattr(annotator, "process")
+
+
+def derives(annotator: Annotator) -> TypeGuard[annotate.TableAnnotator]:
+    """Whether an annotator derives labels from tables."""
+    return hasattr(annotator, "derive")
+
+
+def make_plan(spec: AuditSpec, source: Source, *, stored: pl.DataFrame | None = None) -> Plan:
+    """Resolve an audit file.
+
+    Parameters
+    ----------
+    spec, source
+        The audit file.
+    stored
+        The prompts of a run whose pictures are there: no generator is made and nothing is requested.
+
+    Raises
+    ------
+    AuditFileError
+        Something asked for does not exist or does not fit together.
+    """
+    suite = _suite(spec, source)
+    generators: tuple[Generator, ...] = ()
+    requests: Requests = ()
+    notes: tuple[str, ...] = ()
+    if stored is None:
+        generators = tuple(
+            _create(partial(generate.create, relative_to=source.base), item, source, "generators", i)
+            for i, item in enumerate(spec.generators)
+        )
+        _refuse_twins([g.name for g in generators], source, "generators")
+        prompts, requests, notes = _requests(
+            _designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
+        )
+    else:
+        prompts = stored
+    items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
+    annotators = tuple(
+        _create(partial(annotate.create, folder=source.base), a, source, "annotators", i)
+        for i, a in enumerate(items)
+    )
+    _refuse_twins([a.name for a in annotators], source, "annotators")
+    baseline = _baseline(spec, prompts, source)
+    measures = resolve_measures(
+        spec.measures if spec.measures is not None else suite.get("measures"),
+        prompts=prompts,
+        annotators=annotators,
+        baseline=baseline,
+        spec=spec,
+        source=source,
+    )
+    return Plan(
+        spec=spec,
+        source=source,
+        title=spec.report.title,
+        prompts=prompts,
+        generators=generators,
+        requests=requests,
+        annotators=annotators,
+        measures=measures,
+        baseline=baseline,
+        notes=notes,
+    )
+
+
+def _count(spec: AuditSpec, suite: Mapping[str, Any]) -> int:
+    if "images_per_prompt" in spec.model_fields_set:
+        return spec.images_per_prompt
+    return int(suite.get("images_per_prompt", spec.images_per_prompt))
+
+
+def _suite(spec: AuditSpec, source: Source) -> dict[str, Any]:
+    if spec.suite is None:
+        return {}
+    try:
+        return load_suite(spec.suite)
+    except UsageError as error:
+        raise source.error(f"suite: {error}", "suite") from None
+
+
+def _create(make: Callable[[Any], Made], item: Any, source: Source, key: str, index: int) -> Made:
+    try:
+        return make(item)
+    except (UsageError, InputError) as error:
+        raise source.error(str(error), key, index) from None
+
+
+def _refuse_twins(names: Sequence[str], source: Source, key: str) -> None:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise source.error(f"{key}: two have the name {name!r}; give one another `name:`", key, index)
+
+
+def _designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
+    things = spec.objects or suite.get("objects")
+    try:
+        if spec.prompts is not None:
+            if spec.objects or spec.dimensions:
+                raise source.error(
+                    "prompts: give either `prompts` or `objects` and `dimensions`, not both", "prompts"
+                )
+            return _own_prompts(spec.prompts, source)
+        if not things:
+            return None
+        templates = spec.templates.model_dump() if spec.templates else suite.get("templates")
+        if templates is None:
+            raise source.error(
+                "objects: need `templates: {baseline: …, cue: …}` or `suite: objects`", "objects"
+            )
+        return design.cued_prompts(
+            things,
+            spec.dimensions or suite.get("dimensions") or {},
+            phrasings=spec.phrasings or suite.get("phrasings") or ["for"],
+            mitigations=_mitigations(spec, suite, source),
+            **templates,
+        )
+    except (UsageError, InputError) as error:
+        key = "prompts" if spec.prompts is not None else _key_of(str(error))
+        raise source.error(f"{key}: {error}", key) from None
+
+
+def _key_of(message: str) -> str:
+    for word, key in (("template", "templates"), ("phrasings", "phrasings"), ("objects", "objects")):
+        if word in message.split(";")[0]:
+            return key
+    return "dimensions"
+
+
+def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> dict[str, str]:
+    given = spec.mitigations
+    if given is None:
+        return dict(suite.get("mitigations") or {"none": ""})
+    if isinstance(given, dict):
+        return given
+    known: dict[str, str] = dict(suite.get("known_mitigations") or {"none": ""})
+    for name in given:
+        if name not in known:
+            raise source.error(
+                f"mitigations: {name!r} has no wording; known are {', '.join(known)}; write `{name}: suffix`",
+                "mitigations",
+            )
+    return {name: known[name] for name in given}
+
+
+def _own_prompts(prompts: Any, source: Source) -> pl.DataFrame:
+    if isinstance(prompts, str):
+        return _prompts_file(source.base / prompts)
+    if isinstance(prompts, Mapping):
+        rest = {str(k): _levels(k, v) for k, v in prompts.items() if k not in ("template", "negative")}
+        if not isinstance(prompts.get("template"), str):
+            raise UsageError('a mapping of prompts needs `template: "A photo of a {occupation}"`')
+        return design.expand(prompts["template"], rest, negative=prompts.get("negative"))
+    rows = []
+    for number, row in enumerate(prompts, start=1):
+        if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
+            raise UsageError(f"entry {number} needs `text:`, for example {{text: a red car, colour: red}}")
+        rows.append({str(k): None if v is None else str(v) for k, v in row.items()})
+    names = list(dict.fromkeys(k for row in rows for k in row if k not in ("text", "negative")))
+    return design.prompts_frame(rows, names)
+
+
+def _levels(name: Any, levels: Any) -> list[str] | dict[str, str]:
+    if isinstance(levels, Mapping):
+        return {str(k): "" if v is None else str(v) for k, v in levels.items()}
+    if isinstance(levels, list):
+        return [str(level) for level in levels]
+    raise UsageError(f"factor {name!r} must be a list of texts, found {levels!r}; write {name}: [{levels}]")
+
+
+def _prompts_file(path: Path) -> pl.DataFrame:
+    try:
+        frame = pl.read_csv(path, infer_schema=False)
+    except FileNotFoundError:
+        raise UsageError(f"no file {path.name!r} beside the audit file; check the name") from None
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(f"{path.name}: not readable as CSV: {reason}") from None
+    if "text" not in frame.columns or frame["text"].null_count():
+        raise UsageError(f"{path.name}: every row needs a column `text`; found {', '.join(frame.columns)}")
+    names = [c for c in frame.columns if c not in ("text", "negative")]
+    return design.prompts_frame(frame.iter_rows(named=True), names)
+
+
+def _requests(
+    designed: pl.DataFrame | None,
+    generators: Sequence[Generator],
+    count: int,
+    spec: AuditSpec,
+    source: Source,
+) -> tuple[pl.DataFrame, Requests, tuple[str, ...]]:
+    prompts: list[pl.DataFrame] = [] if designed is None else [designed]
+    requests: list[tuple[Generator, ImageRequest]] = []
+    notes: list[str] = []
+    for index, generator in enumerate(generators):
+        if isinstance(generator, FolderGenerator):
+            frame, asked = generator.requests(designed)
+            notes += generator.notes
+            if designed is None:
+                prompts.append(frame)
+            requests += [(generator, request) for request in asked]
+            continue
+        if designed is None:
+            raise source.error(
+                f"generator {generator.name!r} draws, and no prompt is asked for; add `suite: objects`, "
+                "`objects` and `dimensions`, or `prompts`",
+                "generators",
+                index,
+            )
+        requests += _drawn(generator, designed, count, spec, source)
+    together = pl.concat(prompts, how="diagonal").unique("prompt_id", keep="first", maintain_order=True)
+    if not requests:
+        raise source.error(
+            "generators: no picture is asked for; check the folder and its metadata", "generators"
+        )
+    return together, tuple(requests), tuple(notes)
+
+
+def _drawn(
+    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
+) -> list[tuple[Generator, ImageRequest]]:
+    asked = []
+    for prompt_id, text, negative in prompts.select("prompt_id", "text", "negative").iter_rows():
+        reason = generator.check(text) if isinstance(generator, Checks) else None
+        if reason:
+            raise source.error(
+                f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
+            )
+        for i in range(count):
+            seed = spec.seed * SEEDS_PER_AUDIT + i
+            image_id = request_id(generator.fingerprint, text, negative, seed, {})
+            asked.append((generator, ImageRequest(image_id, prompt_id, generator.name, text, negative, seed)))
+    return asked
+
+
+def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:
+    if spec.baseline is not None:
+        for factor, level in spec.baseline.items():
+            if factor not in prompts.columns:
+                raise source.error(f"baseline: no factor {factor!r} in the prompts", "baseline", factor)
+            levels = prompts[factor].drop_nulls().unique().sort().to_list()
+            if level not in levels:
+                raise source.error(
+                    f"baseline: factor {factor!r} has no level {level!r}; it has {', '.join(levels)}",
+                    "baseline",
+                    factor,
+                )
+        if len(spec.baseline) != 1:
+            raise source.error(
+                "baseline: name one factor and its level, for example {group: base}", "baseline"
+            )
+        return dict(spec.baseline)
+    if "group" in prompts.columns and (prompts["group"] == design.BASE).any():
+        return {"group": design.BASE}
+    return {}

@@ -1,0 +1,252 @@
+"""The commands. Only typer and the standard library are imported until a command runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stereotrope import __version__
+from stereotrope.errors import Interrupted, StereotropeError
+
+app = typer.Typer(
+    name="stereotrope",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Audit how text-to-image models stereotype, with honest uncertainty.\n\n"
+    "Five verbs over five tables: design, generate, annotate, measure, report. Begin with "
+    "[bold]stereotrope demo[/bold] (offline, no key), then [bold]stereotrope init objects > audit.yaml"
+    "[/bold] and [bold]stereotrope run audit.yaml -o runs/first[/bold].",
+)
+
+RunFolderArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run folder, for example runs/first.")
+]
+
+
+class Settings:
+    """What the global options say."""
+
+    quiet = False
+    verbose = False
+    no_color = False
+    seed: int | None = None
+
+
+settings = Settings()
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"stereotrope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colour; the variable NO_COLOR does the same.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=20_000, help="Use this seed instead of the audit file's."),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Keep the global options."""
+    settings.quiet, settings.verbose, settings.no_color, settings.seed = quiet, verbose, no_color, seed
+
+
+@app.command(rich_help_panel="Start here")
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("runs/demo"),
+    open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+) -> None:
+    """Carry out a small audit offline: no key, no GPU, no network.
+
+    The calibrated generator draws cups and cars with a bias that is written down; the offline
+    annotators look at them; the report shows what was recovered.
+    """
+    from stereotrope.cli.console import carry_out
+    from stereotrope.cli.demo import demo_audit
+
+    audit = demo_audit(settings.seed)
+    carry_out(
+        lambda watcher, stop: audit.run(output, watcher=watcher, stop=stop),
+        output,
+        settings,
+        open_report=open_report,
+    )
+
+
+@app.command(rich_help_panel="Start here")
+def init(
+    suite: Annotated[str, typer.Argument(help="A suite; `stereotrope suites` lists them.")] = "objects",
+) -> None:
+    """Print a commented audit file for a suite; redirect it into a file and edit it."""
+    from stereotrope.audit.suite import audit_template
+
+    typer.echo(audit_template(suite), nl=False)
+
+
+@app.command(rich_help_panel="Start here")
+def run(
+    audit: Annotated[Path, typer.Argument(metavar="AUDIT.yaml", help="The audit file.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run folder [default: runs/<name of the file>].")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be done; do nothing.")] = False,
+    open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+) -> None:
+    """Generate, annotate, measure and report; the same command again continues.
+
+    Only what is missing is done. Press Ctrl-C once to finish what is in flight and stop, twice to stop
+    at once; nothing that was finished is lost. Exit codes: 0 done, 2 a mistake in the audit file,
+    3 something is missing, 130 stopped.
+    """
+    from stereotrope.audit import Audit
+    from stereotrope.cli.console import carry_out, print_plan
+
+    asked = Audit.from_yaml(audit, seed=settings.seed)
+    folder = output or Path("runs") / audit.stem
+    if plan:
+        print_plan(asked.plan(), folder, settings)
+    else:
+        carry_out(
+            lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop),
+            folder,
+            settings,
+            open_report=open_report,
+        )
+
+
+@app.command(rich_help_panel="On a run")
+def measure(folder: RunFolderArgument) -> None:
+    """Compute the estimates of a run again from its labels, then the report; calls no model."""
+    from stereotrope.audit import Audit
+    from stereotrope.cli.console import carry_out
+
+    audit = Audit.from_run(folder, seed=settings.seed)
+    carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher), folder, settings)
+
+
+@app.command(rich_help_panel="On a run")
+def report(
+    folder: RunFolderArgument,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it.")] = None,
+    open_report: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Write the report of a run again: one HTML file, tables and figures."""
+    from stereotrope import report as reports
+    from stereotrope.run import open as open_run
+
+    page = reports.write(open_run(folder), out=output)
+    typer.echo(page)
+    if open_report:
+        typer.launch(str(page))
+
+
+@app.command(rich_help_panel="On a run")
+def show(
+    folder: RunFolderArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Show the headline of a run: what was asked, what is missing, the findings, the main tables."""
+    from stereotrope import report as reports
+    from stereotrope.cli.console import print_headline
+    from stereotrope.run import open as open_run
+
+    headline = reports.headline(open_run(folder))
+    if as_json:
+        typer.echo(json.dumps(headline, ensure_ascii=False, indent=2))
+    else:
+        print_headline(headline, settings)
+
+
+@app.command(rich_help_panel="On an instrument")
+def calibrate(
+    annotators: Annotated[
+        list[str] | None,
+        typer.Option("--annotator", "-a", help="Annotators to check [default: colour, text]."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("runs/calibrate"),
+    images: Annotated[int, typer.Option("--images", min=1, help="Pictures of each prompt.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Check an instrument on pictures of known truth: accuracy, confusions, recovered bias.
+
+    Audits the calibrated generator with the annotators and sets every estimate beside the truth that
+    was planted. Exit code 3 when an attribute is read with less than 90% accuracy.
+    """
+    from stereotrope.cli.calibrating import run_calibration
+
+    run_calibration(annotators or ["colour", "text"], output, images, settings, as_json=as_json)
+
+
+@app.command(rich_help_panel="What there is")
+def suites(name: Annotated[str | None, typer.Argument(help="One suite, for its page.")] = None) -> None:
+    """List the suites, or show one."""
+    from stereotrope.cli.catalogue import print_suites
+
+    print_suites(name, settings)
+
+
+@app.command(rich_help_panel="What there is")
+def measures(name: Annotated[str | None, typer.Argument(help="One measure, for its page.")] = None) -> None:
+    """List the measures, or show the formula, range and source of one."""
+    from stereotrope.cli.catalogue import print_measures
+
+    print_measures(name, settings)
+
+
+@app.command(rich_help_panel="What there is")
+def generators() -> None:
+    """List the kinds of generators an audit file can name."""
+    from stereotrope.cli.catalogue import print_generators
+
+    print_generators(settings)
+
+
+@app.command(rich_help_panel="What there is")
+def annotators() -> None:
+    """List the annotators an audit file can name."""
+    from stereotrope.cli.catalogue import print_annotators
+
+    print_annotators(settings)
+
+
+@app.command(rich_help_panel="What there is")
+def schema() -> None:
+    """Print the JSON Schema of the audit file, for editors."""
+    from stereotrope.audit.file import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; every expected error is one message on stderr and its exit code."""
+    try:
+        return app(args=arguments)
+    except StereotropeError as error:
+        if settings.verbose:
+            raise
+        _print_error(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+def _print_error(error: StereotropeError) -> None:
+    from stereotrope.report.escape import terminal
+
+    kind = "stopped" if isinstance(error, Interrupted) else "error"
+    typer.echo(f"{kind}: {terminal(str(error))}", err=True)

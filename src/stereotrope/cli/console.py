@@ -1,0 +1,200 @@
+"""Carrying an audit out in a terminal: progress, Ctrl-C, the plan and the headline."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from stereotrope.errors import IncompleteError, Interrupted
+from stereotrope.report.escape import terminal
+
+if TYPE_CHECKING:
+    from stereotrope.audit import Plan
+    from stereotrope.cli.app import Settings
+    from stereotrope.run import Run
+
+__all__ = ["carry_out", "console", "print_headline", "print_plan", "rows_table", "safe", "working"]
+
+
+def console(settings: Settings, *, stderr: bool = False) -> Console:
+    """Return a console for stdout or stderr that keeps to NO_COLOR and ``--no-color``."""
+    return Console(stderr=stderr, no_color=settings.no_color or None, highlight=False, soft_wrap=not stderr)
+
+
+def safe(value: Any) -> Text:
+    """Text from a file, a model or a picture, made inert for the terminal."""
+    return Text(terminal(str(value)))
+
+
+class _Watcher:
+    """Shows each stage of a run as a bar on a terminal, or as a line in a log."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.console = console(settings, stderr=True)
+        self.quiet = settings.quiet
+        self.bars = Progress(
+            TextColumn("{task.description:<22}"),
+            BarColumn(bar_width=28),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            console=self.console,
+            disable=self.quiet or not self.console.is_terminal,
+        )
+        self.tasks: dict[str, TaskID] = {}
+        self.totals: dict[str, tuple[int, int]] = {}
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """Announce a stage; ``done`` of ``total`` were there already."""
+        self.totals[name] = (total, done)
+        self.tasks[name] = self.bars.add_task(name, total=total, completed=done, rate="")
+        if not self.quiet and not self.console.is_terminal:
+            self.console.print(f"{name}: {total - done} to do, {done} done before")
+
+    def advance(self, name: str, done: int) -> None:
+        """Say how many are done now."""
+        task = self.bars.tasks[self.bars.task_ids.index(self.tasks[name])]
+        speed = f"{task.speed:.1f}/s" if task.speed else ""
+        self.bars.update(self.tasks[name], completed=done, rate=speed)
+
+    def say(self, message: str) -> None:
+        """Print one line beside the bars."""
+        if not self.quiet:
+            self.bars.console.print(safe(message))
+
+
+@contextmanager
+def _interruptible(resume: str, watcher: _Watcher) -> Iterator[threading.Event]:
+    """First Ctrl-C: finish what is in flight. Second: stop at once; what was finished is on disk."""
+    stop = threading.Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            sys.stderr.write(f"\nstopped; continue with: {resume}\n")
+            sys.stderr.flush()
+            os._exit(130)
+        stop.set()
+        watcher.say("Finishing what is in flight; Ctrl-C again stops at once.")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {s: signal.signal(s, on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
+    """Progress on stderr, and Ctrl-C that keeps what is finished and says how to continue."""
+    watcher = _Watcher(settings)
+    resume = _command_line()
+    with _interruptible(resume, watcher) as stop, watcher.bars:
+        try:
+            yield watcher, stop
+        except Interrupted as error:
+            raise Interrupted(f"{error}\ncontinue with: {resume}") from None
+
+
+def carry_out(
+    work: Callable[[_Watcher, threading.Event], Run],
+    folder: Path,
+    settings: Settings,
+    *,
+    open_report: bool = False,
+) -> None:
+    """Do the work of a run in a terminal and print the headline."""
+    from stereotrope import report as reports
+    from stereotrope.run import open as open_run
+
+    missing: IncompleteError | None = None
+    with working(settings) as (watcher, stop):
+        try:
+            work(watcher, stop)
+        except IncompleteError as error:
+            missing = error
+    print_headline(reports.headline(open_run(folder)), settings)
+    page = folder / "report" / "index.html"
+    console(settings).print(Text(f"Report: {page}"))
+    if open_report:
+        webbrowser.open(page.resolve().as_uri())
+    if missing is not None:
+        raise missing
+
+
+def _command_line() -> str:
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    return " ".join(f"'{w}'" if " " in w else w for w in words)
+
+
+def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
+    """Print what a run would do, and what it would cost, without doing it."""
+    from stereotrope.audit.outstanding import outstanding
+
+    out = console(settings)
+    out.print(Text(plan.title, style="bold"))
+    out.print(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}")
+    work = outstanding(plan, folder)
+    table = Table(
+        "step", "with", "pictures", "done", "to do", "calls to paid models", box=None, pad_edge=False
+    )
+    for row in work:
+        table.add_row(row.verb, safe(row.name), str(row.total), str(row.done), str(row.total - row.done), "0")
+    out.print(table)
+    out.print("Price: $0 — every generator and annotator of this audit works on this computer.")
+    out.print(
+        "Time: depends on this computer; the progress bars show the rate. A run can be stopped and continued."
+    )
+    names = list(dict.fromkeys(call.name for call in plan.measures))
+    out.print(f"Measures: {', '.join(names)}")
+    for note in plan.notes:
+        out.print(safe(note))
+
+
+def print_headline(headline: dict[str, Any], settings: Settings) -> None:
+    """Print the headline of a run: asked, missing, findings, main tables."""
+    out = console(settings)
+    out.print()
+    out.print(Text(terminal(str(headline["title"])), style="bold"))
+    for line in headline["asked"] if isinstance(headline["asked"], list) else [headline["asked"]]:
+        out.print(safe(line))
+    for section in ("missing", "findings"):
+        lines = headline.get(section) or []
+        if not lines:
+            continue
+        out.print()
+        out.print(Text(section.capitalize(), style="bold"))
+        for line in lines:
+            text = line["sentence"] if isinstance(line, dict) else line
+            out.print(Text("– ") + safe(text))
+    for table in headline.get("tables") or []:
+        out.print()
+        out.print(rows_table(table["title"], table["columns"], table["rows"]))
+    out.print()
+
+
+def rows_table(title: str, columns: list[str], rows: list[list[Any]]) -> Table:
+    """A plain table; text is made inert, numbers are right-aligned."""
+    table = Table(title=Text(terminal(title), style="bold"), title_justify="left", box=None, pad_edge=False)
+    for number, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[number], (int, float)) for row in rows)
+        table.add_column(safe(name), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*("" if cell is None else safe(cell) for cell in row))
+    return table

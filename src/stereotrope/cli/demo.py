@@ -1,0 +1,15 @@
+"""The demo audit: what ``stereotrope demo`` carries out."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from stereotrope.audit import Audit
+
+__all__ = ["demo_audit"]
+
+
+def demo_audit(seed: int | None = None) -> Audit:
+    """Return the audit of the demo."""
+    text = (resources.files("stereotrope.cli") / "demo.yaml").read_text("utf-8")
+    return Audit.from_text(text, name="demo.yaml", seed=seed)

@@ -1,0 +1,220 @@
+import asyncio
+import json
+import shutil
+import threading
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.audit import Audit
+from stereotrope.errors import AuditFileError, IncompleteError, Interrupted, RunError
+from stereotrope.run import Ledger
+
+AUDIT = """\
+suite: objects
+objects: [cup]
+dimensions: {gender: [men, women]}
+images_per_prompt: 4
+generators: [{calibrated: , size: 128}]
+annotators: [blank, duplicates, colour]
+permutations: 199
+resamples: 100
+"""
+
+TABLES = ("prompts", "images", "labels", "estimates", "findings")
+
+
+def audit(text: str = AUDIT, **options) -> Audit:
+    return Audit.from_text(text, **options)
+
+
+def bytes_of(folder):
+    return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    audit().run(folder)
+    return folder
+
+
+def test_a_run_ends_in_five_tables_and_a_report(finished):
+    run = st.open(finished)
+    assert run.prompts.height == 3
+    assert run.images.height == 12
+    assert set(run.images["status"]) == {"ok"}
+    assert {"product_colour", "background_colour", "blank"} <= set(run.labels["attribute"])
+    assert {"bds", "cds", "vac", "share"} <= set(run.estimates["measure"])
+    assert (finished / "report" / "index.html").is_file()
+    assert run.info["counts"]["images"] == 12
+
+
+def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished, tmp_path):
+    folder = tmp_path / "again"
+    shutil.copytree(finished, folder)
+    before, stages = bytes_of(folder), []
+
+    class Watcher:
+        def stage(self, name, total, done):
+            stages.append((name, total - done))
+
+        def advance(self, name, done):
+            pass
+
+        def say(self, message):
+            stages.append((message, 1))
+
+    audit().run(folder, watcher=Watcher())
+    assert bytes_of(folder) == before
+    assert [todo for name, todo in stages if name not in ("measure", "report")] == [0, 0, 0, 0]
+
+
+def test_another_folder_gives_the_same_bytes(finished, tmp_path):
+    audit().run(tmp_path / "other")
+    assert bytes_of(tmp_path / "other") == bytes_of(finished)
+
+
+def test_an_added_group_draws_only_the_new_pictures(finished, tmp_path):
+    folder = tmp_path / "more"
+    shutil.copytree(finished, folder)
+    asked = []
+
+    class Watcher:
+        def stage(self, name, total, done):
+            asked.append((name, total - done))
+
+        def advance(self, name, done):
+            pass
+
+        def say(self, message):
+            pass
+
+    run = audit(AUDIT.replace("[men, women]", "[men, women, non-binary people]")).run(
+        folder, watcher=Watcher()
+    )
+    assert dict(asked)["generate"] == 4
+    assert run.images.height == 16
+    assert len(list(folder.glob("audit-*.yaml"))) == 1
+
+
+def test_a_removed_group_leaves_the_tables_and_stays_in_the_ledger(finished, tmp_path):
+    folder = tmp_path / "less"
+    shutil.copytree(finished, folder)
+    run = audit(AUDIT.replace("[men, women]", "[men]")).run(folder)
+    assert run.images.height == 8
+    ledger = Ledger(folder / "ledger.db", readonly=True)
+    assert len(ledger.get_all("generate")) == 12
+
+
+def test_measure_needs_neither_generator_nor_pictures(finished, tmp_path):
+    folder = tmp_path / "measured"
+    shutil.copytree(finished, folder)
+    before = bytes_of(folder)
+    Audit.from_run(folder).measure(folder)
+    assert bytes_of(folder) == before
+
+
+def test_measure_of_an_unfinished_run_says_so(tmp_path):
+    with pytest.raises(RunError):
+        audit().measure(tmp_path / "nothing")
+
+
+def test_a_mistake_in_the_file_touches_nothing(finished, tmp_path):
+    folder = tmp_path / "kept"
+    shutil.copytree(finished, folder)
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    with pytest.raises(AuditFileError):
+        audit(AUDIT.replace("objects: [cup]", "objects: [zeppelin]")).run(folder)
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+
+
+def test_a_stopped_run_is_interrupted_and_continues_to_the_same_bytes(finished, tmp_path):
+    stop = threading.Event()
+
+    class Watcher:
+        def stage(self, name, total, done):
+            pass
+
+        def advance(self, name, done):
+            if done >= 5:
+                stop.set()
+
+        def say(self, message):
+            pass
+
+    with pytest.raises(Interrupted, match="same command continues"):
+        audit().run(tmp_path / "stopped", watcher=Watcher(), stop=stop)
+    done = len(Ledger(tmp_path / "stopped" / "ledger.db", readonly=True).get_all("generate"))
+    assert 5 <= done < 12
+    audit().run(tmp_path / "stopped")
+    assert bytes_of(tmp_path / "stopped") == bytes_of(finished)
+
+
+def test_it_runs_inside_an_event_loop(finished, tmp_path):
+    async def notebook():
+        return audit().run(tmp_path / "loop")
+
+    run = asyncio.run(notebook())
+    assert run.images.height == 12
+
+
+def test_a_damaged_picture_is_made_again_and_said(finished, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(finished, folder)
+    victim = next(folder.glob("pictures/*/*"))
+    victim.write_bytes(victim.read_bytes()[:100])
+    said = []
+
+    class Watcher:
+        def stage(self, name, total, done):
+            pass
+
+        def advance(self, name, done):
+            pass
+
+        def say(self, message):
+            said.append(message)
+
+    audit().run(folder, watcher=Watcher())
+    assert bytes_of(folder) == bytes_of(finished)
+    assert any("made again" in line for line in said)
+
+
+def test_refusals_are_rows_with_a_reason_and_are_measured(tmp_path):
+    text = AUDIT.replace("{calibrated: , size: 128}", "{calibrated: , size: 128, refuse: {women: 0.5}}")
+    run = audit(text.replace("images_per_prompt: 4", "images_per_prompt: 10")).run(tmp_path / "refusing")
+    refused = run.images.filter(status="refused")
+    assert refused.height > 0
+    assert refused["sha256"].null_count() == refused.height
+    assert refused["reason"].null_count() == 0
+    rates = run.estimates.filter(measure="refusal_rate", group="women")
+    assert rates["value"].item() == refused.height / 10
+
+
+def test_too_many_unusable_pictures_end_incomplete_with_the_report_written(tmp_path):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    (pictures / "bad.png").write_bytes(b"<html>not a picture</html>")
+    (pictures / "metadata.csv").write_text("file_name,thing\nbad.png,cup\ngone.png,cup\n")
+    text = "generators: [{folder: pictures, factors: [thing]}]\nannotators: [blank]\n"
+    with pytest.raises(IncompleteError, match=r"2 of 2 pictures cannot be used"):
+        audit(text, base=tmp_path).run(tmp_path / "run")
+    run = st.open(tmp_path / "run")
+    assert run.images["status"].to_list() == ["excluded", "excluded"]
+    assert run.images["reason"].null_count() == 0
+    assert (tmp_path / "run" / "report" / "index.html").is_file()
+
+
+def test_run_json_holds_no_absolute_path_and_no_clock(finished, tmp_path):
+    text = (finished / "run.json").read_text()
+    assert str(finished) not in text
+    assert "/tmp" not in text
+    assert json.loads(text)["counts"]["ok"] == 12
+
+
+def test_every_label_is_of_an_image_of_the_run(finished):
+    run = st.open(finished)
+    assert set(run.labels["subject_id"]) <= set(run.images["image_id"])
+    assert run.labels.filter((pl.col("status") == "ok") & pl.col("value").is_null()).height == 0

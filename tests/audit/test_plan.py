@@ -1,0 +1,134 @@
+import pytest
+
+from stereotrope.audit import Audit
+from stereotrope.errors import AuditFileError
+
+OBJECTS = """\
+suite: objects
+objects: [cup, car]
+dimensions: {gender: [men, women]}
+images_per_prompt: 3
+generators: [calibrated]
+"""
+
+
+def plan(text: str, base=None):
+    return Audit.from_text(text, base=base).plan()
+
+
+def test_the_objects_suite_asks_for_every_condition_of_every_object():
+    asked = plan(OBJECTS)
+    assert asked.prompts.height == 2 * 3
+    assert len(asked.requests) == 2 * 3 * 3
+    assert asked.factors == ["object", "dimension", "group"]
+    assert asked.dimensions == {"gender": ["men", "women"]}
+    assert asked.baseline == {"group": "base"}
+    assert {call.name for call in asked.measures} >= {"bds", "cds", "vac", "share", "refusal_rate"}
+
+
+def test_the_full_soda_design_has_80_prompts_and_8000_images_for_five_models():
+    asked = plan("suite: objects\ngenerators: [calibrated]\n")
+    assert asked.prompts.height == 80
+    assert len(asked.requests) == 1600
+
+
+def test_ids_depend_on_content_and_not_on_what_else_is_asked():
+    few = {request.image_id for _, request in plan(OBJECTS).requests}
+    more = {r.image_id for _, r in plan(OBJECTS.replace("[cup, car]", "[car, sofa, cup]")).requests}
+    assert few < more
+    other = {r.image_id for _, r in plan(OBJECTS + "seed: 1\n").requests}
+    assert not few & other
+
+
+def test_a_title_changes_no_id():
+    before = [request.image_id for _, request in plan(OBJECTS).requests]
+    after = [request.image_id for _, request in plan(OBJECTS + "report: {title: other}\n").requests]
+    assert before == after
+
+
+def test_prompts_of_ones_own_with_a_baseline():
+    asked = plan(
+        """
+prompts:
+  template: "a {thing}, {condition}"
+  thing: [cup, car]
+  condition: [plain, with a wide range of styles]
+baseline: {condition: plain}
+generators: [calibrated]
+measures: [bds, {share: product_colour, value: pink, by: [generator, thing]}]
+"""
+    )
+    bds, share = asked.measures
+    assert bds.arguments["group"] == "condition"
+    assert bds.arguments["baseline"] == "plain"
+    assert bds.arguments["within"] == ["generator", "thing"]
+    assert share.arguments["by"] == ["generator", "thing"]
+    assert asked.prompts["text"].to_list()[:2] == ["a cup", "a cup, with a wide range of styles"]
+
+
+def test_prompts_from_a_csv_file(tmp_path):
+    (tmp_path / "p.csv").write_text("text,colour\na red cup,red\na blue cup,blue\n")
+    asked = plan("prompts: p.csv\ngenerators: [calibrated]\n", base=tmp_path)
+    assert asked.prompts.select("colour", "text").rows() == [("red", "a red cup"), ("blue", "a blue cup")]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("suite: objects", "suite: object"), r":1: suite: no suite 'object'; did you mean 'objects'\?"),
+        (("[calibrated]", "[calibrate]"), r":5: .*'calibrate' is unknown.*calibrated"),
+        (("[calibrated]", "[calibrated, calibrated]"), r":5: generators: two have the name 'calibrated'"),
+        (("[calibrated]", "[{folder: nowhere}]"), r":5: .*no such folder"),
+        (("[cup, car]", "[cup, zeppelin]"), r":2: generator 'calibrated': .*zeppelin"),
+        (("[men, women]", "[men, base]"), r":3: dimensions: .*'base' is the name of the baseline"),
+        (("images_per_prompt: 3", "annotators: [color]"), r":4: .*'color'.*colour"),
+        (
+            ("images_per_prompt: 3", "annotators: [colour, colour]"),
+            r":4: annotators: two have the name 'colour'",
+        ),
+        (("images_per_prompt: 3", "measures: [bsd]"), r":4: no measure 'bsd'; did you mean 'bds'\?"),
+        (
+            ("images_per_prompt: 3", "measures: [{bds: {groop: group}}]"),
+            r"takes no 'groop'; did you mean 'group'",
+        ),
+        (
+            ("images_per_prompt: 3", "measures: [{share: {by: [objekt]}}]"),
+            r"no factor 'objekt'; the prompts have object",
+        ),
+        (
+            ("images_per_prompt: 3", "measures: [{share: gender}]"),
+            r"no annotator labels 'gender'; labelled are",
+        ),
+        (("images_per_prompt: 3", "measures: [default_rank]"), r"reads the estimates of another measure"),
+        (("images_per_prompt: 3", "baseline: {groop: base}"), r":4: baseline: no factor 'groop'"),
+        (
+            ("images_per_prompt: 3", "baseline: {group: basis}"),
+            r":4: baseline: factor 'group' has no level 'basis'",
+        ),
+        (("images_per_prompt: 3", "mitigations: [calm]"), r":4: mitigations: 'calm' has no wording"),
+        (("images_per_prompt: 3", "phrasings: []"), r":4: phrasings"),
+        (("images_per_prompt: 3", "prompts: {template: x}"), r":4: prompts: give either"),
+    ],
+)
+def test_what_does_not_fit_points_at_its_line(change, message):
+    text = OBJECTS.replace(*change)
+    assert text != OBJECTS
+    with pytest.raises(AuditFileError, match=message):
+        plan(text)
+
+
+def test_a_comparison_without_a_baseline_is_refused():
+    with pytest.raises(AuditFileError, match=r"'bds' compares with a baseline; add `baseline:"):
+        plan("prompts: [{text: a cup}]\ngenerators: [calibrated]\nmeasures: [bds]\n")
+
+
+def test_a_drawing_generator_without_prompts_is_refused():
+    with pytest.raises(AuditFileError, match=r"draws, and no prompt is asked for"):
+        plan("generators: [calibrated]\n")
+
+
+def test_two_annotators_of_one_attribute_are_kept_apart(tmp_path):
+    (tmp_path / "a.csv").write_text("image_id,product_colour\nx,red\n")
+    asked = plan(OBJECTS + "annotators: [colour, {labels: a.csv, name: people}]\n", base=tmp_path)
+    bds = next(call for call in asked.measures if call.name == "bds")
+    assert bds.arguments["within"] == ["generator", "annotator", "object"]

@@ -1,0 +1,54 @@
+"""Public names stand in a package's ``__init__`` alone, explicit and sorted."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+import types
+
+import pytest
+
+import stereotrope
+
+PACKAGES = [
+    f"stereotrope.{module.name}"
+    for module in pkgutil.iter_modules(stereotrope.__path__)
+    if module.ispkg and module.name != "suites"
+]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_all_lists_what_is_public_and_nothing_else(name):
+    module = importlib.import_module(name)
+    there = {
+        member
+        for member, thing in vars(module).items()
+        if not member.startswith("_") and not isinstance(thing, types.ModuleType)
+    } - {"annotations"}
+    modules = {m for m in module.__all__ if isinstance(getattr(module, m), types.ModuleType)}
+    assert set(module.__all__) - modules == there
+
+
+def test_the_package_offers_what_it_lists():
+    for member in stereotrope.__all__:
+        assert getattr(stereotrope, member) is not None
+    assert dir(stereotrope) == sorted(stereotrope.__all__)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_public_thing_has_a_docstring(name):
+    module = importlib.import_module(name)
+    for member in module.__all__:
+        thing = getattr(module, member)
+        if callable(thing):
+            assert thing.__doc__, f"{name}.{member} has no docstring"
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, stereotrope; print([m for m in ('numpy', 'polars', 'pyarrow') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        stereotrope.nothing  # noqa: B018
