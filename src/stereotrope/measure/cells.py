@@ -13,6 +13,7 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.tidy import excluded_json, read_labels, to_polars
 from stereotrope.stats import clusters, effective_counts
+from stereotrope.tables import QUALITY_ATTRIBUTES
 
 __all__ = [
     "NO_LABEL",
@@ -109,17 +110,22 @@ def read_cells(
     by
         Factor columns.
     attributes
-        Keep only these attributes; all when None.
+        Keep only these attributes; all but those of a picture's quality when None.
     of
         Values the denominator is restricted to; other values are left out with a reason.
 
     Returns
     -------
     list of Cell
-        Sorted by attribute, then by factor levels in the order in which they first appear.
+        Sorted by attribute, then by factor levels in the order in which they first appear. A
+        combination in which an attribute has no row, though each of its levels has some elsewhere, is
+        a cell without labels: missing is said, not skipped.
     """
     frame = to_polars(data)
+    if attributes is None and "attribute" in frame.columns:
+        frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
     tidy = read_labels(frame, factors=by, attributes=attributes)
+    design = frame.select(pl.col(f).cast(pl.String) for f in by).unique(maintain_order=True).rows()
     if "prompt_id" in frame.columns and "prompt_id" not in by:
         kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
         tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String))
@@ -138,7 +144,23 @@ def read_cells(
             cell.seen.setdefault(value, Counter())[prompt] += count
         else:
             cell.excluded[excluded] += count
-    return sorted(cells.values(), key=lambda cell: cell.attribute)
+    attributes_seen = dict.fromkeys(attribute for _, attribute in cells)
+    for attribute in attributes_seen:
+        for key in _unlabelled(attribute, cells, design):
+            cells[key, attribute] = Cell(key, attribute)
+    place = {key: at for at, key in enumerate(design)}
+    return sorted(cells.values(), key=lambda cell: (cell.attribute, place[cell.key]))
+
+
+def _unlabelled(attribute: str, cells: Mapping[tuple[Key, str], Cell], design: Sequence[Key]) -> list[Key]:
+    known = [key for key, name in cells if name == attribute]
+    levels = [set(column) for column in zip(*known, strict=True)]
+    return [
+        key
+        for key in design
+        if (key, attribute) not in cells
+        and all(level in seen for level, seen in zip(key, levels, strict=True))
+    ]
 
 
 def categories(cells: Collection[Cell]) -> dict[str, list[str]]:

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.cells import as_names, categories, read_cells, reference_of
+
+
+def test_cells_count_values_and_reasons(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 3, "unclear": 2, None: 1}})
+    (cell,) = read_cells(labels, by=("generator", "group"))
+    assert cell.key == ("m", "women")
+    assert (cell.n, cell.count("pink"), cell.count("grey")) == (3, 3, 0)
+    assert dict(cell.excluded) == {"unclear": 2, "missing": 1}
+
+
+def test_of_leaves_other_values_out_by_name(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"female": 3, "both": 2, "male": 1}}, "gender")
+    (cell,) = read_cells(labels, by=("generator",), of=("female", "male"))
+    assert cell.n == 4
+    assert dict(cell.excluded) == {"not in of: both": 2}
+
+
+def test_a_combination_of_the_design_without_labels_of_an_attribute_is_an_empty_cell(make_labels) -> None:
+    colour = make_labels({("m", "car", "women"): {"pink": 2}, ("m", "cup", "women"): {"pink": 2}})
+    text = make_labels({("m", "car", "women"): {"present": 2}, ("n", "cup", "women"): {"absent": 2}}, "text")
+    labels = pl.concat([colour, text.with_columns(pl.concat_str(pl.lit("t"), "image_id").alias("image_id"))])
+    cells = {(cell.attribute, cell.key): cell.n for cell in read_cells(labels, by=("generator", "object"))}
+    assert cells["text", ("m", "cup")] == 0
+    assert ("product_colour", ("n", "cup")) not in cells
+
+
+def test_prompts_reduce_the_effective_number(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 10, "grey": 10}}).with_columns(
+        prompt_id=pl.when(pl.col("value") == "pink").then(pl.lit("p")).otherwise(pl.lit("q"))
+    )
+    (cell,) = read_cells(labels, by=("generator",))
+    k, n = cell.effective("pink", level=None)
+    assert k / n == pytest.approx(0.5)
+    assert n == pytest.approx(1.0)
+
+
+def test_one_prompt_leaves_the_number_as_it_is(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 7, "grey": 3}}).with_columns(prompt_id=pl.lit("p"))
+    (cell,) = read_cells(labels, by=("generator",))
+    assert cell.effective("pink", level=0.95) == (7.0, 10.0)
+
+
+def test_categories_go_by_frequency_then_name(make_labels) -> None:
+    labels = make_labels({("m", "car", "a"): {"red": 2, "blue": 2}, ("m", "car", "b"): {"teal": 3}})
+    assert categories(read_cells(labels, by=("group",))) == {"product_colour": ["teal", "blue", "red"]}
+
+
+def test_a_null_level_of_the_reference_stands_for_every_level() -> None:
+    references = {("m", None): "general", ("m", "for"): "own"}
+    assert reference_of(("m", "for"), references) == "own"
+    assert reference_of(("m", "targeted at"), references) == "general"
+    assert reference_of(("n", "for"), references) is None
+
+
+def test_two_references_that_fit_equally_are_refused() -> None:
+    with pytest.raises(TableError, match="two baselines"):
+        reference_of(("m", "for"), {("m", None): 1, (None, "for"): 2})
+
+
+def test_a_name_given_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="value: a name is given twice"):
+        as_names(["a", "a"], what="value")

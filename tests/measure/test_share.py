@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure import female_ratio, share
+from stereotrope.stats import goodman, wilson
+
+
+def test_share_by_hand(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 15, "grey": 5}})
+    found = share(labels, "product_colour", by=("generator", "group"))
+    assert found.select("category", "value", "n").rows() == [("pink", 0.75, 20), ("grey", 0.25, 20)]
+    low, high = wilson(15, 20)
+    assert found.select("low", "high").row(0) == (float(low), float(high))
+    assert found.columns[:5] == ["measure", "definition", "generator", "group", "contrast"]
+
+
+def test_a_value_other_cells_show_has_share_0_with_an_interval(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 20}, ("m", "car", "base"): {"grey": 20}})
+    row = share(labels, value="pink", by=("group",)).filter(group="base").row(0, named=True)
+    assert row["value"] == 0.0
+    assert row["low"] == 0.0
+    assert row["high"] == pytest.approx(0.161, abs=1e-3)
+
+
+def test_share_is_undefined_without_usable_labels(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"unclear": 4, None: 1}, ("m", "car", "base"): {"grey": 1}})
+    row = share(labels, by=("group",)).filter(group="women").row(0, named=True)
+    assert row["value"] is None
+    assert (row["low"], row["high"]) == (None, None)
+    assert row["undefined"] == "no usable label"
+    assert row["excluded"] == '{"missing": 1, "unclear": 4}'
+    assert (row["n"], row["n_excluded"]) == (0, 5)
+
+
+def test_an_attribute_nobody_could_label_is_one_undefined_row(make_labels) -> None:
+    found = share(make_labels({("m", "car", "women"): {None: 3}}))
+    assert found.select("category", "value", "undefined").rows() == [(None, None, "no usable label")]
+
+
+def test_one_image_gives_a_wide_interval_and_a_flag(make_labels) -> None:
+    row = share(make_labels({("m", "car", "women"): {"pink": 1}})).row(0, named=True)
+    assert row["value"] == 1.0
+    assert row["low"] == pytest.approx(0.2065, abs=1e-4)
+    assert row["flags"] == "small_n"
+
+
+def test_of_restricts_the_denominator(make_labels) -> None:
+    labels = make_labels({("m", "ceo", "base"): {"female": 3, "male": 1, "both": 6}}, "gender")
+    row = share(labels, "gender", value="female", of=["female", "male"]).row(0, named=True)
+    assert (row["value"], row["n"], row["excluded"]) == (0.75, 4, '{"not in of: both": 6}')
+
+
+def test_a_counted_value_outside_of_is_refused(make_labels) -> None:
+    labels = make_labels({("m", "ceo", "base"): {"female": 3}}, "gender")
+    with pytest.raises(UsageError, match=r"value 'both' is not in of=\['female', 'male'\]"):
+        share(labels, "gender", value="both", of=["female", "male"])
+
+
+def test_simultaneous_intervals_are_goodmans(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 12, "grey": 5, "red": 3}})
+    found = share(labels, simultaneous=True)
+    low, high = goodman([12, 5, 3])
+    assert found["low"].to_list() == pytest.approx(low.tolist())
+    assert found["high"].to_list() == pytest.approx(high.tolist())
+    assert found["method"][0].startswith("Goodman, simultaneous over 3 categories")
+
+
+def test_images_that_share_prompts_widen_the_interval(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 30, "grey": 30}})
+    prompts = [f"p{i // 10}" for i in range(60)]
+    plain = share(labels, value="pink").row(0, named=True)
+    row = share(labels.with_columns(prompt_id=pl.Series(prompts)), value="pink").row(0, named=True)
+    assert row["value"] == plain["value"]
+    assert row["high"] - row["low"] > 1.5 * (plain["high"] - plain["low"])
+    assert row["flags"] == "clustered"
+    assert "6 prompts" in row["method"]
+
+
+def test_share_reads_any_frame(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 12, "grey": 5}})
+    for other in (labels.to_pandas(), labels.to_arrow(), labels.lazy()):
+        assert share(other).equals(share(labels))
+
+
+def test_share_names_the_missing_column(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 1}})
+    with pytest.raises(TableError, match="no column 'phrasing'"):
+        share(labels, by=("phrasing",))
+    with pytest.raises(TableError, match="no attribute 'colour'"):
+        share(labels, "colour")
+
+
+def test_female_ratio_counts_only_the_two_values(make_labels) -> None:
+    labels = make_labels({("m", "ceo", "base"): {"female": 7, "male": 3, "both": 2, "unclear": 1}}, "gender")
+    row = female_ratio(labels).row(0, named=True)
+    assert (row["measure"], row["value"], row["n"]) == ("female_ratio", 0.7, 10)
+    assert row["excluded"] == '{"not in of: both": 2, "unclear": 1}'
+
+
+def test_female_ratio_without_either_value_is_undefined_and_not_a_half(make_labels) -> None:
+    row = female_ratio(make_labels({("m", "ceo", "base"): {"both": 5}}, "gender")).row(0, named=True)
+    assert row["value"] is None
+    assert row["undefined"] == "no usable label"
+
+
+def test_female_ratio_equals_the_published_table(shared) -> None:
+    folder = shared / "data" / "occupations"
+    labels = pl.read_csv(folder / "labels.csv").select(
+        image_id="file_name",
+        generator="model",
+        occupation="occupation",
+        condition="condition",
+        value="gender",
+        attribute=pl.lit("gender"),
+    )
+    found = female_ratio(labels, by=("generator", "occupation", "condition"))
+    ours = {
+        row[:3]: (round(row[3] * row[4]), row[4])
+        for row in found.select("generator", "occupation", "condition", "value", "n").iter_rows()
+    }
+    published = pl.read_csv(folder / "published_gender.csv")
+    assert published.height == 15
+    for row in published.iter_rows(named=True):
+        for condition in ("Baseline", "Controlled"):
+            female, male = map(int, row[f"{condition} (F/M, %F)"].split()[0].split("/"))
+            key = (row["model"], row["Occupation"].lower(), condition.lower())
+            assert ours[key] == (female, female + male), key

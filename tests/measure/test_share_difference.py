@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+from stereotrope.errors import UsageError
+from stereotrope.measure import share_difference
+from stereotrope.stats import benjamini_hochberg, newcombe
+
+
+def test_difference_by_hand(make_labels) -> None:
+    labels = make_labels(
+        {("m", "car", "women"): {"pink": 12, "grey": 8}, ("m", "car", "base"): {"pink": 4, "grey": 16}}
+    )
+    row = share_difference(labels, value="pink").row(0, named=True)
+    assert row["value"] == pytest.approx(0.4)
+    assert (row["low"], row["high"]) == pytest.approx([float(x) for x in newcombe(12, 20, 4, 20)])
+    assert row["p_value"] == pytest.approx(scipy_stats.fisher_exact([[12, 8], [4, 16]])[1])
+    assert (row["group"], row["contrast"], row["reference"]) == ("women", "group", "base")
+    assert (row["n"], row["n_reference"]) == (20, 20)
+
+
+def test_only_values_that_a_side_shows_are_listed_and_q_is_over_the_table(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "women"): {"pink": 12, "grey": 8},
+            ("m", "car", "base"): {"grey": 20},
+            ("m", "cup", "women"): {"red": 20},
+            ("m", "cup", "base"): {"red": 19, "teal": 1},
+        }
+    )
+    found = share_difference(labels)
+    assert found.select("object", "category").rows() == [
+        ("car", "grey"),
+        ("car", "pink"),
+        ("cup", "red"),
+        ("cup", "teal"),
+    ]
+    assert found["q_value"].to_list() == pytest.approx(
+        benjamini_hochberg(found["p_value"].to_numpy()).tolist()
+    )
+    assert "over 4 tests" in found["method"][0]
+
+
+def test_a_baseline_without_a_phrasing_serves_every_phrasing(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "for", "women"): {"pink": 10},
+            ("m", "targeted at", "women"): {"pink": 5, "grey": 5},
+            ("m", None, "base"): {"grey": 10},
+        },
+        factors=("generator", "phrasing", "group"),
+    )
+    found = share_difference(labels, value="pink", within=("generator", "phrasing"))
+    assert found.select("phrasing", "value").rows() == [("for", 1.0), ("targeted at", 0.5)]
+
+
+def test_sides_without_usable_labels_are_undefined_by_name(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "women"): {None: 3},
+            ("m", "car", "base"): {"grey": 3},
+            ("m", "cup", "women"): {"grey": 3},
+            ("m", "cup", "base"): {"unclear": 3},
+            ("m", "sofa", "women"): {"grey": 3},
+        }
+    )
+    found = share_difference(labels, value="grey")
+    assert found.select("object", "value", "p_value", "undefined").rows() == [
+        ("car", None, None, "no usable label"),
+        ("cup", None, None, "no usable label of the reference"),
+        ("sofa", None, None, "no usable label of the reference"),
+    ]
+
+
+def test_pairs_stay_inside_their_dimension(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "gender", "women"): {"pink": 5},
+            ("m", "gender", "men"): {"grey": 5},
+            ("m", "age", "elderly"): {"grey": 5},
+            ("m", None, "base"): {"grey": 5},
+        },
+        factors=("generator", "dimension", "group"),
+    )
+    found = share_difference(labels, value="pink", within=("generator",), pairs=True, dimension="dimension")
+    assert found.select("dimension", "group", "reference", "value").rows() == [
+        ("gender", "women", "base", 1.0),
+        ("gender", "men", "base", 0.0),
+        ("age", "elderly", "base", 0.0),
+        ("gender", "women", "men", 1.0),
+    ]
+
+
+def test_swapping_the_groups_flips_the_sign(make_labels) -> None:
+    labels = make_labels(
+        {("m", "car", "a"): {"pink": 7, "grey": 5}, ("m", "car", "b"): {"pink": 2, "grey": 9}}
+    )
+    one = share_difference(labels, value="pink", baseline="a").row(0, named=True)
+    two = share_difference(labels, value="pink", baseline="b").row(0, named=True)
+    assert one["value"] == pytest.approx(-two["value"])
+    assert (one["low"], one["high"]) == pytest.approx((-two["high"], -two["low"]))
+    assert one["p_value"] == pytest.approx(two["p_value"])
+
+
+def test_shared_prompts_make_the_test_more_careful(make_labels) -> None:
+    labels = make_labels(
+        {("m", "car", "a"): {"pink": 30, "grey": 10}, ("m", "car", "b"): {"pink": 15, "grey": 25}}
+    )
+    grouped = labels.with_columns(prompt_id=pl.Series([f"{i // 40}-{i % 40 // 10}" for i in range(80)]))
+    plain = share_difference(labels, value="pink", baseline="b").row(0, named=True)
+    row = share_difference(grouped, value="pink", baseline="b").row(0, named=True)
+    assert row["value"] == plain["value"]
+    assert row["p_value"] > plain["p_value"]
+    assert row["flags"] == "clustered"
+    assert row["low"] < plain["low"]
+
+
+def test_1000_null_cells_hold_the_false_discovery_rate() -> None:
+    rng = np.random.default_rng(30)
+    runs_with_a_find, small = 0, []
+    for _ in range(8):
+        shares = rng.uniform(0.1, 0.9, size=1_000)
+        values = rng.uniform(size=(1_000, 40)) < shares[:, None]
+        frame = pl.DataFrame(
+            {
+                "image_id": np.arange(40_000).astype(str),
+                "attribute": "text",
+                "value": np.where(values.ravel(), "present", "absent"),
+                "object": np.repeat(np.arange(1_000), 40).astype(str),
+                "group": np.tile(np.repeat(["women", "base"], 20), 1_000),
+            }
+        )
+        found = share_difference(frame, value="present", within=("object",))
+        runs_with_a_find += bool((found["q_value"] <= 0.05).any())
+        small.append((found["p_value"] <= 0.05).mean())
+    # Under the full null the FDR is the chance of any find: at most 0.05, so hardly ever 3 of 8 runs.
+    assert runs_with_a_find <= 2
+    assert 0.005 < np.mean(small) <= 0.05
+
+
+def test_what_cannot_be_compared_is_refused(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 1}})
+    with pytest.raises(UsageError, match="no group 'base'; found 'women'"):
+        share_difference(labels)
+    with pytest.raises(UsageError, match="name a baseline or set pairs=True"):
+        share_difference(labels, baseline=None)
+    with pytest.raises(UsageError, match=r"\['group'\] cannot be in within too"):
+        share_difference(labels, baseline="women", within=("group",))
