@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+from stereotrope.errors import DefinitionError, TableError, UsageError
+from stereotrope.measure import average
+
+# Table 2 of the SODA paper (arXiv text): young, mid, elderly, men, women, white, black, asian, latinx.
+TABLE_2 = {
+    "GPT Image-1": (0.300, 0.242, 0.382, 0.327, 0.385, 0.253, 0.325, 0.302, 0.317),
+    "Imagen 4": (0.317, 0.240, 0.320, 0.306, 0.324, 0.279, 0.322, 0.320, 0.326),
+    "FLUX 2 Pro": (0.281, 0.230, 0.330, 0.317, 0.286, 0.186, 0.301, 0.271, 0.259),
+    "Qwen Image": (0.247, 0.196, 0.264, 0.189, 0.251, 0.239, 0.247, 0.233, 0.304),
+    "SDXL": (0.203, 0.203, 0.214, 0.190, 0.230, 0.211, 0.225, 0.217, 0.250),
+}
+OVERALL = (0.270, 0.222, 0.302, 0.266, 0.295, 0.234, 0.284, 0.269, 0.291)
+
+
+def scores(*values: float | None, **more: object) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "measure": "bds",
+            "definition": "paper",
+            "generator": "m",
+            "attribute": "all",
+            "object": [f"o{i}" for i in range(len(values))],
+            "value": list(values),
+            **more,
+        },
+        schema_overrides={"value": pl.Float64},
+    )
+
+
+def test_all_54_cells_of_table_2_follow_from_table_11(shared) -> None:
+    wide = pl.read_csv(shared / "data" / "soda" / "table11_bds.csv")
+    groups = wide.columns[2:]
+    estimates = (
+        wide.rename({"model": "generator"})
+        .unpivot(groups, index=["generator", "object"], variable_name="group")
+        .with_columns(measure=pl.lit("bds"), definition=pl.lit("released"), attribute=pl.lit("all"))
+    )
+    by_model = average(estimates, "object")
+    overall = average(by_model, "generator")
+    assert (by_model.height, overall.height) == (45, 9)
+    ours = {(g, d): v for g, d, v in by_model.select("generator", "group", "value").iter_rows()}
+    off = [
+        (model, group, ours[model, group], published)
+        for model, row in TABLE_2.items()
+        for group, published in zip(groups, row, strict=True)
+        if abs(ours[model, group] - published) > 0.0005 + 1e-9
+    ]
+    total = dict(overall.select("group", "value").iter_rows())
+    off += [
+        ("overall", group, total[group], published)
+        for group, published in zip(groups, OVERALL, strict=True)
+        if abs(total[group] - published) > 0.0005 + 1e-9
+    ]
+    assert off == []
+    assert by_model["n"].unique().to_list() == [8]
+
+
+def test_mean_and_t_interval() -> None:
+    row = average(scores(0.1, 0.2, 0.6)).row(0, named=True)
+    interval = scipy_stats.t.interval(0.95, 2, 0.3, scipy_stats.sem([0.1, 0.2, 0.6]))
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.3, *interval))
+    assert (row["n"], row["n_excluded"], "object" in row) == (3, 0, False)
+
+
+def test_missing_levels_are_counted_and_never_0() -> None:
+    both = pl.concat(
+        [
+            scores(0.2, None, 0.4, undefined=[None, "no usable label", None], group="a"),
+            scores(0.2, 0.3, undefined=None, group="b").with_columns(pl.col("undefined").cast(pl.String)),
+        ]
+    )
+    found = average(both)
+    assert found["value"].to_list() == pytest.approx([0.3, 0.25])
+    assert found["excluded"].to_list() == ['{"no usable label": 1}', '{"combination missing": 1}']
+
+
+def test_no_score_at_all_is_undefined_and_one_level_has_no_interval() -> None:
+    row = average(scores(None, None)).row(0, named=True)
+    assert (row["value"], row["undefined"]) == (None, "no level of object has a score")
+    row = average(scores(0.4)).row(0, named=True)
+    assert (row["value"], row["low"], row["high"], row["flags"]) == (0.4, None, None, "one_level")
+    assert average(scores(0.4, 0.4)).row(0, named=True)["flags"] == "no_variation"
+
+
+def test_floor_and_adjusted_are_averaged_unclipped() -> None:
+    row = average(scores(0.1, 0.3, floor=[0.2, 0.2], excess=[-0.1, 0.1], adjusted=[-0.125, 0.125])).row(
+        0, named=True
+    )
+    assert (row["floor"], row["excess"], row["adjusted"]) == pytest.approx((0.2, 0.0, 0.0))
+    assert row["adjusted_low"] < 0 < row["adjusted_high"]
+
+
+def test_t_intervals_cover_the_mean_over_objects() -> None:
+    rng = np.random.default_rng(5)
+    draws = rng.normal(0.3, 0.1, size=(500, 8))
+    frame = pl.concat([scores(*row, run=str(i)) for i, row in enumerate(draws)])
+    found = average(frame)
+    assert 0.925 < ((found["low"] <= 0.3) & (found["high"] >= 0.3)).mean() < 0.975
+
+
+def test_the_bootstrap_is_stated_with_its_seed() -> None:
+    row = average(scores(0.1, 0.2, 0.6), interval="bootstrap", n_bootstrap=300, seed=4).row(0, named=True)
+    assert row["low"] < 0.3 < row["high"]
+    assert "300 resamples, seed 4" in row["method"]
+
+
+def test_what_cannot_be_averaged_is_refused() -> None:
+    two = pl.concat([scores(0.1), scores(0.2).with_columns(definition=pl.lit("released"))])
+    with pytest.raises(DefinitionError, match="cannot be compared"):
+        average(two)
+    with pytest.raises(TableError, match="a level of 'object' stands twice"):
+        average(pl.concat([scores(0.1), scores(0.2)]))
+    with pytest.raises(TableError, match="no column 'thing'"):
+        average(scores(0.1), "thing")
+    with pytest.raises(UsageError, match="'attribute' is a column of every estimate"):
+        average(scores(0.1), "attribute")
+    with pytest.raises(UsageError, match="interval must be 't' or 'bootstrap'"):
+        average(scores(0.1), interval="z")  # type: ignore[arg-type]

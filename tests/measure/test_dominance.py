@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from stereotrope.measure import deterministic_share, dominance_shift
+
+
+def test_share_counts_cells_that_show_one_value(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "women"): {"pink": 20},
+            ("m", "car", "men"): {"grey": 19, "red": 1},
+            ("m", "cup", "women"): {"red": 12},
+            ("m", "cup", "men"): {"red": 9},
+        }
+    )
+    row = (
+        deterministic_share(labels).filter(measure="deterministic_share", attribute="all").row(0, named=True)
+    )
+    assert row["value"] == pytest.approx(2 / 3)
+    assert (row["n"], row["n_excluded"]) == (3, 1)
+    assert row["excluded"] == '{"cell with fewer than 10 usable labels": 1}'
+    assert row["low"] < row["value"] < row["high"]
+
+
+def test_the_floor_is_the_chance_that_shuffled_images_agree(make_labels) -> None:
+    labels = make_labels({("m", "car", "a"): {"x": 3}, ("m", "car", "b"): {"x": 1, "y": 2}})
+    row = deterministic_share(labels, min_n=3).filter(attribute="all").row(0, named=True)
+    pool = "xxxxyy"
+    draws = [{pool[i] for i in chosen} for chosen in combinations(range(6), 3)]
+    assert row["floor"] == pytest.approx(sum(len(d) == 1 for d in draws) / len(draws))
+    assert row["excess"] == pytest.approx(0.5 - row["floor"])
+
+
+def test_a_value_that_rules_everywhere_is_all_floor(make_labels) -> None:
+    labels = make_labels({("m", "car", g): {"absent": 20} for g in ("base", "women")}, "text_presence")
+    row = deterministic_share(labels).filter(attribute="all").row(0, named=True)
+    assert (row["value"], row["floor"], row["adjusted"]) == (1.0, pytest.approx(1.0), None)
+    assert row["flags"] == "floor_at_maximum"
+
+
+def test_20_of_20_is_shown_with_its_lower_limit(make_labels) -> None:
+    found = deterministic_share(make_labels({("m", "car", "women"): {"pink": 20}}))
+    row = found.filter(measure="dominant_share").row(0, named=True)
+    assert (row["category"], row["value"], row["high"], row["flags"]) == ("pink", 1.0, 1.0, "deterministic")
+    assert round(row["low"], 2) == 0.84
+
+
+def test_dominant_share_says_tie_small_and_undefined(make_labels) -> None:
+    labels = make_labels({("m", "car", "a"): {"x": 2, "y": 2}, ("m", "car", "b"): {None: 5}})
+    found = deterministic_share(labels)
+    rows = (
+        found.filter(measure="dominant_share")
+        .select("group", "category", "value", "flags", "undefined")
+        .rows()
+    )
+    assert rows == [("a", "x", 0.5, "tie,small_n", None), ("b", None, None, None, "no usable label")]
+    share = found.filter(measure="deterministic_share", attribute="all").row(0, named=True)
+    assert (share["value"], share["undefined"]) == (None, "no cell with enough usable labels")
+
+
+@pytest.mark.parametrize(
+    ("base", "group", "shifted"),
+    [
+        ({"silver": 18, "pink": 2}, {"pink": 14, "silver": 6}, 1.0),
+        ({"silver": 18, "pink": 2}, {"silver": 20}, 0.0),
+        ({"silver": 13, "pink": 7}, {"pink": 20}, 0.0),
+        ({"silver": 20}, {"pink": 13, "grey": 7}, 0.0),
+    ],
+)
+def test_a_shift_needs_another_value_and_both_dominances(make_labels, base, group, shifted) -> None:
+    labels = make_labels({("m", "car", "base"): base, ("m", "car", "women"): group})
+    assert dominance_shift(labels)["value"].to_list() == [shifted]
+
+
+def test_a_shift_names_both_values_and_both_shares(make_labels) -> None:
+    labels = make_labels(
+        {("m", "car", "base"): {"silver": 18, "pink": 2}, ("m", "car", "women"): {"rose gold": 20}}
+    )
+    row = dominance_shift(labels).row(0, named=True)
+    assert row["category"] == "silver → rose gold"
+    assert row["flags"] == "dominance=1.00,reference_dominance=0.90"
+
+
+def test_a_shift_is_undefined_with_its_reason(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "base"): {"silver": 18},
+            ("m", "car", "a"): {None: 3},
+            ("m", "car", "b"): {"pink": 9},
+            ("m", "cup", "a"): {"pink": 20},
+        }
+    )
+    found = dominance_shift(labels)
+    assert found["value"].to_list() == [None, None, None]
+    assert found["undefined"].to_list() == [
+        "no usable label",
+        "fewer than 10 usable labels",
+        "no usable label of the reference",
+    ]

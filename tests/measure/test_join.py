@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from stereotrope.errors import TableError
+from stereotrope.measure import effective_n, tidy_labels, with_factors
+
+
+@pytest.fixture
+def prompts() -> pl.DataFrame:
+    return pl.DataFrame(
+        {"prompt_id": ["p", "q"], "object": ["car", "cup"], "group": ["base", None], "text": ["a", "b"]}
+    )
+
+
+@pytest.fixture
+def images() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "image_id": ["a", "b", "c", "d", "e"],
+            "prompt_id": ["p", "p", "q", "q", "q"],
+            "generator": "m",
+            "status": ["ok", "ok", "ok", "refused", "excluded"],
+            "sha256": ["1", "1", "2", None, "3"],
+        }
+    )
+
+
+def label(image: str, attribute: str, value: str | None, status: str = "ok", annotator: str = "x") -> dict:
+    return {
+        "subject_kind": "image",
+        "subject_id": image,
+        "attribute": attribute,
+        "value": value,
+        "annotator": annotator,
+        "status": status,
+    }
+
+
+def table(*rows: dict) -> pl.DataFrame:
+    schema = dict.fromkeys(
+        ("subject_kind", "subject_id", "attribute", "value", "annotator", "status"), pl.String
+    )
+    return pl.DataFrame(list(rows), schema=schema)
+
+
+def said(tidy: pl.DataFrame, attribute: str) -> dict[str, tuple[str | None, str | None]]:
+    rows = tidy.filter(attribute=attribute).select("image_id", "value", "excluded").iter_rows()
+    return {image: (value, excluded) for image, value, excluded in rows}
+
+
+def test_every_image_has_a_row_with_its_reason(prompts, images) -> None:
+    labels = table(label("a", "colour", "pink"), label("b", "colour", None, "invalid"))
+    tidy = tidy_labels(prompts, images, labels)
+    assert tidy.columns == [
+        "image_id",
+        "prompt_id",
+        "generator",
+        "object",
+        "group",
+        "attribute",
+        "value",
+        "annotator",
+        "excluded",
+    ]
+    assert said(tidy, "colour") == {
+        "a": ("pink", None),
+        "b": (None, "invalid"),
+        "c": (None, "not labelled"),
+        "d": (None, "refused by the generator"),
+        "e": (None, "picture excluded"),
+    }
+
+
+def test_a_blank_picture_counts_for_no_other_attribute(prompts, images) -> None:
+    labels = table(
+        label("a", "colour", "white"),
+        label("a", "blank", "yes"),
+        label("b", "colour", "pink"),
+        label("b", "blank", "no"),
+    )
+    tidy = tidy_labels(prompts, images, labels)
+    assert said(tidy, "colour")["a"] == (None, "blank picture")
+    assert said(tidy, "blank")["a"] == ("yes", None)
+    assert said(tidy, "colour")["b"] == ("pink", None)
+    assert said(tidy_labels(prompts, images, labels, blank=False), "colour")["a"] == ("white", None)
+
+
+def test_scope_asks_an_attribute_only_where_it_applies(prompts, images) -> None:
+    labels = table(label("a", "body", "sedan"))
+    assert set(said(tidy_labels(prompts, images, labels, scope=("object",)), "body")) == {"a", "b"}
+    assert set(said(tidy_labels(prompts, images, labels), "body")) == {"a", "b", "c", "d", "e"}
+
+
+def test_pictures_without_a_duplicate_are_not_missing_that_label(prompts, images) -> None:
+    labels = table(label("b", "exact_duplicate_of", "a"), label("a", "colour", "pink"))
+    assert said(tidy_labels(prompts, images, labels), "exact_duplicate_of") == {"b": ("a", None)}
+
+
+def test_two_annotators_are_kept_apart(prompts, images) -> None:
+    labels = table(label("a", "colour", "pink"), label("a", "colour", "red", annotator="y"))
+    tidy = tidy_labels(prompts, images, labels).filter(image_id="a")
+    assert tidy.select("annotator", "value").rows() == [("x", "pink"), ("y", "red")]
+
+
+def test_labels_of_regions_stay_out(prompts, images) -> None:
+    labels = table(
+        label("a", "colour", "pink"), {**label("r1", "gender", "female"), "subject_kind": "region"}
+    )
+    assert tidy_labels(prompts, images, labels)["attribute"].unique().to_list() == ["colour"]
+
+
+def test_no_label_at_all_is_an_empty_frame(prompts, images) -> None:
+    assert tidy_labels(prompts, images, table()).height == 0
+
+
+def test_order_of_the_tables_does_not_matter(prompts, images) -> None:
+    labels = table(*[label(i, a, "v") for i in "abc" for a in ("colour", "text")])
+    shuffled = tidy_labels(prompts.reverse(), images, labels.reverse())
+    assert shuffled.equals(tidy_labels(prompts, images, labels))
+
+
+def test_what_does_not_fit_together_is_refused(prompts, images) -> None:
+    with pytest.raises(TableError, match="subject 'zz' is no image of this run"):
+        tidy_labels(prompts, images, table(label("zz", "colour", "pink")))
+    with pytest.raises(TableError, match="image 'c' has prompt 'q', unknown to prompts"):
+        with_factors(prompts.head(1), images)
+    with pytest.raises(TableError, match="prompts: prompt_id 'p' stands there twice"):
+        with_factors(pl.concat([prompts, prompts]), images)
+    with pytest.raises(TableError, match="images: no column 'generator'"):
+        with_factors(prompts, images.drop("generator"))
+    with pytest.raises(TableError, match="scope: no factor 'thing'"):
+        tidy_labels(prompts, images, table(label("a", "colour", "pink")), scope=("thing",))
+
+
+def test_effective_n_counts_distinct_pictures(images) -> None:
+    assert effective_n(images).rows() == [("m", "p", 2, 1), ("m", "q", 1, 1)]
