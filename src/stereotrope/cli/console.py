@@ -20,11 +20,15 @@ from rich.text import Text
 
 from stereotrope.errors import IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
+from stereotrope.tables import ALL_ATTRIBUTES
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
     from stereotrope.cli.app import Settings
     from stereotrope.run import Run
+
+MOST_ROWS = 12
+"""Rows of a table that are printed; the report has them all."""
 
 __all__ = ["carry_out", "console", "print_headline", "print_plan", "rows_table", "safe", "working"]
 
@@ -168,25 +172,31 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
 
 
 def print_headline(headline: dict[str, Any], settings: Settings) -> None:
-    """Print the headline of a run: asked, missing, findings, main tables."""
+    """Print the headline of a run: what was asked, what is missing, the findings, the main scores."""
     out = console(settings)
     out.print()
     out.print(Text(terminal(str(headline["title"])), style="bold"))
-    for line in headline["asked"] if isinstance(headline["asked"], list) else [headline["asked"]]:
-        out.print(safe(line))
-    for section in ("missing", "findings"):
-        lines = headline.get(section) or []
-        if not lines:
+    for line in headline["asked"]:
+        out.print(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])))
+    out.print(safe(headline["summary"]))
+    out.print(Text("\nWhat is missing", style="bold"))
+    out.print(safe(headline["missing"]["sentence"]))
+    if headline["findings"]:
+        out.print(Text("\nWhat stands out", style="bold"))
+        for finding in headline["findings"]:
+            out.print(Text(f"{finding['rank']}. ") + safe(finding["sentence"]))
+    further = []
+    for table in headline["tables"]:
+        if not any(e.get("attribute") in (None, ALL_ATTRIBUTES) for e in table["estimates"]):
+            further.append(table["title"])
             continue
         out.print()
-        out.print(Text(section.capitalize(), style="bold"))
-        for line in lines:
-            text = line["sentence"] if isinstance(line, dict) else line
-            out.print(Text("– ") + safe(text))
-    for table in headline.get("tables") or []:
-        out.print()
-        out.print(rows_table(table["title"], table["columns"], table["rows"]))
+        out.print(rows_table(table["title"], table["columns"], table["rows"][:MOST_ROWS]))
+        if len(table["rows"]) > MOST_ROWS:
+            out.print(Text(f"… and {len(table['rows']) - MOST_ROWS} more", style="dim"))
     out.print()
+    if further:
+        out.print(safe(f"By attribute, in the report and its tables: {', '.join(further).lower()}."))
 
 
 def rows_table(title: str, columns: list[str], rows: list[list[Any]]) -> Table:

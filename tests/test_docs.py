@@ -1,0 +1,69 @@
+"""What the docs say is true: pages are fresh, audit files plan, links lead somewhere, examples run."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from stereotrope.audit import Audit
+from stereotrope.audit.file import Source, validate
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROMISES = re.compile(r"\b(unbiased|compliant|debiased|debiasing)\b", re.IGNORECASE)
+
+
+def generated():
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PAGES
+
+
+@pytest.mark.parametrize("name", sorted(generated()))
+def test_generated_pages_are_fresh(name):
+    stored = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
+    assert stored == generated()[name]().rstrip() + "\n", "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_within_the_repository_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if not target.startswith(("http", "<http")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_whole_audit_files_in_the_docs_are_valid(page):
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        if "generators:" in block:
+            assert validate(Source(block, page.name, ROOT)).generators
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_no_page_promises_what_no_measurement_can(page):
+    assert not PROMISES.search(page.read_text(encoding="utf-8"))
+
+
+def test_every_command_the_readme_names_exists():
+    from typer.main import get_command
+
+    from stereotrope.cli import app
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\$ stereotrope (\w+)", text, flags=re.MULTILINE))
+    assert named
+    assert named <= set(get_command(app).commands)
+    targets = set(re.findall(r"^\$ make (\w+)", text, flags=re.MULTILINE))
+    assert targets == {"demo", "test"}
+    for target in targets:
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+
+
+def test_the_suite_and_demo_audit_files_plan():
+    from importlib import resources
+
+    for name in ("suites/objects/audit.yaml", "cli/demo.yaml"):
+        text = (resources.files("stereotrope") / name).read_text("utf-8")
+        assert Audit.from_text(text, name=name).plan().requests
