@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stereotrope.errors import RunLocked
+from stereotrope.run import Run, RunFolder
+
+HOLD = (
+    "import sys, time\nfrom stereotrope.run import RunFolder\n"
+    "with RunFolder(sys.argv[1]) as run:\n    print('held', flush=True)\n    time.sleep(600)\n"
+)
+
+
+@pytest.fixture
+def owner(tmp_path: Path):  # type: ignore[no-untyped-def]
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_writer_is_refused_and_told_who_the_first_is(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
+    with (
+        pytest.raises(RunLocked, match=f"process {owner.pid} on host {socket.gethostname()} since 20"),
+        RunFolder(tmp_path / "run"),
+    ):
+        pass
+    assert owner.poll() is None
+
+
+def test_a_second_writer_in_the_same_process_is_refused(tmp_path: Path) -> None:
+    with (
+        RunFolder(tmp_path / "run"),
+        pytest.raises(RunLocked, match=f"process {os.getpid()} .*one writer a run"),
+        RunFolder(tmp_path / "run"),
+    ):
+        pass
+
+
+def test_the_lock_of_a_killed_owner_is_taken_over_and_said(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    with RunFolder(tmp_path / "run") as run:
+        assert run.notes == [
+            note for note in run.notes if f"process {owner.pid} on host" in note and "ended without" in note
+        ]
+        assert len(run.notes) == 1
+        mine = json.loads((tmp_path / "run" / ".owner.json").read_text())
+        assert mine["pid"] == os.getpid()
+
+
+def test_a_closed_run_is_opened_again_without_a_note(tmp_path: Path) -> None:
+    for _ in range(2):
+        with RunFolder(tmp_path / "run") as run:
+            assert run.notes == []
+    assert not (tmp_path / "run" / ".owner.json").exists()
+
+
+def test_an_owner_that_left_a_torn_name_is_still_an_owner(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "run" / ".owner.json").write_text('{"pid": ')
+    with pytest.raises(RunLocked, match="another process that left no name"), RunFolder(tmp_path / "run"):
+        pass
+
+
+def test_a_reader_needs_no_lock(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
+    assert Run(tmp_path / "run").info["format_version"] == 1
