@@ -25,7 +25,7 @@ Stops = Sequence[tuple[float, float]]
 _SAMPLES = 4
 """Mask samples along each side of a pixel; sixteen a pixel look smooth at 512 pixels."""
 
-_PALE_RIM = 0.22
+_PALE_RIM = 0.24
 """Further darkening of the edges of near-white parts, so that white stands out from white."""
 
 _fonts = threading.local()
@@ -164,7 +164,7 @@ class Canvas:
     def _painted(self, frame: _Frame, mask: Image.Image, colour: RGB, shade: Shade) -> Image.Image:
         field = shade.field(*frame.grid())
         if shade.bevel or shade.rim:
-            field = field + self._edges(mask, shade, shade.rim + _PALE_RIM * _pale(colour))
+            field = field + self._edges(mask, shade, _pale(colour))
         index = np.clip(np.rint(128.0 + 127.0 * field), 0, 255).astype(np.uint8)
         if index.shape != (mask.height, mask.width):
             index = np.ascontiguousarray(np.broadcast_to(index, (mask.height, mask.width)))
@@ -172,7 +172,7 @@ class Canvas:
         picture.putpalette(ramp(colour))
         return picture.convert("RGB")
 
-    def _edges(self, mask: Image.Image, shade: Shade, rim: float) -> NDArray[np.float64]:
+    def _edges(self, mask: Image.Image, shade: Shade, pale: float) -> NDArray[np.float64]:
         reach = max(1, round(shade.reach * self.pose.unit))
         padded = Image.new("L", (mask.width + 2 * reach, mask.height + 2 * reach))
         padded.paste(mask, (reach, reach))
@@ -193,7 +193,9 @@ class Canvas:
                 level[reach:-reach, high : high + inner.shape[1]]
                 - level[reach:-reach, low : low + inner.shape[1]]
             )
-            field = field + shade.bevel * (0.8 * down + 0.6 * right)
+            edges = shade.bevel * (0.8 * down + 0.6 * right)
+            field = field + np.where(edges > 0, edges * (1.0 - 0.8 * pale), edges)
+        rim = shade.rim + _PALE_RIM * pale
         if rim:
             field = field - rim * 2.0 * (1.0 - inner)
         return field.astype(np.float64)

@@ -20,6 +20,7 @@ from stereotrope.generate.calibrated.entries import (
     SHAPE,
     TEXT,
 )
+from stereotrope.generate.calibrated.pairing import partners
 from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
 from stereotrope.generate.request import ImageRequest, ImageResult
@@ -108,9 +109,19 @@ class CalibratedGenerator:
         """Attribute → value planted in the picture of this very text and seed.
 
         Each attribute is drawn by its own number in [0, 1), from SHA-256 over attribute, text and seed:
-        images of different prompts or seeds are independent, and so are the attributes of one.
+        images of different prompts or seeds are independent, and so are the attributes of one, but for
+        one rule: product and background take different colours wherever their shares allow it.
         """
-        return {a: _pick(shares, _unit(a, text, seed)) for a, shares in self.planted(text).items()}
+        planted = self.planted(text)
+        product, background = planted[PRODUCT_COLOUR], planted[BACKGROUND_COLOUR]
+        values: dict[str, str] = {}
+        for attribute, shares in planted.items():
+            if attribute == BACKGROUND_COLOUR:
+                given = partners(tuple(product.items()), tuple(background.items()))[values[PRODUCT_COLOUR]]
+                values[attribute] = _pick(given, _unit(attribute, text, seed))
+            else:
+                values[attribute] = _pick(shares, _unit(attribute, text, seed))
+        return values
 
     def process(self, request: ImageRequest) -> ImageResult:
         """Draw one picture; refused as planted, excluded where the text names nothing that can be drawn."""

@@ -34,7 +34,7 @@ def draw(scene: Scene, size: int, rng: np.random.Generator) -> Image.Image:
     horizon = 0.66 + 0.03 * jitter[0]
     image = _backdrop(backdrop, scene.background, size, horizon, light=0.4 + 0.15 * jitter[1])
     if scene.background_word is not None:
-        _wall_word(image, scene, size, rng)
+        _wall_word(image, scene, size, 0.5 + 0.2 * jitter[7])
     ground = 0.57 if shape.hangs else 0.81 + 0.02 * jitter[2]
     pose = Pose(
         x=size * (0.5 + 0.03 * jitter[3]),
@@ -50,10 +50,10 @@ def draw(scene: Scene, size: int, rng: np.random.Generator) -> Image.Image:
     return image
 
 
-def _wall_word(image: Image.Image, scene: Scene, size: int, rng: np.random.Generator) -> None:
-    x = float(rng.uniform(0.3, 0.7))
-    pose = Pose(x=size * x, y=size * 0.125, unit=float(size))
+def _wall_word(image: Image.Image, scene: Scene, size: int, x: float) -> None:
+    """Print the background's word on the wall, in the band that every product leaves free."""
     assert scene.background_word is not None
+    pose = Pose(x=size * x, y=size * 0.12, unit=float(size))
     Canvas(image, pose).write(scene.background_word, 0.0, 0.0, 0.42, 0.095, ink_on(scene.background))
 
 

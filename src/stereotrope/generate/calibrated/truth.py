@@ -46,8 +46,9 @@ class Truth:
     The distribution of attribute a for a prompt that names object o and cues c_1 … c_k is the mean of
     their distributions, (1/k) Σ_i p(a | o, c_i), where a cue that says nothing about a has the base
     distribution p(a | o); without a cue it is p(a | o). Each wording in the prompt then replaces p by
-    (1 − w) p + w t with its weight w and target t. Attributes are independent of one another given
-    the prompt, and images are independent of one another.
+    (1 − w) p + w t with its weight w and target t. Images are independent of one another. Attributes
+    are independent given the prompt, but for product and background colour, which keep their shares
+    and differ in every picture where no colour's two shares sum to more than 1.
     """
 
     objects: Mapping[str, Entry]

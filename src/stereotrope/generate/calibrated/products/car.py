@@ -49,10 +49,10 @@ def _body(canvas: Canvas, colour: RGB, outline: Outline, belt: float) -> None:
     top = float(outline[:, 1].max())
     at = (top - belt) / (top - 0.12)
     shade = Shade(
-        down=((0, 0.28), (at * 0.8, 0.05), (at, 0.16), (at + 0.16, 0.0), (0.82, -0.04), (1, -0.34)),
-        bevel=0.35,
-        rim=0.06,
-        reach=0.05,
+        down=((0, 0.2), (at * 0.8, 0.03), (at, 0.12), (at + 0.14, 0.0), (0.86, -0.02), (1, -0.24)),
+        bevel=0.25,
+        rim=0.04,
+        reach=0.04,
     )
     canvas.fill(outline, colour, shade)
 

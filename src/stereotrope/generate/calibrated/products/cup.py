@@ -100,4 +100,4 @@ def tumbler(canvas: Canvas, colour: RGB) -> Plate:
     return Plate(0.02, 0.72, 0.62, 0.22)
 
 
-SHAPES = {"mug": Shape(mug, 0.42), "teacup": Shape(teacup, 0.42), "tumbler": Shape(tumbler, 0.295)}
+SHAPES = {"mug": Shape(mug, 0.42), "teacup": Shape(teacup, 0.42), "tumbler": Shape(tumbler, 0.275)}
