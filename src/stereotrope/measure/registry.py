@@ -5,6 +5,8 @@ Bounds and direction are data here, so that figures and prose cannot disagree.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,13 +16,16 @@ import polars as pl
 
 from stereotrope.measure.agreement import agreement
 from stereotrope.measure.average import average
+from stereotrope.measure.bds import bds
+from stereotrope.measure.cds import cds
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
+from stereotrope.measure.vac import vac
 
-__all__ = ["REGISTRY", "MeasureInfo"]
+__all__ = ["REGISTRY", "MeasureInfo", "measures_page"]
 
 Suite = Literal["objects", "everyday", "general"]
 
@@ -42,48 +47,38 @@ class MeasureInfo:
     """Further names that its rows carry in the column ``measure``."""
 
 
-def _entries() -> tuple[MeasureInfo, ...]:
+def _objects() -> tuple[MeasureInfo, ...]:
     return (
         MeasureInfo(
-            "share",
-            share,
-            "How often each value of an attribute is seen.",
-            "general",
-            (0.0, 1.0),
-            "higher: seen more often",
-            "Wilson 1927; Goodman 1965",
-            "labels",
-        ),
-        MeasureInfo(
-            "share_difference",
-            share_difference,
-            "How much more often a value is seen for a group than for the reference.",
-            "general",
-            (-1.0, 1.0),
-            "above 0: seen more often for the group; below 0: less often",
-            "Newcombe 1998, method 10; Fisher 1934",
-            "labels",
-        ),
-        MeasureInfo(
-            "female_ratio",
-            female_ratio,
-            "Share labelled female among figures labelled female or male.",
-            "everyday",
-            (0.0, 1.0),
-            "0.5: both equally often; 1: only figures labelled female",
-            "everyday gender, R_f",
-            "labels",
-        ),
-        MeasureInfo(
-            "refusal_rate",
-            refusal_rate,
-            "How often the generator refuses to draw, and whether that depends on the group.",
+            "bds",
+            bds,
+            "How far a group's pictures are from those of the prompt without a cue.",
             "objects",
             (0.0, 1.0),
-            "higher: refuses more often",
-            "spec/06 §11; Wilson 1927",
-            "images",
-            also=("refusal_rate_difference",),
+            "0: the cue changes nothing; 1: no value in common; compare with the floor, never with 0",
+            "SODA, eq. 1",
+            "labels",
+        ),
+        MeasureInfo(
+            "cds",
+            cds,
+            "How far the groups of a dimension are from each other.",
+            "objects",
+            (0.0, 1.0),
+            "0: groups look alike; 1: no value in common; compare with the floor, never with 0",
+            "SODA, eq. 2",
+            "labels",
+        ),
+        MeasureInfo(
+            "vac",
+            vac,
+            "How far the pictures of a condition concentrate on few values.",
+            "objects",
+            (0.0, 1.0),
+            "0: all values equally often; 1: one value only; too high at small n",
+            "SODA, eq. 3",
+            "labels",
+            also=("vac_chao_shen",),
         ),
         MeasureInfo(
             "deterministic_share",
@@ -118,6 +113,52 @@ def _entries() -> tuple[MeasureInfo, ...]:
             also=("default_rank_agreement",),
         ),
         MeasureInfo(
+            "refusal_rate",
+            refusal_rate,
+            "How often the generator refuses to draw, and whether that depends on the group.",
+            "objects",
+            (0.0, 1.0),
+            "higher: refuses more often",
+            "Wilson 1927; Newcombe 1998",
+            "images",
+            also=("refusal_rate_difference",),
+        ),
+    )
+
+
+def _general() -> tuple[MeasureInfo, ...]:
+    return (
+        MeasureInfo(
+            "share",
+            share,
+            "How often each value of an attribute is seen.",
+            "general",
+            (0.0, 1.0),
+            "higher: seen more often",
+            "Wilson 1927; Goodman 1965",
+            "labels",
+        ),
+        MeasureInfo(
+            "share_difference",
+            share_difference,
+            "How much more often a value is seen for a group than for the reference.",
+            "general",
+            (-1.0, 1.0),
+            "above 0: seen more often for the group; below 0: less often",
+            "Newcombe 1998, method 10; Fisher 1934",
+            "labels",
+        ),
+        MeasureInfo(
+            "female_ratio",
+            female_ratio,
+            "Share labelled female among figures labelled female or male.",
+            "everyday",
+            (0.0, 1.0),
+            "0.5: both equally often; 1: only figures labelled female",
+            "everyday gender, R_f",
+            "labels",
+        ),
+        MeasureInfo(
             "average",
             average,
             "Mean of any score over the levels of a factor, missing ones counted and never 0.",
@@ -140,5 +181,60 @@ def _entries() -> tuple[MeasureInfo, ...]:
     )
 
 
-REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType({m.name: m for m in _entries()})
+REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType({m.name: m for m in (*_objects(), *_general())})
 """Every public measure by its name."""
+
+
+def measures_page() -> str:
+    """The reference page of all measures, in Markdown."""
+    parts = [
+        "# Measures",
+        "",
+        "Every measure takes a tidy frame (Polars, pandas, PyArrow …) and returns a Polars frame of",
+        "[estimates](tables.md). A number that cannot be given is null, and `undefined` says why.",
+        "What they are for and how they are misused: [objects](../explanation/objects-measures.md),",
+        "[shares](../explanation/shares.md).",
+        "",
+        "| measure | suite | what | range | direction |",
+        "|---|---|---|---|---|",
+    ]
+    for info in REGISTRY.values():
+        link = f"[`{info.name}`](#{info.name})"
+        parts.append(f"| {link} | {info.suite} | {info.summary} | {_range(info)} | {info.direction} |")
+    for info in REGISTRY.values():
+        named = f" Rows are named `{'`, `'.join((info.name, *info.also))}`." if info.also else ""
+        parts += ["", f"## {info.name}", "", f"Reads {info.needs}. Source: {info.source}.{named}", ""]
+        parts += ["```python", _signature(info), "```", "", _markdown(inspect.getdoc(info.function) or "")]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _range(info: MeasureInfo) -> str:
+    low, high = ("…" if bound is None else f"{bound:g}".replace("-", "−") for bound in info.bounds)
+    return f"{low} to {high}"
+
+
+def _signature(info: MeasureInfo) -> str:
+    signature = inspect.signature(info.function)
+    lines = []
+    star = False
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            lines.append("    *,")
+            star = True
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        lines.append(f"    {parameter.name}{default},")
+    return "\n".join([f"{info.name}(", *lines, ")"])
+
+
+def _markdown(docstring: str) -> str:
+    """A numpydoc docstring as Markdown: sections as headings, roles as code, examples as code blocks."""
+    text = re.sub(r":math:`([^`]*)`", r"$\1$", docstring)
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"`\1`", text)
+    text = re.sub(r"``([^`]*)``", r"`\1`", text)
+    text = re.sub(r"^([A-Z]\w+)\n-+$", r"### \1\n", text, flags=re.MULTILINE)
+    body, _, example = text.partition("### Examples\n")
+    body = re.sub(r"^(\w[\w., ]*)\n    (?=\S)", r"\n**\1**\n    ", body, flags=re.MULTILINE)
+    body = "\n".join(line.removeprefix("    ") for line in body.splitlines())
+    if not example:
+        return body
+    return f"{body}\n### Examples\n\n```pycon\n{example.strip()}\n```"

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from stereotrope.errors import TableError
+from stereotrope.measure import (
+    agreement,
+    bds,
+    deterministic_share,
+    dominance_shift,
+    findings,
+    refusal_rate,
+    share_difference,
+    tidy_labels,
+    with_factors,
+)
+from stereotrope.tables import FINDINGS
+
+
+def stacked(*frames: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat(frames, how="diagonal")
+
+
+@pytest.fixture
+def labels(make_labels) -> pl.DataFrame:
+    return make_labels(
+        {
+            ("m", "car", "base"): {"silver": 18, "pink": 2},
+            ("m", "car", "women"): {"pink": 20},
+            ("m", "car", "men"): {"silver": 17, "pink": 3},
+            ("m", "cup", "base"): {"white": 10, "red": 10},
+            ("m", "cup", "women"): {"white": 1, "red": 19},
+            ("m", "cup", "men"): {"white": 10, "red": 10},
+        }
+    )
+
+
+@pytest.fixture
+def estimates(labels) -> pl.DataFrame:
+    return stacked(
+        bds(labels, n_permutations=499, n_bootstrap=50),
+        deterministic_share(labels),
+        dominance_shift(labels),
+        share_difference(labels),
+    )
+
+
+def test_one_finding_a_condition_ranked_by_effect(labels, estimates) -> None:
+    found = findings(estimates, labels)
+    assert found.columns == [c.name for c in FINDINGS]
+    assert found["rank"].to_list() == [1, 2]
+    assert found["kind"].to_list() == ["dominance_shift", "divergence"]
+    assert found["sentence"][0] == (
+        "In 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; in the baseline "
+        "it is in 2 of 20 [0.03–0.30], where “silver” is in 18."
+    )
+    assert found["sentence"][1].startswith(
+        "In 19 of 20 pictures for women the product colour of the cup is “red” [0.76–0.99]; in the baseline "
+        "it is in 10 of 20 [0.30–0.70]; the divergence is 0.21 bits, where 0.02 is expected of chance"
+    )
+    assert json.loads(found["scope"][0]) == {"generator": "m", "object": "car", "group": "women"}
+
+
+def test_the_images_are_those_that_show_it(labels, estimates) -> None:
+    shown = json.loads(findings(estimates, labels)["image_ids"][0])
+    rows = labels.filter(pl.col("image_id").is_in(shown))
+    assert rows.height == 20
+    assert rows.select("object", "group", "value").unique().rows() == [("car", "women", "pink")]
+
+
+def test_a_large_effect_goes_before_a_smaller_p(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "base"): {"x": 100, "y": 300},
+            ("m", "car", "women"): {"x": 180, "y": 220},
+            ("m", "cup", "base"): {"x": 12},
+            ("m", "cup", "women"): {"y": 12},
+        }
+    )
+    table = share_difference(labels, value="y")
+    p = dict(table.select("object", "p_value").iter_rows())
+    assert p["car"] < p["cup"] < 0.05
+    assert [json.loads(s)["object"] for s in findings(table, labels)["scope"]] == ["cup", "car"]
+
+
+def test_what_is_not_significant_or_undefined_makes_no_finding(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "base"): {"x": 5, "y": 5},
+            ("m", "car", "women"): {"x": 6, "y": 4},
+            ("m", "cup", "base"): {"x": 5},
+            ("m", "cup", "women"): {None: 3},
+        }
+    )
+    table = stacked(share_difference(labels), bds(labels, n_permutations=99, n_bootstrap=20))
+    assert findings(table, labels.filter(object="car")).height == 0
+
+
+def test_a_deterministic_baseline_is_told_as_such(make_labels) -> None:
+    labels = make_labels(
+        {("m", "car", "base"): {"silver": 12}, ("m", "car", "women"): {"silver": 6, "red": 6}}
+    )
+    found = findings(stacked(dominance_shift(labels), deterministic_share(labels)), labels)
+    assert found["sentence"].to_list() == [
+        "In 12 of 12 pictures in the baseline the product colour of the car is “silver” [0.76–1.00]."
+    ]
+
+
+def test_refusals_that_differ_are_found_with_their_requests() -> None:
+    prompts = pl.DataFrame(
+        {"prompt_id": ["p", "q"], "object": "car", "group": ["base", "women"], "text": "t"}
+    )
+    images = pl.DataFrame(
+        {
+            "image_id": [f"i{k}" for k in range(40)],
+            "prompt_id": ["p"] * 20 + ["q"] * 20,
+            "generator": "m",
+            "status": ["ok"] * 30 + ["refused"] * 10,
+            "sha256": [str(k) for k in range(38)] + ["0", "1"],
+        }
+    )
+    said = pl.DataFrame(
+        {
+            "subject_kind": "image",
+            "subject_id": [f"i{k}" for k in range(30)],
+            "attribute": "colour",
+            "value": "red",
+            "annotator": "x",
+            "status": "ok",
+        }
+    )
+    table = refusal_rate(with_factors(prompts, images), "group", by=("generator", "object"))
+    found = findings(table, tidy_labels(prompts, images, said))
+    assert found["kind"].to_list() == ["refusal"]
+    assert found["sentence"][0] == (
+        "10 of 20 requests for the car for women are refused [0.30–0.70]; "
+        "in the baseline 0 of 20 [0.00–0.16]; the difference is 0.50 [0.24–0.70] (q < 0.001)."
+    )
+    assert json.loads(found["image_ids"][0]) == [f"i{k}" for k in range(30, 40)]
+
+
+def test_an_annotator_that_reads_too_little_or_too_badly_is_found(make_labels) -> None:
+    labels = make_labels({("m", "car", "base"): {"x": 17, "unclear": 2, "invalid": 1}})
+    labels = labels.with_columns(
+        annotator=pl.lit("judge"),
+        excluded=pl.when(pl.col("value").is_in(["unclear", "invalid"])).then("value"),
+    )
+    truth = labels.select("image_id", "attribute", value=pl.Series(["x"] * 10 + ["y"] * 10))
+    found = findings(agreement(labels, truth), labels)
+    assert found["kind"].to_list() == ["instrument"] * 2
+    assert found["sentence"].to_list() == [
+        "3 of 20 labels of the product colour by the annotator “judge” cannot be used "
+        "(unclear: 2, invalid: 1).",
+        "The labels of the product colour agree with the reference on 10 of 17 pictures [0.36–0.78]; "
+        "measures of it carry that error.",
+    ]
+
+
+def test_copies_are_found_and_warnings_survive_the_limit(labels, estimates) -> None:
+    images = pl.DataFrame(
+        {"image_id": ["a", "b", "c"], "generator": "m", "status": "ok", "sha256": ["1", "1", "2"]}
+    )
+    found = findings(estimates, labels, images=images, limit=2)
+    assert found["kind"].to_list() == ["dominance_shift", "instrument"]
+    assert found["sentence"][1].startswith("m: 1 of 3 pictures are byte-for-byte copies of another one")
+    assert json.loads(found["image_ids"][1]) == ["b"]
+
+
+def test_values_are_quoted_as_data(make_labels) -> None:
+    evil = "<script>\x1b[31m” is fair"
+    labels = make_labels({("m", "car", "base"): {"x": 12}, ("m", "car", "women"): {evil: 12}})
+    sentence = findings(dominance_shift(labels), labels)["sentence"][0]
+    assert "“<script> [31m’ is fair”" in sentence
+    assert "\x1b" not in sentence
+
+
+def test_nothing_to_find_is_an_empty_table(make_labels) -> None:
+    labels = make_labels({("m", "car", "base"): {"x": 5}})
+    found = findings(deterministic_share(labels), labels)
+    assert found.height == 0
+    assert found.schema["rank"] == pl.Int64
+
+
+def test_the_same_input_gives_the_same_findings(labels, estimates) -> None:
+    shuffled = findings(estimates.reverse(), labels.sample(fraction=1, shuffle=True, seed=1))
+    plain = findings(estimates, labels)
+    assert shuffled.drop("image_ids").equals(plain.drop("image_ids"))
+    assert plain["finding_id"].n_unique() == plain.height
+
+
+def test_frames_of_another_kind_are_refused(labels) -> None:
+    with pytest.raises(TableError, match="estimates: no column 'measure'"):
+        findings(labels, labels)
+    with pytest.raises(TableError, match="labels: no column 'image_id'"):
+        findings(dominance_shift(labels), labels.drop("image_id"))

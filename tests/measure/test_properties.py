@@ -1,0 +1,228 @@
+"""What must hold of every measure, whatever it measures.
+
+The table of properties names every measure of the registry; `test_no_measure_is_forgotten` holds it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import polars as pl
+import pytest
+
+from stereotrope import measure
+from stereotrope.measure import REGISTRY
+
+GROUPS = ("base", "women", "men")
+QUICK = {"n_permutations": 60, "n_bootstrap": 40}
+SCOPE = ("generator", "object", "group")
+
+Measure = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def design(seed: int, *, n: int = 12, missing: float = 0.15) -> pl.DataFrame:
+    """Random labels of two attributes over 2 models × 2 objects × 3 groups, some unusable."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for generator in ("m1", "m2"):
+        for thing in ("car", "cup"):
+            for group in GROUPS:
+                shares = rng.dirichlet([0.5] * 3)
+                for i in range(n):
+                    image = f"{generator}-{thing}-{group}-{i}"
+                    gone = rng.uniform() < missing
+                    colour = None if gone else ("pink", "grey", "red")[rng.choice(3, p=shares)]
+                    gender = ("female", "male", "unclear")[rng.integers(3)]
+                    for attribute, value in (("product_colour", colour), ("gender", gender)):
+                        rows.append((image, attribute, value, generator, thing, "looks", group))
+    names = ("image_id", "attribute", "value", "generator", "object", "dimension", "group")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+    return frame.with_columns(pl.when(pl.col("group") != "base").then("dimension").alias("dimension"))
+
+
+def requests(labels: pl.DataFrame) -> pl.DataFrame:
+    """Requests whose fate follows from the labels, so that relabelling and copying carry over."""
+    colour = labels.filter(attribute="product_colour")
+    return colour.with_columns(
+        status=pl.when(pl.col("value").is_null()).then(pl.lit("refused")).otherwise(pl.lit("ok"))
+    ).drop("attribute", "value")
+
+
+def reference(labels: pl.DataFrame) -> pl.DataFrame:
+    """A second annotator who calls every third image by another value."""
+    flipped = pl.col("image_id").str.extract(r"(\d+)").cast(pl.Int64) % 3 == 0
+    values = labels.group_by("attribute").agg(pl.col("value").drop_nulls().min().alias("first"))
+    return labels.join(values, on="attribute", maintain_order="left").select(
+        "image_id", "attribute", value=pl.when(flipped).then("first").otherwise("value")
+    )
+
+
+MEASURES: dict[str, Measure] = {
+    "agreement": lambda x: measure.agreement(x, reference(x), by=("attribute", "generator"), n_bootstrap=40),
+    "average": lambda x: measure.average(
+        measure.share(x, value="pink", attribute="product_colour", by=SCOPE)
+    ),
+    "bds": partial(measure.bds, **QUICK),
+    "cds": partial(measure.cds, **QUICK),
+    "default_rank": lambda x: measure.default_rank(
+        measure.bds(x, **QUICK), n_bootstrap=40, n_permutations=60
+    ),
+    "deterministic_share": partial(measure.deterministic_share, min_n=3),
+    "dominance_shift": partial(measure.dominance_shift, min_n=3, threshold=0.5),
+    "female_ratio": partial(measure.female_ratio, by=SCOPE),
+    "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
+    "share": partial(measure.share, by=SCOPE),
+    "share_difference": measure.share_difference,
+    "vac": partial(measure.vac, n_bootstrap=40),
+}
+
+COUNTS_ONLY = {"n", "n_reference", "n_excluded", "excluded", "flags", "method"}
+"""Columns that say how much was seen; they change when images are copied, the value does not."""
+
+SIGNED = {"share_difference": "pink", "refusal_rate": None}
+"""Measures whose value changes sign when group and baseline change places."""
+
+
+def key_columns(found: pl.DataFrame) -> list[str]:
+    factors = [c for c in ("generator", "object", "dimension", "group") if c in found.columns]
+    return ["measure", "definition", *factors, "contrast", "reference", "attribute", "category"]
+
+
+def tidy(found: pl.DataFrame) -> pl.DataFrame:
+    keys = key_columns(found)
+    return found.sort(keys, nulls_last=True)
+
+
+def same(one: pl.DataFrame, two: pl.DataFrame, columns: list[str] | None = None) -> None:
+    one, two = tidy(one), tidy(two)
+    keys = key_columns(one)
+    assert one.select(keys).equals(two.select(keys))
+    for name in columns or [
+        "value",
+        "low",
+        "high",
+        "p_value",
+        "q_value",
+        "floor",
+        "adjusted",
+        "n",
+        "n_excluded",
+    ]:
+        a, b = (x[name].cast(pl.Float64).fill_null(-9.0).to_numpy() for x in (one, two))
+        assert a == pytest.approx(b, abs=1e-9), name
+
+
+every = pytest.mark.parametrize("name", sorted(MEASURES))
+
+
+def test_no_measure_is_forgotten() -> None:
+    assert set(MEASURES) == set(REGISTRY)
+
+
+@every
+@pytest.mark.parametrize("seed", [1, 2])
+def test_order_of_the_rows_does_not_matter(name: str, seed: int) -> None:
+    labels = design(seed)
+    same(MEASURES[name](labels), MEASURES[name](labels.sample(fraction=1, shuffle=True, seed=seed)))
+
+
+@every
+def test_splitting_and_merging_a_run_does_not_matter(name: str) -> None:
+    labels = design(3)
+    parts = [labels.filter(generator=g) for g in ("m2", "m1")]
+    same(MEASURES[name](labels), MEASURES[name](pl.concat(parts)))
+
+
+@every
+def test_other_names_of_images_factors_and_objects_do_not_matter(name: str) -> None:
+    labels = design(4)
+    renamed = labels.with_columns(pl.col("generator").replace({"m1": "a model", "m2": "b <script>"}))
+    found = MEASURES[name](renamed)
+    back = found.with_columns(
+        pl.col(c).replace({"a model": "m1", "b <script>": "m2"}) for c in ["generator"] if c in found.columns
+    )
+    same(MEASURES[name](labels), back)
+
+
+@every
+def test_copying_every_image_leaves_the_value(name: str) -> None:
+    labels = design(5)
+    copies = labels.with_columns(pl.concat_str("image_id", pl.lit("-copy")).alias("image_id"))
+    twice = MEASURES[name](pl.concat([labels, copies]))
+    once = MEASURES[name](labels)
+    if name == "vac":
+        # H_max is at most log2 n and Chao–Shen's correction depends on n: only unbounded rows stay.
+        once, twice = (x.filter(pl.col("measure") == "vac") for x in (once, twice))
+    if name == "default_rank":
+        once, twice = (x.filter(pl.col("measure") == "default_rank") for x in (once, twice))
+    same(once, twice, ["value"])
+
+
+@every
+@pytest.mark.parametrize("seed", range(4))
+def test_values_stay_in_their_bounds_and_intervals_hold_them(name: str, seed: int) -> None:
+    found = MEASURES[name](design(seed, n=4, missing=0.5))
+    low, high = REGISTRY[name].bounds
+    if name == "refusal_rate":
+        low = -1.0
+    main = found.filter(pl.col("measure") != "vac_chao_shen")
+    values = main["value"].drop_nulls()
+    assert low is None or (values >= low - 1e-12).all()
+    assert high is None or (values <= high + 1e-12).all()
+    held = main.drop_nulls(["value", "low", "high"])
+    assert (held["low"] <= held["high"]).all()
+    assert (held["high"] - held["low"] > 0).all()
+    if name not in {"bds", "cds", "vac", "default_rank"}:
+        assert (held["low"] <= held["value"] + 1e-12).all()
+        assert (held["value"] <= held["high"] + 1e-12).all()
+
+
+@every
+@pytest.mark.parametrize("gone", ["everything", "one group", "one attribute", "one image a cell"])
+def test_a_value_is_null_exactly_where_a_reason_is_given(name: str, gone: str) -> None:
+    labels = design(6)
+    lost = {
+        "everything": pl.lit(True),
+        "one group": pl.col("group") == "women",
+        "one attribute": pl.col("attribute") == "product_colour",
+        "one image a cell": ~pl.col("image_id").str.ends_with("-0"),
+    }[gone]
+    found = MEASURES[name](labels.with_columns(pl.when(~lost).then("value").alias("value")))
+    assert found.height > 0
+    assert found["value"].is_null().equals(found["undefined"].is_not_null())
+    undefined = found.filter(pl.col("value").is_null())
+    for column in ("low", "high", "p_value", "q_value", "floor", "adjusted"):
+        assert undefined[column].null_count() == undefined.height, column
+    assert not found.select(pl.col(pl.Float64).is_nan().any()).row(0).count(True)
+
+
+@pytest.mark.parametrize("name", sorted(SIGNED))
+def test_swapping_group_and_baseline_flips_the_sign(name: str) -> None:
+    labels = design(7).filter(pl.col("group") != "men")
+    swapped = labels.with_columns(pl.col("group").replace({"base": "women", "women": "base"}))
+    one, two = (tidy(MEASURES[name](x)).filter(pl.col("contrast").is_not_null()) for x in (labels, swapped))
+    assert one.height > 0
+    assert one["value"].to_list() == pytest.approx([-v for v in two["value"]])
+    assert one["low"].to_list() == pytest.approx([-v for v in two["high"]])
+    assert one["p_value"].to_list() == pytest.approx(two["p_value"].to_list())
+
+
+@pytest.mark.parametrize("name", ["bds", "cds", "vac", "deterministic_share"])
+def test_other_names_of_values_do_not_matter(name: str) -> None:
+    labels = design(8)
+    other = labels.with_columns(pl.col("value").replace({"pink": "zz", "grey": "aa", "red": "mm"}))
+    one, two = MEASURES[name](labels), MEASURES[name](other)
+    if name == "deterministic_share":
+        one, two = (x.filter(measure="deterministic_share") for x in (one, two))
+    same(one, two, ["value", "n", "floor"])
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(MEASURES) - {"agreement", "average", "default_rank", "refusal_rate"})
+)
+def test_pandas_and_arrow_frames_give_the_same(name: str) -> None:
+    labels = design(9)
+    same(MEASURES[name](labels), MEASURES[name](labels.to_pandas()))
+    same(MEASURES[name](labels), MEASURES[name](labels.to_arrow()))

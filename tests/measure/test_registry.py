@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import doctest
+import inspect
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from stereotrope import measure
+from stereotrope.measure import REGISTRY
+from stereotrope.measure.registry import measures_page
+
+NO_MEASURES = {
+    "confusion",
+    "effective_n",
+    "estimate_frame",
+    "findings",
+    "require_one_definition",
+    "tidy_labels",
+}
+NO_MEASURES |= {"with_factors"}
+MODULES = sorted((Path(measure.__file__).parent).glob("*.py"))
+
+
+def test_the_registry_holds_every_public_measure_and_nothing_else() -> None:
+    functions = {name for name in measure.__all__ if inspect.isfunction(getattr(measure, name))}
+    assert set(REGISTRY) == functions - NO_MEASURES
+    for name, info in REGISTRY.items():
+        assert info.name == name
+        assert info.function is getattr(measure, name)
+
+
+def test_public_names_are_sorted_and_there() -> None:
+    assert list(measure.__all__) == sorted(
+        measure.__all__, key=lambda n: (not n.isupper(), not n[0].isupper(), n)
+    )
+    assert all(hasattr(measure, name) for name in measure.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_a_measure_documents_what_a_reader_must_know(name: str) -> None:
+    text = inspect.getdoc(REGISTRY[name].function) or ""
+    for section in ("Formula", "Parameters", "Returns", "Undefined", "Notes", "References", "Examples"):
+        assert f"\n{section}\n{'-' * len(section)}\n" in text, section
+    for parameter in inspect.signature(REGISTRY[name].function).parameters:
+        assert parameter in text, parameter
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_a_measure_takes_at_most_three_positional_arguments_and_returns_estimates(name: str) -> None:
+    signature = inspect.signature(REGISTRY[name].function)
+    positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert len(positional) <= 3
+    assert signature.return_annotation == "pl.DataFrame"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n in measure.__all__ if inspect.isfunction(getattr(measure, n)))
+)
+def test_examples_run(name: str) -> None:
+    function = getattr(measure, name)
+    (case,) = doctest.DocTestFinder(recurse=False).find(function, name, globs={name: function})
+    result = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF).run(case)
+    assert result.failed == 0
+    if name in REGISTRY:
+        assert result.attempted > 1
+
+
+def test_bounds_are_in_order_and_summaries_are_sentences() -> None:
+    for info in REGISTRY.values():
+        low, high = info.bounds
+        assert low is None or high is None or low < high
+        assert info.summary.endswith(".")
+        assert info.direction
+        assert info.source
+
+
+def test_the_reference_page_is_fresh() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "measures.md"
+    assert page.read_text(encoding="utf-8") == measures_page(), "run: python docs/generate.py"
+
+
+def test_the_reference_page_names_every_measure_and_leaves_no_markup_behind() -> None:
+    page = measures_page()
+    for name in REGISTRY:
+        assert f"\n## {name}\n" in page
+    assert ":math:" not in page
+    assert ":func:" not in page
+    assert "\n----" not in page
+
+
+def test_no_file_of_the_package_is_longer_than_500_lines() -> None:
+    assert {p.name: n for p in MODULES if (n := len(p.read_text(encoding="utf-8").splitlines())) >= 500} == {}
+
+
+def test_an_empty_frame_gives_an_empty_frame() -> None:
+    columns = dict.fromkeys(("image_id", "attribute", "value", "generator", "object", "group"), pl.String)
+    found = measure.share(pl.DataFrame(schema=columns))
+    assert found.height == 0
+    assert "undefined" in found.columns
