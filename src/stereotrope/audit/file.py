@@ -52,6 +52,8 @@ def _distinct(values: list[str]) -> list[str]:
 def _texts(value: Any) -> Any:
     if not isinstance(value, list):
         raise ValueError("must be a list, for example [car, cup]")
+    if not value:
+        raise ValueError("must list at least one")
     return _distinct([_text(item) for item in value])
 
 

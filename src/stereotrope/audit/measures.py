@@ -215,7 +215,9 @@ def _check(
                 *where,
             )
     signature = inspect.signature(measure.REGISTRY[name].function).parameters
-    compares = "baseline" in parameters and signature["baseline"].default is not None
+    compares = "baseline" in parameters and all(
+        signature[p].default is not None for p in ("baseline", "group")
+    )
     if compares and arguments.get("baseline") is None:
         raise source.error(
             f"measure {name!r} compares with a baseline; add `baseline: {{factor: level}}`", *where
