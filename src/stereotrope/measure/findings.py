@@ -178,14 +178,11 @@ def _moved(evidence: Evidence, wording: Wording, candidate: _Candidate, value: s
 
 
 def _strongest(found: list[_Candidate]) -> list[_Candidate]:
-    """One candidate an attribute and condition, with the largest effect of its kinds, in ranked order."""
+    """One candidate an attribute and condition, of the kind that says it best, in ranked order."""
     best: dict[tuple[str, str | None], _Candidate] = {}
     for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect, -c.row["value"])):
         place = (json.dumps(candidate.scope, sort_keys=True), candidate.attribute)
-        known = best.get(place)
-        best[place] = (
-            candidate if known is None else replace(known, effect=max(known.effect, candidate.effect))
-        )
+        best.setdefault(place, candidate)
     return sorted(
         best.values(),
         key=lambda c: (

@@ -116,16 +116,16 @@ def share_difference(
         found = sorted({str(cell.key[-1]) for cell in cells})
         raise UsageError(f"share_difference: no {group} {baseline!r}; found {', '.join(map(repr, found))}")
     rows: list[dict[str, Any]] = []
+    sides: list[tuple[Cell, Cell, str, dict[str, Any]]] = []
     for cell, reference, name in _comparisons(cells, baseline=baseline, pairs=pairs, n_within=len(within)):
         shown = {*cell.seen, *(reference.seen if reference else ())}
         listed = wanted or tuple(sorted(shown)) or (None,)
         scope = {**dict(zip(by, cell.key, strict=True)), "contrast": group, "reference": name}
-        rows += [_row(cell, reference, v, scope=scope, level=level) for v in listed]
-    q = benjamini_hochberg([np.nan if (p := row.get("p_value")) is None else p for row in rows])
-    tested = int(np.sum(~np.isnan(q)))
-    for row, adjusted in zip(rows, q, strict=True):
-        row["q_value"] = float(adjusted)
-        row["method"] = f"{row['method']}; q: Benjamini–Hochberg over {tested} tests" if tested else None
+        for category in listed:
+            rows.append(_row(cell, reference, category, scope=scope, level=level))
+            if category is not None and reference is not None and cell.n and reference.n:
+                sides.append((cell, reference, category, rows[-1]))
+    _add_numbers(sides, level=level)
     return estimate_frame(rows, factors=by)
 
 
@@ -169,22 +169,36 @@ def _row(
     }
     if category is None or reference is None or not n or not m:
         return {**row, "undefined": NO_REFERENCE if n else NO_LABEL}
-    k, j = cell.count(category), reference.count(category)
-    clustered = max(len(cell.prompts), len(reference.prompts)) > 1
-    low, high = newcombe(
-        *cell.effective(category, level=level), *reference.effective(category, level=level), level=level
-    )
+    clustered = _is_clustered(cell, reference)
     if clustered:
         row["method"] = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
     flags = ["clustered"] * clustered + ["small_n"] * (min(n, m) < SMALL_N)
-    return {
-        **row,
-        "value": k / n - j / m,
-        "low": float(low),
-        "high": float(high),
-        "p_value": _clustered_p(cell, reference, category) if clustered else float(fisher_exact(k, n, j, m)),
-        "flags": ",".join(flags) or None,
-    }
+    value = cell.count(category) / n - reference.count(category) / m
+    return {**row, "value": value, "flags": ",".join(flags) or None}
+
+
+def _is_clustered(cell: Cell, reference: Cell) -> bool:
+    return max(len(cell.prompts), len(reference.prompts)) > 1
+
+
+def _add_numbers(sides: Sequence[tuple[Cell, Cell, str, dict[str, Any]]], *, level: float) -> None:
+    """Intervals, p and q of all comparisons at once, set into their rows."""
+    if not sides:
+        return
+    effective = [
+        (*cell.effective(category, level=level), *reference.effective(category, level=level))
+        for cell, reference, category, _ in sides
+    ]
+    low, high = newcombe(*np.array(effective).T, level=level)
+    counts = [(c.count(v), c.n, r.count(v), r.n) for c, r, v, _ in sides]
+    p = fisher_exact(*np.array(counts).T)
+    for at, (cell, reference, category, _) in enumerate(sides):
+        if _is_clustered(cell, reference):
+            p[at] = _clustered_p(cell, reference, category)
+    q = benjamini_hochberg(p)
+    for at, (_, _, _, row) in enumerate(sides):
+        row |= {"low": low[at], "high": high[at], "p_value": p[at], "q_value": q[at]}
+        row["method"] += f"; q: Benjamini–Hochberg over {len(sides)} tests"
 
 
 def _clustered_p(cell: Cell, reference: Cell, category: str) -> float:
