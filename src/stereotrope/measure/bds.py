@@ -91,7 +91,8 @@ def bds(
     the mean of the shuffles. Where all images of both sides agree nothing varies in the bootstrap, and
     the upper end is the greatest divergence that this is compatible with; in a mean this reach is added
     to the other one in quadrature. ``low`` lies above ``floor`` only where the permutation test agrees
-    (p ≤ (1 − level)/2), so that interval and test never contradict each other. Images are the unit: a cell should hold one prompt a group.
+    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. Images are the unit: a
+    cell should hold one prompt a group.
 
     The authors' scripts average in a missing combination as 0 and call the distance a divergence;
     ``paper`` does neither, ``released`` only the second.

@@ -211,11 +211,18 @@ def _interval(
         half = normal_quantile(how.level) * _sd(scores)
         low, high = value - half, value + half
     else:
-        adjusted = (value - floor) / (1.0 - floor)
-        low, high = normal_interval(adjusted, (scores - floors) / (1.0 - floors), truth, level=how.level)
-        low, high = floor + (1.0 - floor) * low, floor + (1.0 - floor) * high
+        room = _room(floor, how)
+        adjusted = (value - floor) / room
+        low, high = normal_interval(adjusted, (scores - floors) / _room(floors, how), truth, level=how.level)
+        low, high = floor + room * low, floor + room * high
     high = np.where(unseen > 0, value + np.hypot(np.maximum(high - value, 0.0), unseen), high)
     return np.clip(low, 0.0, how.maximum), np.clip(high, 0.0, how.maximum)
+
+
+def _room(floor: Floats, how: Resampling) -> Floats:
+    """What lies between floor and maximum; NaN where every shuffle scores the maximum (one image a side)."""
+    room = how.maximum - floor
+    return np.where(room > _DEGENERATE, room, np.nan)
 
 
 def _tested(low: Floats, floor: Floats, p: Floats, how: Resampling) -> Floats:
@@ -226,7 +233,7 @@ def _tested(low: Floats, floor: Floats, p: Floats, how: Resampling) -> Floats:
 def _numbers(scores: _Scores, at: int, how: Resampling) -> dict[str, Any]:
     value, floor, sd = float(scores.value[at]), float(scores.floor[at]), float(scores.sd[at])
     low, high = float(scores.low[at]), float(scores.high[at])
-    room = how.maximum - floor
+    room = float(_room(scores.floor, how)[at])
     return {
         "value": value,
         "low": low,

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stereotrope.stats.counts import Counts, OneHot, mean_pair_floor, mean_pair_js, one_hot
+from stereotrope.stats.counts import Counts, OneHot, mean_pair_floor, mean_pair_js, one_hot, tally
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.intervals import normal_quantile
 
@@ -68,8 +68,7 @@ def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream
     numpy.ndarray
         Shape (n_columns, n_resamples).
     """
-    counts: Counts = columns @ _weights(columns.shape[1], n_resamples, seed, stream)
-    return counts
+    return tally(columns, _weights(columns.shape[1], n_resamples, seed, stream))
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,10 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
         blocks = [
-            hot.columns[start:end] @ _smoothed_weights(first, n, len(group), n_resamples, seed, g, rank)
+            tally(
+                hot.columns[start:end],
+                _smoothed_weights(first, n, len(group), n_resamples, seed, g, rank),
+            )
             for rank, (start, end) in enumerate(zip(hot.starts.tolist(), ends, strict=True))
         ]
         counts.append(np.concatenate(blocks))

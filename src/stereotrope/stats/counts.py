@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,12 +11,18 @@ from numpy.typing import NDArray
 
 from stereotrope.stats.divergence import expected_js, floor_table, js_terms
 
-__all__ = ["OneHot", "mean_pair_floor", "mean_pair_js", "one_hot", "pairwise_js"]
+__all__ = ["OneHot", "mean_pair_floor", "mean_pair_js", "one_hot", "pairwise_js", "tally"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.float32]
 
-_PAIR_TABLE_CELLS = 1 << 20
+_TABLE_CELLS = 1 << 20
+"""Greatest look-up table; counts times its strides stay exact in single precision below 2**24."""
+_ONE_THREAD = 1 << 17
+"""Multiplications of a product that OpenBLAS does on one thread, with a margin of two."""
+_SLICE = 64
+_FLOOR_CELLS = 1 << 16
+"""Greatest table of floors built at once: 39 images a side; larger ones are built as they are met."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +76,94 @@ def one_hot(codes: NDArray[np.integer]) -> OneHot:
     )
 
 
-@lru_cache(maxsize=256)
-def _pair_table(n_p: int, n_q: int) -> Floats:
+def tally(columns: Counts, weights: Counts) -> Counts:
+    """Counts by column and replicate: ``columns @ weights``.
+
+    Small products are taken in slices that BLAS does on one thread: waking threads for each costs more
+    than the product, several times more on a busy machine.
+    """
+    rows, inner = columns.shape
+    step = max(_SLICE, _ONE_THREAD // max(1, rows * inner))
+    if rows * inner > _ONE_THREAD or weights.shape[1] <= step:
+        product: Counts = columns @ weights
+        return product
+    result = np.empty((rows, weights.shape[1]), dtype=np.float32)
+    for start in range(0, weights.shape[1], step):
+        part = slice(start, start + step)
+        np.matmul(columns, weights[:, part], out=result[:, part])
+    return result
+
+
+@lru_cache(maxsize=64)
+def _complete_js_table(n_p: int, n_q: int) -> Floats:
+    """Terms of JS by ``(x, y)``, every image having a label."""
     p = np.arange(n_p + 1)[:, None] / n_p
     q = np.arange(n_q + 1)[None, :] / n_q
-    return js_terms(p, q).ravel()
+    return np.asarray(js_terms(p, q).ravel())
 
 
-def _by_attribute(hot: OneHot, columns: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    attribute = hot.attribute[columns]
-    return np.unique(attribute, return_index=True)
+@lru_cache(maxsize=16)
+def _js_table(n_p: int, n_q: int) -> Floats:
+    """Terms of JS by ``(x, m, y, l)``: counts ``x`` of ``m`` labelled images and ``y`` of ``l``."""
+    return np.asarray(js_terms(_share_table(n_p)[:, None], _share_table(n_q)[None, :]).ravel())
 
 
-def _select(counts: Sequence[Counts], columns: NDArray[np.bool_]) -> list[Counts]:
-    return list(counts) if columns.all() else [c[columns] for c in counts]
+def _share_table(n: int) -> Floats:
+    x = np.broadcast_to(np.arange(n + 1.0)[:, None], (n + 1, n + 1))
+    m = np.broadcast_to(np.arange(n + 1.0)[None, :], (n + 1, n + 1))
+    return np.asarray(np.divide(x, m, out=np.full((n + 1, n + 1), np.nan), where=m > 0).ravel())
 
 
-def _pairs(n_groups: int) -> list[tuple[int, int]]:
-    return [(g, h) for g in range(n_groups) for h in range(g + 1, n_groups)]
+@lru_cache(maxsize=16)
+def _floor_tables(n_p: int, n_q: int) -> Floats:
+    """Terms of the floor by ``(m, l, c)``: pooled count ``c`` of ``m`` and ``l`` labelled images."""
+    tables = np.full((n_p + 1, n_q + 1, n_p + n_q + 1), np.nan)
+    for m in range(1, n_p + 1):
+        for n in range(1, n_q + 1):
+            tables[m, n, : m + n + 1] = floor_table(m, n)
+    return tables.ravel()
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Columns of some attributes: all complete, or all not."""
+
+    counts: list[Counts]
+    names: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    sizes: Sequence[int]
+
+    @classmethod
+    def of(
+        cls, counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot, columns: NDArray[np.bool_]
+    ) -> _Block:
+        kept = list(counts) if columns.all() else [c[columns] for c in counts]
+        names, starts = np.unique(hot.attribute[columns], return_index=True)
+        return cls(kept, names, starts, sizes)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        n = len(self.counts)
+        return [(g, h) for g in range(n) for h in range(g + 1, n)]
+
+    def labelled(self) -> list[Counts]:
+        """For each group the images with a label of the column's attribute."""
+        lengths = np.diff(np.append(self.starts, len(self.counts[0])))
+        return [np.repeat(np.add.reduceat(c, self.starts, axis=0), lengths, axis=0) for c in self.counts]
+
+    def add_up(self, terms: Floats) -> Floats:
+        total: Floats = np.add.reduceat(terms, self.starts, axis=0)
+        return total
+
+    def mean_over_pairs(self, scores: Iterable[Floats]) -> Floats:
+        """Mean of the pairs' defined scores; NaN where none is."""
+        total = np.zeros((len(self.names), self.counts[0].shape[1]))
+        defined = np.zeros_like(total)
+        for score in scores:
+            known = ~np.isnan(score)
+            defined += known
+            total += np.where(known, score, 0.0)
+        return np.divide(total, defined, out=np.full_like(total, np.nan), where=defined > 0)
 
 
 def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) -> Floats:
@@ -109,39 +185,40 @@ def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) ->
     """
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
     complete = hot.complete[hot.attribute]
-    small = max(sizes) ** 2 < _PAIR_TABLE_CELLS
-    quick = complete if small else np.zeros_like(complete)
-    if quick.any():
-        names, starts = _by_attribute(hot, quick)
-        parts = _select(counts, quick)
-        total = np.zeros((len(names), counts[0].shape[1]))
-        pairs = _pairs(len(parts))
-        for g, h in pairs:
-            index = (parts[g] * np.float32(sizes[h] + 1) + parts[h]).astype(np.intp)
-            terms = _pair_table(sizes[g], sizes[h]).take(index, mode="clip")
-            total += np.clip(np.add.reduceat(terms, starts, axis=0), 0.0, 1.0)
-        result[names] = total / len(pairs)
-    if not quick.all():
-        names, starts = _by_attribute(hot, ~quick)
-        result[names] = _general_js(_select(counts, ~quick), starts)
+    for columns, scores in ((complete, _complete_js), (~complete, _incomplete_js)):
+        if columns.any():
+            block = _Block.of(counts, sizes, hot, columns)
+            result[block.names] = block.mean_over_pairs(np.clip(js, 0.0, 1.0) for js in scores(block))
     return result
 
 
-def _general_js(parts: Sequence[Counts], starts: NDArray[np.int64]) -> Floats:
-    lengths = np.diff(np.append(starts, len(parts[0])))
-    shares: list[Floats] = []
-    for counts in parts:
-        exact = counts.astype(np.float64)
-        labelled = np.repeat(np.add.reduceat(exact, starts, axis=0), lengths, axis=0)
-        shares.append(np.divide(exact, labelled, out=np.full_like(exact, np.nan), where=labelled > 0))
-    total = np.zeros((len(starts), parts[0].shape[1]))
-    defined = np.zeros_like(total)
-    for g, h in _pairs(len(parts)):
-        js = np.clip(np.add.reduceat(js_terms(shares[g], shares[h]), starts, axis=0), 0.0, 1.0)
-        known = ~np.isnan(js)
-        defined += known
-        total += np.where(known, js, 0.0)
-    return np.divide(total, defined, out=np.full_like(total, np.nan), where=defined > 0)
+def _complete_js(block: _Block) -> Iterator[Floats]:
+    counts, sizes = block.counts, block.sizes
+    for g, h in block.pairs:
+        if (sizes[g] + 1) * (sizes[h] + 1) <= _TABLE_CELLS:
+            index = (counts[g] * np.float32(sizes[h] + 1) + counts[h]).astype(np.intp)
+            yield block.add_up(_complete_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
+        else:
+            p, q = (counts[one].astype(np.float64) / sizes[one] for one in (g, h))
+            yield block.add_up(js_terms(p, q))
+
+
+def _incomplete_js(block: _Block) -> Iterator[Floats]:
+    counts, sizes, labelled = block.counts, block.sizes, block.labelled()
+    for g, h in block.pairs:
+        if ((sizes[g] + 1) * (sizes[h] + 1)) ** 2 <= _TABLE_CELLS:
+            one = counts[g] * np.float32(sizes[g] + 1) + labelled[g]
+            other = counts[h] * np.float32(sizes[h] + 1) + labelled[h]
+            index = (one * np.float32((sizes[h] + 1) ** 2) + other).astype(np.intp)
+            yield block.add_up(_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
+        else:
+            yield block.add_up(js_terms(*(labelled_shares(counts[k], labelled[k]) for k in (g, h))))
+
+
+def labelled_shares(counts: Counts, labelled: Counts) -> Floats:
+    """Shares among the labelled images; NaN where there is none."""
+    exact = counts.astype(np.float64)
+    return np.divide(exact, labelled, out=np.full_like(exact, np.nan), where=labelled > 0)
 
 
 def mean_pair_floor(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) -> Floats:
@@ -151,36 +228,37 @@ def mean_pair_floor(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot)
     """
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
     complete = hot.complete[hot.attribute]
-    if complete.any():
-        names, starts = _by_attribute(hot, complete)
-        parts = _select(counts, complete)
-        total = np.zeros((len(names), counts[0].shape[1]))
-        pairs = _pairs(len(parts))
-        for g, h in pairs:
-            index = (parts[g] + parts[h]).astype(np.intp)
-            terms = floor_table(sizes[g], sizes[h]).take(index, mode="clip")
-            total += np.add.reduceat(terms, starts, axis=0)
-        result[names] = total / len(pairs)
-    if not complete.all():
-        names, starts = _by_attribute(hot, ~complete)
-        result[names] = _general_floor(_select(counts, ~complete), starts)
+    for columns, scores in ((complete, _complete_floor), (~complete, _incomplete_floor)):
+        if columns.any():
+            block = _Block.of(counts, sizes, hot, columns)
+            result[block.names] = block.mean_over_pairs(scores(block))
     return result
 
 
-def _general_floor(parts: Sequence[Counts], starts: NDArray[np.int64]) -> Floats:
-    ends = np.append(starts[1:], len(parts[0]))
-    result = np.full((len(starts), parts[0].shape[1]), np.nan)
-    for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        groups = [part[start:end].T.astype(np.int64) for part in parts]
-        sizes = [group.sum(axis=1) for group in groups]
-        floors = np.stack(
-            [expected_js(groups[g] + groups[h], sizes[g], sizes[h]) for g, h in _pairs(len(parts))]
-        )
-        known = ~np.isnan(floors)
-        defined = known.sum(axis=0)
-        total = np.where(known, floors, 0.0).sum(axis=0)
-        result[row] = np.divide(total, defined, out=np.full(len(total), np.nan), where=defined > 0)
-    return result
+def _complete_floor(block: _Block) -> Iterator[Floats]:
+    counts, sizes = block.counts, block.sizes
+    for g, h in block.pairs:
+        index = (counts[g] + counts[h]).astype(np.intp)
+        yield block.add_up(floor_table(sizes[g], sizes[h]).take(index, mode="clip"))
+
+
+def _incomplete_floor(block: _Block) -> Iterator[Floats]:
+    counts, sizes, labelled = block.counts, block.sizes, block.labelled()
+    ends = np.append(block.starts[1:], len(counts[0]))
+    for g, h in block.pairs:
+        pooled = counts[g] + counts[h]
+        width = sizes[g] + sizes[h] + 1
+        if (sizes[g] + 1) * (sizes[h] + 1) * width <= _FLOOR_CELLS:
+            row = labelled[g] * np.float32(sizes[h] + 1) + labelled[h]
+            index = (row * np.float32(width) + pooled).astype(np.intp)
+            yield block.add_up(_floor_tables(sizes[g], sizes[h]).take(index, mode="clip"))
+        else:
+            yield np.stack(
+                [
+                    expected_js(pooled[start:end].T, labelled[g][start], labelled[h][start])
+                    for start, end in zip(block.starts, ends, strict=True)
+                ]
+            )
 
 
 def pairwise_js(codes: NDArray[np.integer], groups: NDArray[np.integer]) -> tuple[Floats, Floats]:

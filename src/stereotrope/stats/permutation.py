@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.stats.counts import Counts, mean_pair_js, one_hot
+from stereotrope.stats.counts import Counts, mean_pair_js, one_hot, tally
 
 __all__ = ["permutation_p", "shuffled_js"]
 
@@ -59,7 +59,7 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
     result = np.empty((n_shuffles, matrix.shape[1]))
     at = 0
     for members in _memberships(sizes, n_shuffles, seed):
-        counts: list[Counts] = [hot.columns @ one for one in members]
+        counts: list[Counts] = [tally(hot.columns, one) for one in members]
         counts.append(total - sum(counts[1:], start=counts[0]))
         js = mean_pair_js(counts, sizes, hot)
         result[at : at + js.shape[1]] = js.T
