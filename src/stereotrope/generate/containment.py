@@ -62,6 +62,8 @@ class FolderIndex:
         """
         _refuse_unsafe(name)
         relative = "/".join(part for part in name.split("/") if part not in ("", "."))
+        if not relative:
+            raise PictureError("is no regular file")
         if not os.path.lexists(self.root / relative):
             spellings = self._spellings.get(unicodedata.normalize("NFC", relative), [])
             if len(spellings) != 1:
@@ -74,10 +76,11 @@ class FolderIndex:
         return read_file(self._contained(relative))
 
     def _contained(self, relative: str) -> Path:
+        path = self.root / relative
         try:
-            resolved = (self.root / relative).resolve(strict=True)
+            resolved = path.resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            raise PictureError("file is missing or a broken link") from error
+            raise PictureError("link leads nowhere" if path.is_symlink() else "file is missing") from error
         if not resolved.is_relative_to(self.root):
             raise PictureError("link leads out of the folder")
         return resolved
@@ -102,13 +105,16 @@ def read_file(path: Path) -> bytes:
     )
     try:
         handle = os.open(path, flags)
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(file.fileno())
+        try:
+            found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
                 raise PictureError("is no regular file")
             if found.st_size > MAX_BYTES:
                 raise PictureError(f"file is larger than {MAX_BYTES // 2**20} MiB")
-            return file.read(MAX_BYTES + 1)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                return file.read(MAX_BYTES + 1)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise PictureError(f"file cannot be read ({os.strerror(error.errno or 0).lower()})") from error
 

@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from PIL import Image
+
+from stereotrope.errors import InputError, MetadataError, UsageError
+from stereotrope.generate import FolderGenerator, ImageResult, create
+
+
+def png(red: int = 0) -> bytes:
+    sink = io.BytesIO()
+    Image.new("RGB", (12, 12), (red, 80, 90)).save(sink, "PNG")
+    return sink.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four pictures, and a secret one outside."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.png").write_bytes(png(255))
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for i, name in enumerate("abcd"):
+        (folder / f"{name}.png").write_bytes(png(i))
+    return folder
+
+
+def listing(folder: Path, *names: str, **columns: list[Any]) -> None:
+    rows = [{"file_name": n, **{c: v[i] for c, v in columns.items()}} for i, n in enumerate(names)]
+    (folder / "metadata.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+
+
+def results(generator: FolderGenerator) -> list[ImageResult]:
+    return [generator.process(request) for request in generator.requests()[1]]
+
+
+def reasons(generator: FolderGenerator) -> list[str | None]:
+    found = results(generator)
+    assert all((r.status == "ok") == (r.data is not None) == (r.reason is None) for r in found)
+    return [r.reason for r in found]
+
+
+def test_rows_become_prompts_and_requests_in_their_order(folder: Path) -> None:
+    listing(
+        folder, "c.png", "a.png", "b.png",
+        occupation=["nurse", "ceo", "nurse"], note=[1, 2, 3], who=["m1", "m2", "m1"], text=["t1", "t2", "t1"],
+        seed=[7, None, 9],
+    )  # fmt: skip
+    generator = FolderGenerator(folder, name_from="who", factors=["occupation"], prompt="text", seed="seed")
+    prompts, requests = generator.requests()
+    assert prompts.drop("prompt_id").rows() == [("nurse", "t1", None), ("ceo", "t2", None)]
+    assert prompts.columns == ["prompt_id", "occupation", "text", "negative"]
+    assert [r.source for r in requests] == ["c.png", "a.png", "b.png"]
+    assert [r.generator for r in requests] == ["m1", "m2", "m1"]
+    assert [r.seed for r in requests] == [7, None, 9]
+    nurse, ceo = prompts["prompt_id"]
+    assert [r.prompt_id for r in requests] == [nurse, ceo, nurse]
+    assert len({r.image_id for r in requests}) == 3
+    assert [r.data for r in results(generator)] == [png(2), png(0), png(1)]
+    assert generator.notes == [
+        f"{folder.name}: 1 pictures in the folder have no row in the metadata and are left out: 'd.png'"
+    ]
+
+
+def test_without_a_prompt_column_texts_are_null_and_factors_may_be_renamed(folder: Path) -> None:
+    listing(folder, "a.png", "b.png", job=["nurse", ""])
+    prompts, _ = FolderGenerator(folder, factors={"occupation": "job"}).requests()
+    assert prompts.select("occupation", "text").rows() == [("nurse", None), (None, None)]
+
+
+def test_image_ids_do_not_depend_on_where_the_folder_lies_or_on_other_rows(
+    folder: Path, tmp_path: Path
+) -> None:
+    listing(folder, "a.png", "b.png")
+    first = [r.image_id for r in FolderGenerator(folder, name="m").requests()[1]]
+    shutil.copytree(folder, tmp_path / "elsewhere")
+    listing(tmp_path / "elsewhere", "d.png", "b.png", "a.png")
+    again = [r.image_id for r in FolderGenerator(tmp_path / "elsewhere", name="m").requests()[1]]
+    assert again[:0:-1] == first
+
+
+def test_a_changed_file_is_another_image_and_a_changed_factor_is_not(folder: Path) -> None:
+    listing(folder, "a.png", "b.png", group=["x", "x"])
+    before = [r.image_id for r in FolderGenerator(folder, factors=["group"]).requests()[1]]
+    (folder / "a.png").write_bytes(png(200))
+    listing(folder, "a.png", "b.png", group=["x", "y"])
+    after = [r.image_id for r in FolderGenerator(folder, factors=["group"]).requests()[1]]
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
+def test_a_file_that_changes_after_it_was_listed_is_excluded(folder: Path) -> None:
+    listing(folder, "a.png")
+    generator = FolderGenerator(folder)
+    _, (request,) = generator.requests()
+    (folder / "a.png").write_bytes(png(200))
+    assert generator.process(request).reason == "file was changed while the audit ran; run again"
+    os.remove(folder / "a.png")
+    assert generator.process(request).reason == "file is missing"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("../outside/secret.png", "file name leads out of the folder (..)"),
+        ("x/../../outside/secret.png", "file name leads out of the folder (..)"),
+        ("OUTSIDE", "file name is absolute; it must be relative to the folder"),
+        ("//server/share/secret.png", "file name is absolute; it must be relative to the folder"),
+        ("..\\outside\\secret.png", "file name holds a backslash; separate folders by /"),
+        ("C:/outside/secret.png", "file name has a drive letter; it must be relative to the folder"),
+        ("a.png\0.jpg", "file name holds a control character"),
+        ("a\x1b[2J.png", "file name holds a control character"),
+        ("%2e%2e/outside/secret.png", "file is missing"),
+        ("%252e%252e%252foutside%252fsecret.png", "file is missing"),
+        ("..%2foutside%2fsecret.png", "file is missing"),
+        ("linked.png", "link leads out of the folder"),
+        ("linked/secret.png", "link leads out of the folder"),
+        ("broken.png", "link leads nowhere"),
+        ("loop.png", "link leads nowhere"),
+        ("sub", "is no regular file"),
+        (".", "is no regular file"),
+        ("pipe.png", "is no regular file"),
+        ("", "no file name"),
+        ("  ", "no file name"),
+        ("absent.png", "file is missing"),
+        ("x" * 5000 + ".png", "file name is too long"),
+        ("x" * 300 + ".png", "file is missing"),
+        ("a.png/b.png", "file is missing"),
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_one_excluded_row(folder: Path, name: str, reason: str) -> None:
+    outside = folder.parent / "outside"
+    (folder / "linked.png").symlink_to(outside / "secret.png")
+    (folder / "linked").symlink_to(outside)
+    (folder / "broken.png").symlink_to("nowhere.png")
+    (folder / "loop.png").symlink_to("loop.png")
+    (folder / "sub").mkdir()
+    os.mkfifo(folder / "pipe.png")
+    listing(folder, "a.png", str(outside / "secret.png") if name == "OUTSIDE" else name)
+    assert reasons(FolderGenerator(folder)) == [None, reason]
+
+
+def test_a_link_inside_the_folder_is_followed(folder: Path) -> None:
+    (folder / "link.png").symlink_to("a.png")
+    (folder / "real").mkdir()
+    (folder / "real" / "e.png").write_bytes(png(9))
+    (folder / "alias").symlink_to("real")
+    listing(folder, "link.png", "alias/e.png", "./b.png")
+    assert [r.data for r in results(FolderGenerator(folder))] == [png(0), png(9), png(1)]
+
+
+def test_a_link_that_is_turned_outwards_after_listing_is_not_followed(folder: Path) -> None:
+    (folder / "link.png").symlink_to("a.png")
+    listing(folder, "link.png")
+    generator = FolderGenerator(folder)
+    _, (request,) = generator.requests()
+    (folder / "link.png").unlink()
+    (folder / "link.png").symlink_to(folder.parent / "outside" / "secret.png")
+    assert generator.process(request).reason == "link leads out of the folder"
+
+
+def test_the_folder_itself_may_be_a_link(folder: Path, tmp_path: Path) -> None:
+    listing(folder, "a.png")
+    (tmp_path / "link").symlink_to(folder)
+    assert reasons(FolderGenerator(tmp_path / "link")) == [None]
+
+
+def test_names_in_the_other_unicode_form_are_found_and_twins_are_kept_apart(folder: Path) -> None:
+    composed, apart = (unicodedata.normalize(form, "café.png") for form in ("NFC", "NFD"))
+    (folder / composed).write_bytes(png(10))
+    listing(folder, apart)
+    assert [r.data for r in results(FolderGenerator(folder))] == [png(10)]
+    (folder / apart).write_bytes(png(11))
+    listing(folder, composed, apart)
+    assert [r.data for r in results(FolderGenerator(folder))] == [png(10), png(11)]
+
+
+def test_percent_signs_are_plain_characters(folder: Path) -> None:
+    (folder / "100%25 a&b.png").write_bytes(png(12))
+    listing(folder, "100%25 a&b.png")
+    assert reasons(FolderGenerator(folder)) == [None]
+
+
+def test_pictures_that_cannot_be_used_are_excluded_with_a_reason(folder: Path) -> None:
+    (folder / "a.png").write_bytes(png()[:40])
+    (folder / "b.png").write_bytes(b"")
+    (folder / "c.png").write_text("<html><body>403</body></html>")
+    listing(folder, "a.png", "b.png", "c.png", "d.png")
+    *broken, fine = reasons(FolderGenerator(folder))
+    assert all(broken)
+    assert len(set(broken)) == 3
+    assert fine is None
+
+
+def test_a_file_over_the_limit_is_excluded_unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stereotrope.generate.containment.MAX_BYTES", 2**20)
+    os.truncate(folder / "a.png", 2**20 + 1)
+    listing(folder, "a.png")
+    assert reasons(FolderGenerator(folder)) == ["file is larger than 1 MiB"]
+
+
+def test_a_row_said_twice_counts_once_and_is_noted(folder: Path) -> None:
+    listing(folder, "a.png", "absent.png", "a.png", "./a.png", "absent.png", group=["x"] * 5)
+    generator = FolderGenerator(folder, factors=["group"])
+    assert [r.source for r in generator.requests()[1]] == ["a.png", "absent.png"]
+    assert (
+        "3 rows say the same again and count once: 'metadata.jsonl:3', 'metadata.jsonl:4'"
+        in generator.notes[0]
+    )
+
+
+def test_a_picture_listed_with_two_different_values_is_a_mistake(folder: Path) -> None:
+    listing(folder, "a.png", "b.png", "a.png", group=["men", "men", "women"])
+    with pytest.raises(
+        MetadataError,
+        match=r"metadata.jsonl:3: 'a.png' must be listed once, found again .*first at metadata.jsonl:1",
+    ):
+        FolderGenerator(folder, factors=["group"]).requests()
+
+
+def test_pictures_without_a_row_are_noted_not_read(folder: Path) -> None:
+    listing(folder, "a.png")
+    for i in range(9):
+        (folder / f"x{i}.png").write_bytes(b"")
+    (folder / "notes.txt").write_text("no picture")
+    (folder / ".hidden.png").write_bytes(b"")
+    generator = FolderGenerator(folder)
+    assert len(generator.requests()[1]) == 1
+    assert "12 pictures in the folder have no row" in generator.notes[0]
+    assert generator.notes[0].endswith("'b.png', 'c.png', 'd.png', 'x0.png', 'x1.png' and 7 more")
+
+
+def test_file_names_that_are_not_utf8_are_noted(folder: Path) -> None:
+    with open(os.fsencode(folder) + b"/caf\xe9.png", "wb") as file:
+        file.write(png())
+    generator = FolderGenerator(folder)
+    assert len(generator.requests()[1]) == 4
+    assert "1 file names are not UTF-8 and are left out: 'caf\\udce9.png'" in generator.notes[0]
+
+
+def test_metadata_is_found_in_the_order_promised(folder: Path) -> None:
+    (folder / "labels.csv").write_text("image,group\na.png,l\n")
+    assert _first_factor(folder) == "l"
+    (folder / "metadata.csv").write_text("filename,group\na.png,c\n")
+    assert _first_factor(folder) == "c"
+    listing(folder, "a.png", group=["j"])
+    assert _first_factor(folder) == "j"
+    generator = FolderGenerator(folder, metadata="labels.csv", factors=["group"])
+    assert generator.requests()[0]["group"].to_list() == ["l"]
+    assert not any("is read" in note for note in generator.notes)
+
+
+def _first_factor(folder: Path) -> str:
+    return str(FolderGenerator(folder, factors=["group"]).requests()[0]["group"][0])
+
+
+def test_a_hugging_face_imagefolder_with_splits_is_read(folder: Path) -> None:
+    for split, number in (("train", 20), ("test", 21)):
+        (folder / split / "deep").mkdir(parents=True)
+        (folder / split / "deep" / "a.png").write_bytes(png(number))
+        (folder / split / "metadata.csv").write_text(
+            f"file_name,text\ndeep/a.png,{split} prompt\n../b.png,\n"
+        )
+    generator = FolderGenerator(folder, factors=["split"], prompt="text")
+    prompts, requests = generator.requests()
+    assert [r.source for r in requests][::2] == ["test/deep/a.png", "train/deep/a.png"]
+    assert prompts.select("split", "text").rows()[::2] == [("test", "test prompt"), ("train", "train prompt")]
+    found = [generator.process(r) for r in requests]
+    assert [r.data for r in found][::2] == [png(21), png(20)]
+    assert {r.reason for r in found[1::2]} == {"file name leads out of the folder (..)"}
+
+
+def test_a_mistake_in_a_splits_metadata_names_that_file(folder: Path) -> None:
+    (folder / "train").mkdir()
+    (folder / "train" / "metadata.csv").write_text("file_name,group\nx.png,a\nx.png,b\n")
+    with pytest.raises(MetadataError, match=r"train/metadata.csv:3: .*first at train/metadata.csv:2"):
+        FolderGenerator(folder, factors=["group"]).requests()
+
+
+def test_class_named_sub_folders_become_the_label(folder: Path) -> None:
+    for name, number in (("train/nurse", 30), ("train/ceo", 31), ("test/ceo", 32)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "1.png").write_bytes(png(number))
+    generator = FolderGenerator(folder)
+    prompts, requests = generator.requests()
+    assert prompts["label"].to_list() == [None, "ceo", "nurse"]
+    assert [r.source for r in requests][-3:] == ["test/ceo/1.png", "train/ceo/1.png", "train/nurse/1.png"]
+    both, _ = FolderGenerator(folder, factors=["split", "label"]).requests()
+    assert both.height == 4
+    assert reasons(generator) == [None] * 7
+
+
+def test_a_folder_of_pictures_alone_is_one_prompt(folder: Path) -> None:
+    prompts, requests = FolderGenerator(folder).requests()
+    assert prompts.columns == ["prompt_id", "text", "negative"]
+    assert (prompts.height, len(requests)) == (1, 4)
+
+
+def test_designed_prompts_are_matched_by_text_or_by_factors(folder: Path) -> None:
+    designed = pl.DataFrame(
+        {"prompt_id": ["p1", "p2"], "object": ["car", "cup"], "group": ["men", None], "text": ["T1", "T2"],
+         "negative": [None, None]}
+    )  # fmt: skip
+    listing(
+        folder, "a.png", "b.png", "c.png",
+        object=["cup", "car", "car"], group=[None, "men", "women"], said=["T1", "T9", "T2"],
+    )  # fmt: skip
+    by_factors = FolderGenerator(folder, factors=["object", "group"])
+    prompts, requests = by_factors.requests(designed)
+    assert prompts is designed
+    assert [(r.prompt_id, r.text) for r in requests] == [("p2", "T2"), ("p1", "T1")]
+    assert "1 of 3 pictures belong to no designed prompt and are left out" in by_factors.notes[-1]
+    _, by_text = FolderGenerator(folder, prompt="said").requests(designed)
+    assert [(r.prompt_id, r.source) for r in by_text] == [("p1", "a.png"), ("p2", "c.png")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"factors": ["grup"]},
+            r"metadata.jsonl:1: no column 'grup' \(factor 'grup'\); did you mean 'group'",
+        ),
+        ({"prompt": "text"}, r"no column 'text' \(prompt\)"),
+        ({"file": "path"}, r"no column 'path' \(file\)"),
+        (
+            {"name_from": "model"},
+            "metadata.jsonl:2: column 'model' must name the model, found nothing",
+        ),
+        (
+            {"seed": "group"},
+            "metadata.jsonl:1: column 'group' must hold a whole number .* found 'men'",
+        ),
+        ({"seed": "big"}, "must hold a whole number of 64 bits, found '9223372036854775808'"),
+        ({"metadata": "absent.csv"}, "cannot be read"),
+    ],
+)
+def test_metadata_that_does_not_fit_is_refused_with_its_line(
+    folder: Path, options: dict[str, Any], message: str
+) -> None:
+    listing(folder, "a.png", "b.png", group=["men", "x"], model=["m", None], big=[2**63, 0])
+    with pytest.raises(MetadataError, match=message):
+        FolderGenerator(folder, **options).requests()
+
+
+def test_metadata_without_a_file_column_says_which_one_is_needed(folder: Path) -> None:
+    (folder / "metadata.csv").write_text("picture,group\na.png,x\n")
+    with pytest.raises(MetadataError, match=r"no column 'file_name' .*There are 'picture', 'group'"):
+        FolderGenerator(folder).requests()
+    assert len(FolderGenerator(folder, file="picture").requests()[1]) == 1
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MetadataError, match="holds no picture and no metadata file; check the path"):
+        FolderGenerator(tmp_path).requests()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"folder": "nowhere"}, "there is no such folder; check the path"),
+        ({"folder": None}, "needs a folder; add folder:"),
+        ({"folder": "{}", "metdata": "m.csv"}, "unknown key 'metdata'; did you mean 'metadata'"),
+        ({"folder": "{}", "name": 3}, "name must be text, found 3"),
+        ({"folder": "{}", "factors": "occupation"}, "factors must be a list of columns or a mapping"),
+        ({"folder": "{}", "factors": [3]}, "factors must be a list of columns or a mapping"),
+        ({"folder": "{}", "factors": ["seed"]}, "'seed': this name is reserved"),
+        ({"folder": "{}", "name": "a", "name_from": "b"}, "give either name or name_from, found both"),
+    ],
+)
+def test_a_spec_that_does_not_fit_is_refused(folder: Path, spec: dict[str, Any], message: str) -> None:
+    there = {key: str(folder) if value == "{}" else value for key, value in spec.items()}
+    with pytest.raises((UsageError, InputError), match=message):
+        create(there)
+
+
+def test_a_spec_from_an_audit_file_makes_a_folder_generator(folder: Path) -> None:
+    listing(folder, "a.png", condition=["plain"])
+    generator = create({"folder": str(folder), "name": "imagen-4", "factors": ["condition"]})
+    assert isinstance(generator, FolderGenerator)
+    assert generator.requests()[1][0].generator == generator.name == "imagen-4"
+
+
+def test_the_study_of_occupations_is_read_whole(shared: Path) -> None:
+    generator = FolderGenerator(
+        shared / "data" / "occupations",
+        metadata="labels.csv",
+        name_from="model",
+        factors=["occupation", "condition"],
+    )
+    prompts, requests = generator.requests()
+    assert (prompts.height, len(requests), generator.notes) == (10, 300, [])
+    assert {r.status for r in map(generator.process, requests)} == {"ok"}
