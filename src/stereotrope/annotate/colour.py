@@ -14,6 +14,8 @@ __all__ = ["ColourAnnotator"]
 
 CLUSTERS = 6
 """Colours a part is divided into before shades of one hue are put together."""
+MAX_POINTS = 4000
+"""Pixels of a part that are clustered: every k-th, so that the share is known to about 1%."""
 LIGHTNESS_WEIGHT = 0.6
 """Lightness counts less than hue and chroma when clustering: shading changes it most."""
 CHROMATIC = 12.0
@@ -58,7 +60,7 @@ class ColourAnnotator:
     def fingerprint(self) -> str:
         """Name, version, thresholds, segmentation and palette."""
         parameters = {
-            "colour": [CLUSTERS, LIGHTNESS_WEIGHT, CHROMATIC, HUE_SPAN, SHADE_SPAN, GREY_SPAN],
+            "colour": [CLUSTERS, MAX_POINTS, LIGHTNESS_WEIGHT, CHROMATIC, HUE_SPAN, SHADE_SPAN, GREY_SPAN],
             "least": [MIN_PRODUCT, MIN_BACKGROUND],
             "foreground": foreground.parameters(),
         }
@@ -69,7 +71,7 @@ class ColourAnnotator:
 
     def process(self, picture: Picture) -> list[Label]:
         """Label product and background colour."""
-        ground = foreground.segment(picture.pixels(foreground.WORK_SIDE))
+        ground = foreground.segment(foreground.relief(picture.pixels(foreground.WORK_SIDE)))
         product = ground.product
         core = ndimage.binary_erosion(product, iterations=2)
         inside = core if core.sum() >= 0.3 * product.sum() else product
@@ -105,6 +107,7 @@ def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float
     colour, share
         Median CIELAB of the colour's largest shade, and the share of pixels in all its shades.
     """
+    points = points[:: max(1, len(points) // MAX_POINTS)]
     _, member = foreground.clusters(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)
     used = [m for m in np.unique(member) if (member == m).any()]
     shades = np.array([np.median(points[member == m], axis=0) for m in used])

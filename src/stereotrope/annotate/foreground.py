@@ -14,22 +14,26 @@ cut by the border is not lost.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 from scipy import ndimage, sparse
 from scipy.sparse import csgraph
+from scipy.spatial import ConvexHull, QhullError
 
 from stereotrope.annotate.cielab import srgb_to_lab
 
-__all__ = ["WORK_SIDE", "Ground", "clusters", "parameters", "segment"]
+__all__ = ["WORK_SIDE", "Ground", "Relief", "clusters", "convex_hull", "parameters", "relief", "segment"]
 
 WORK_SIDE = 160
 """Longer side in pixels at which pictures are segmented: contours stay, print and JPEG noise go."""
-SLACK = 2.0
-"""Contrast (ΔE*ab) between neighbours that gradients, noise and JPEG make; crossing it costs nothing."""
-EDGE = (5.0, 20.0)
+SLACK = (0.6, 3.0)
+"""Least and greatest contrast (ΔE*ab) between neighbours that costs nothing to cross: gradients, noise and
+JPEG. Between them, 1.5 times what most neighbours in the outer ring differ by."""
+EDGE = (3.0, 20.0)
 """Least and greatest path cost (ΔE*ab) that divides product from background."""
 OTHER = (10.0, 25.0)
 """Least and greatest distance (ΔE*ab beyond the allowances) from the border's colours, likewise."""
@@ -41,6 +45,9 @@ RING_QUANTILE = 0.8
 """Quantile of the path cost in the ring; the rest may be a product cut by the border, or lettering."""
 RING_FACTOR = 1.5
 """Path cost beyond the ring's quantile, as a multiple, from which a pixel is taken for the product."""
+SOLID = 0.62
+"""Share of its convex hull that what stands out must fill. Below, only its outline, shadows and details
+differ from the background: a white cup on white. The hull is then taken for the product."""
 BORDER_SHARE = 0.12
 """Share of the border from which a colour counts as background there."""
 BORDER_SPREAD = 12.0
@@ -66,18 +73,51 @@ class Ground:
     background: NDArray[np.bool_]
 
 
-def segment(pixels: NDArray[np.uint8]) -> Ground:
-    """Divide a picture of at most about :data:`WORK_SIDE` pixels a side."""
+@dataclass(frozen=True)
+class Relief:
+    """What stands out of the background, before it is decided which of it is the product."""
+
+    lab: NDArray[np.float64]
+    raised: NDArray[np.bool_]
+
+
+def relief(pixels: NDArray[np.uint8]) -> Relief:
+    """Find what stands out in a picture of at most about :data:`WORK_SIDE` pixels a side."""
     lab = np.stack(
         [ndimage.median_filter(srgb_to_lab(pixels)[..., c], size=3, mode="nearest") for c in range(3)],
         axis=-1,
     )
     common = _border_colours(lab)
     cost, away = _path_cost(lab, common), _colour_cost(lab, common)
-    raised = (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER))
+    return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER)))
+
+
+def segment(found: Relief, print_at: Sequence[tuple[slice, slice]] = ()) -> Ground:
+    """Divide a picture.
+
+    ``print_at`` are boxes of print already found: each counts as standing out when most of what is
+    around it does, so that letters on the wall that touch the product are no part of it.
+    """
+    raised = found.raised
+    if print_at:
+        raised = raised.copy()
+        filled = _closed(raised)
+        for rows, columns in print_at:
+            raised[rows, columns] = _around(filled, rows, columns) >= 0.5
     product = _main_part(raised)
-    background = ~ndimage.binary_dilation(raised | product, iterations=2)
-    return Ground(lab, product, background)
+    background = ~ndimage.binary_dilation(found.raised | product, iterations=2)
+    return Ground(found.lab, product, background)
+
+
+def _around(mask: NDArray[np.bool_], rows: slice, columns: slice) -> float:
+    """Share of a mask in a frame around a box, half as thick as the box is high."""
+    thick = max(2, (rows.stop - rows.start) // 2)
+    frame = np.zeros_like(mask)
+    frame[
+        max(0, rows.start - thick) : rows.stop + thick, max(0, columns.start - thick) : columns.stop + thick
+    ] = True
+    frame[rows, columns] = False
+    return float(mask[frame].mean()) if frame.any() else 0.0
 
 
 def clusters(
@@ -153,29 +193,35 @@ def _path_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray
     starts = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), np.full(len(border), outside)])
     ends = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), border])
     contrast = np.concatenate([right.ravel(), down.ravel()])
-    # A tiny length keeps free steps from being read as missing edges.
-    weight = (
-        np.concatenate([np.maximum(contrast - SLACK, 0.0), np.maximum(entry - BORDER_SPREAD, 0.0)]) + 1e-3
+    slack = 1.5 * np.quantile(
+        np.concatenate([right[_ring(right.shape)], down[_ring(down.shape)]]), RING_QUANTILE
     )
+    free = np.maximum(contrast - np.clip(slack, *SLACK), 0.0)
+    # A tiny length keeps free steps from being read as missing edges.
+    weight = np.concatenate([free, np.maximum(entry - BORDER_SPREAD, 0.0)]) + 1e-3
     graph = sparse.coo_array((weight, (starts, ends)), shape=(outside + 1, outside + 1)).tocsr()
     cost = csgraph.dijkstra(graph, directed=False, indices=outside)
     return np.asarray(cost[:outside]).reshape(height, width)
 
 
+def _ring(shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    height, width = shape
+    depth = max(1, round(RING * min(height, width)))
+    ring = np.ones(shape, dtype=bool)
+    ring[depth : height - depth, depth : width - depth] = False
+    return ring
+
+
 def _threshold(cost: NDArray[np.float64], limits: tuple[float, float]) -> float:
     """Cost that divides product from background: beyond what texture and noise reach in the outer ring."""
-    height, width = cost.shape
-    depth = max(1, round(RING * min(height, width)))
-    ring = np.ones_like(cost, dtype=bool)
-    ring[depth : height - depth, depth : width - depth] = False
-    return float(np.clip(RING_FACTOR * np.quantile(cost[ring], RING_QUANTILE), *limits))
+    return float(np.clip(RING_FACTOR * np.quantile(cost[_ring(cost.shape)], RING_QUANTILE), *limits))
 
 
 def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The largest, most central thing of what stands out, its holes filled."""
+    """The largest, most central thing of what stands out, its holes filled; its hull where it is no solid."""
     height, width = raised.shape
-    solid = ndimage.binary_fill_holes(ndimage.binary_closing(np.pad(raised, 2), iterations=2))[2:-2, 2:-2]
-    solid = ndimage.binary_opening(solid | raised, iterations=1)
+    closed = _closed(raised)
+    solid = ndimage.binary_opening(closed, iterations=1)
     part, found = ndimage.label(solid, structure=np.ones((3, 3)))
     if not found:
         return np.zeros_like(raised)
@@ -183,7 +229,27 @@ def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
     off = ((rows / max(height - 1, 1) - 0.5) ** 2 + (columns / max(width - 1, 1) - 0.5) ** 2) / (2 * 0.3**2)
     weight = np.bincount(part.ravel(), np.exp(-off).ravel(), minlength=found + 1)
     weight[0] = 0.0
-    return np.asarray(part == int(weight.argmax()))
+    main = part == int(weight.argmax())
+    central = closed & (off < 1.0)
+    hull = convex_hull(central | main)
+    return hull if (closed & hull).sum() < SOLID * hull.sum() else np.asarray(main)
+
+
+def _closed(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    closed = ndimage.binary_fill_holes(ndimage.binary_closing(np.pad(raised, 2), iterations=2))[2:-2, 2:-2]
+    return np.asarray(closed | raised)
+
+
+def convex_hull(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Convex hull, drawn; the mask itself where its points lie on a line."""
+    points = np.argwhere(mask)[:, ::-1]
+    try:
+        corners = points[ConvexHull(points).vertices]
+    except QhullError:
+        return mask
+    drawn = Image.new("1", mask.shape[::-1])
+    ImageDraw.Draw(drawn).polygon([(int(x), int(y)) for x, y in corners], fill=1, outline=1)
+    return np.array(drawn, dtype=bool)
 
 
 def parameters() -> dict[str, object]:
@@ -194,6 +260,7 @@ def parameters() -> dict[str, object]:
         "slack": SLACK,
         "edge": EDGE,
         "other": [OTHER, LIGHTER, DARKER],
+        "solid": SOLID,
         "ring": [RING, RING_QUANTILE, RING_FACTOR],
         "border_share": BORDER_SHARE,
         "border_spread": BORDER_SPREAD,

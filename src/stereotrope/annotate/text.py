@@ -90,19 +90,19 @@ class TextAnnotator:
 
     def process(self, picture: Picture) -> list[Label]:
         """Label text on product and background."""
-        product = foreground.segment(picture.pixels(foreground.WORK_SIDE)).product
-        found = [(reading, _share_on(product, reading.box)) for reading in self._read(picture, product)]
-        return [
-            _label("text_presence", [reading for reading, on in found if on >= ON_PRODUCT]),
-            _label("background_text_presence", [reading for reading, on in found if on < ON_PRODUCT]),
-        ]
-
-    def _read(self, picture: Picture, product: NDArray[np.bool_]) -> Iterator[Reading]:
         pixels = picture.pixels(READ_SIDE)
+        relief = foreground.relief(picture.pixels(foreground.WORK_SIDE))
         whole, close = self._pair()
-        yield from _readings(whole, pixels, (0.0, 0.0, 1.0, 1.0))
+        readings = list(_readings(whole, pixels, (0.0, 0.0, 1.0, 1.0)))
+        product = _product(relief, readings)
         if product.any():
-            yield from _readings(close, pixels, _bounds(product))
+            readings += _readings(close, pixels, _bounds(product))
+            product = _product(relief, readings)
+        on = [_share_on(product, reading.box) >= ON_PRODUCT for reading in readings]
+        return [
+            _label("text_presence", [r for r, here in zip(readings, on, strict=True) if here]),
+            _label("background_text_presence", [r for r, here in zip(readings, on, strict=True) if not here]),
+        ]
 
     def _pair(self) -> tuple[Any, Any]:
         if not hasattr(self._engines, "pair"):
@@ -149,6 +149,20 @@ def _readings(
         yield Reading(str(words), float(score), box)
 
 
+def _product(relief: foreground.Relief, readings: list[Reading]) -> NDArray[np.bool_]:
+    """The product, its gaps included: print between two parts of a thing is on the thing."""
+    boxes = [_cells(relief.raised.shape, reading.box) for reading in readings if reading.counts]
+    product = foreground.segment(relief, boxes).product
+    return foreground.convex_hull(product) if product.any() else product
+
+
+def _cells(shape: tuple[int, ...], box: tuple[float, float, float, float]) -> tuple[slice, slice]:
+    height, width = shape
+    left, top = min(max(int(box[0] * width), 0), width - 1), min(max(int(box[1] * height), 0), height - 1)
+    right, bottom = max(left + 1, round(box[2] * width)), max(top + 1, round(box[3] * height))
+    return slice(top, bottom), slice(left, right)
+
+
 def _bounds(product: NDArray[np.bool_]) -> tuple[float, float, float, float]:
     height, width = product.shape
     rows, columns = np.flatnonzero(product.any(axis=1)), np.flatnonzero(product.any(axis=0))
@@ -156,10 +170,7 @@ def _bounds(product: NDArray[np.bool_]) -> tuple[float, float, float, float]:
 
 
 def _share_on(product: NDArray[np.bool_], box: tuple[float, float, float, float]) -> float:
-    height, width = product.shape
-    left, top = min(int(box[0] * width), width - 1), min(int(box[1] * height), height - 1)
-    right, bottom = max(left + 1, round(box[2] * width)), max(top + 1, round(box[3] * height))
-    return float(product[max(top, 0) : bottom, max(left, 0) : right].mean())
+    return float(product[_cells(product.shape, box)].mean())
 
 
 def _label(attribute: str, readings: list[Reading]) -> Label:
