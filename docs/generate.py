@@ -14,6 +14,7 @@ import typer
 from stereotrope import tables
 from stereotrope.audit.file import AuditSpec, ReportSpec, TemplatesSpec, json_schema
 from stereotrope.cli import app
+from stereotrope.measure.registry import measures_page
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -97,6 +98,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "tables.md": tables_page,
     "audit-file.md": audit_file,
     "audit-file.schema.json": schema,
+    "measures.md": measures_page,
 }
 
 
