@@ -7,6 +7,7 @@ import io
 import os
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,7 @@ class CalibratedGenerator:
         self.refuse = _refusals(refuse, self.truth)
         self.concurrency = min(8, os.cpu_count() or 1)
         self.fingerprint = self._fingerprint()
+        self._planted = lru_cache(maxsize=4096)(self.truth.planted)
 
     def _fingerprint(self) -> str:
         parts = [
@@ -112,7 +114,7 @@ class CalibratedGenerator:
         images of different prompts or seeds are independent, and so are the attributes of one, but for
         one rule: product and background take different colours wherever their shares allow it.
         """
-        planted = self.planted(text)
+        planted = self._planted(text)
         product, background = planted[PRODUCT_COLOUR], planted[BACKGROUND_COLOUR]
         values: dict[str, str] = {}
         for attribute, shares in planted.items():

@@ -188,4 +188,4 @@ def suv(canvas: Canvas, colour: RGB) -> Plate:
     return Plate(0.0, 0.37, 0.58, 0.17)
 
 
-SHAPES = {"sedan": Shape(sedan, 0.44), "hatchback": Shape(hatchback, 0.45), "suv": Shape(suv, 0.44)}
+SHAPES = {"sedan": Shape(sedan, 0.43), "hatchback": Shape(hatchback, 0.45), "suv": Shape(suv, 0.43)}

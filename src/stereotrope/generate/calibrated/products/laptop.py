@@ -119,6 +119,6 @@ def convertible(canvas: Canvas, colour: RGB) -> Plate:
 
 SHAPES = {
     "clamshell": Shape(clamshell, 0.4),
-    "slim": Shape(slim, 0.42),
+    "slim": Shape(slim, 0.415),
     "convertible": Shape(convertible, 0.41),
 }

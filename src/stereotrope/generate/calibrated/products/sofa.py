@@ -116,7 +116,7 @@ def chesterfield(canvas: Canvas, colour: RGB) -> Plate:
         )
         canvas.fill(ellipse(side * 0.86, 0.66, 0.09), colour, Shade(plain=-0.12, bevel=-0.5, reach=0.05))
         canvas.fill(ellipse(side * 0.86, 0.66, 0.028), colour, Shade(plain=0.1, bevel=0.9, reach=0.02))
-    return Plate(0.0, 0.155, 0.8, 0.125)
+    return Plate(0.0, 0.17, 0.8, 0.125)
 
 
 def corner(canvas: Canvas, colour: RGB) -> Plate:
@@ -159,7 +159,7 @@ def corner(canvas: Canvas, colour: RGB) -> Plate:
 
 
 SHAPES = {
-    "two_seater": Shape(two_seater, 0.44),
-    "chesterfield": Shape(chesterfield, 0.44),
-    "corner": Shape(corner, 0.43),
+    "two_seater": Shape(two_seater, 0.42),
+    "chesterfield": Shape(chesterfield, 0.415),
+    "corner": Shape(corner, 0.42),
 }

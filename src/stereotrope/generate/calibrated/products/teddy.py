@@ -110,4 +110,4 @@ def lying(canvas: Canvas, colour: RGB) -> Plate:
     return Plate(0.56, 0.52, 0.46, 0.17)
 
 
-SHAPES = {"sitting": Shape(sitting, 0.32), "standing": Shape(standing, 0.3), "lying": Shape(lying, 0.4)}
+SHAPES = {"sitting": Shape(sitting, 0.32), "standing": Shape(standing, 0.3), "lying": Shape(lying, 0.38)}

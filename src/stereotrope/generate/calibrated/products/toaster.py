@@ -107,4 +107,4 @@ def long(canvas: Canvas, colour: RGB) -> Plate:
     return Plate(-0.2, 0.48, 0.96, 0.24)
 
 
-SHAPES = {"classic": Shape(classic, 0.38), "retro": Shape(retro, 0.37), "long": Shape(long, 0.41)}
+SHAPES = {"classic": Shape(classic, 0.38), "retro": Shape(retro, 0.37), "long": Shape(long, 0.4)}
