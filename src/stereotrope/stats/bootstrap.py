@@ -9,7 +9,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stereotrope.stats.counts import Counts, OneHot, mean_pair_floor, mean_pair_js, one_hot, tally
+from stereotrope.stats.counts import (
+    Counts,
+    OneHot,
+    mean_pair_floor,
+    mean_pair_js,
+    mean_pair_js_of_weights,
+    one_hot,
+    tally,
+)
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.intervals import normal_quantile
 
@@ -143,8 +151,7 @@ def _smoothed_truth(hot: OneHot, firsts: Sequence[int], sizes: Sequence[int]) ->
         own = hot.columns[:, first : first + n].mean(axis=1, keepdims=True)
         borrowed = _borrowed_share(n)
         shares.append((1 - borrowed) * own + borrowed * pool)
-    incomplete = OneHot(hot.columns, hot.starts, hot.attribute, hot.used, np.zeros_like(hot.complete))
-    return mean_pair_js(shares, sizes, incomplete)[:, 0]
+    return mean_pair_js_of_weights(shares, hot)[:, 0]
 
 
 def normal_interval(

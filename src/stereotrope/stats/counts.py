@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from stereotrope.stats.divergence import expected_js, floor_table, js_terms
 
-__all__ = ["OneHot", "mean_pair_floor", "mean_pair_js", "one_hot", "pairwise_js", "tally"]
+__all__ = [
+    "OneHot",
+    "mean_pair_floor",
+    "mean_pair_js",
+    "mean_pair_js_of_weights",
+    "one_hot",
+    "pairwise_js",
+    "tally",
+]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.float32]
@@ -189,6 +197,17 @@ def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) ->
         if columns.any():
             block = _Block.of(counts, sizes, hot, columns)
             result[block.names] = block.mean_over_pairs(np.clip(js, 0.0, 1.0) for js in scores(block))
+    return result
+
+
+def mean_pair_js_of_weights(weights: Sequence[Counts], hot: OneHot) -> Floats:
+    """As :func:`mean_pair_js` for weights that are no whole counts, such as probabilities."""
+    result = np.full((len(hot.complete), weights[0].shape[1]), np.nan)
+    if len(hot.attribute):
+        block = _Block.of(weights, (), hot, np.ones(len(hot.attribute), dtype=bool))
+        shares = [labelled_shares(w, m) for w, m in zip(block.counts, block.labelled(), strict=True)]
+        scores = (block.add_up(js_terms(shares[g], shares[h])) for g, h in block.pairs)
+        result[block.names] = block.mean_over_pairs(np.clip(js, 0.0, 1.0) for js in scores)
     return result
 
 
