@@ -6,6 +6,8 @@ exports put the values of the light theme in their place.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,8 +20,13 @@ _SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation
 _STEP = 22
 _LEFT = 7
 _NARROW = 400
+_HEAD_SIGNS = 13
+_LIGHT_VIRIDIS = 0.55
+"""Share of the viridis scale from which dark text reads better than white."""
+_EXPORT_WIDTH = 420
+_WIDTH = re.compile(r"\bwidth\b")
 _SHORT_ROOM = 46
-_SIGN = 6.3
+_SIGN = 5.4
 """Units a sign of the numbers takes, at most, on average."""
 
 PALETTE = tuple(f"var(--group-{i})" for i in range(1, 8))
@@ -91,7 +98,7 @@ def dots(
     Parameters
     ----------
     rows
-        ``label, value, low, high, floor, text, short, sure`` and, with several series, ``series``; ``sure`` is
+        ``label, value, low, high, floor, text, short, sure``, with several series ``series``; ``sure`` is
         False for a dot drawn hollow (q above 0.05), ``text`` stands at the right, ``short``
         on a narrow page.
     unit
@@ -103,12 +110,17 @@ def dots(
     zero_line
         Draw a line at 0, for differences.
     """
-    values = [
-        {k: (_plain(v) if isinstance(v, str) else v) for k, v in row.items() if v is not None} for row in rows
-    ]
+    values = _texts(rows, 80)
     order = list(dict.fromkeys(str(v["label"]) for v in values))
-    several = bool(series) and len(series or ()) > 1
     names = [_plain(s) for s in series or ()]
+    several = len(names) > 1
+    room = int(20 + _SIGN * max((len(str(v.get("text", ""))) for v in values), default=0))
+    x = _axis(unit, domain, room)
+    layers = _band(x) if any("floor" in v for v in values) else []
+    if zero_line:
+        mark = {"type": "rule", "color": "var(--quiet)", "strokeWidth": 1, "aria": False}
+        layers.append({"mark": mark, "encoding": {"x": {"datum": 0}, "y": None}})
+    layers += [*_dot_and_interval(x, names if several else []), _numbers(room)]
     y: dict[str, Any] = {
         "field": "label",
         "type": "nominal",
@@ -117,76 +129,69 @@ def dots(
         "axis": {"grid": False, "labelLimit": {"expr": f"containerWidth < {_NARROW} ? 110 : 200"}},
     }
     offset = {"yOffset": {"field": "series", "sort": names}} if several else {}
-    colour = _series_colour(names) if several else {}
-    room = int(20 + _SIGN * max((len(str(v.get("text", ""))) for v in values), default=0))
-    x = _axis(unit, domain, room)
-    fill = (
-        {"condition": {"test": "datum.sure === false", "value": "var(--paper)"}, **colour}
-        if several
-        else {
-            "condition": {"test": "datum.sure === false", "value": "var(--paper)"},
-            "value": "var(--accent)",
-        }
-    )
-    stroke = colour or {"value": "var(--accent)"}
-    shape = {
-        "shape": {
-            "field": "series",
-            "sort": names,
-            "scale": {"domain": names, "range": list(SHAPES[: len(names)])},
-        }
+    step = max(_STEP, 18 * len(names)) if several else _STEP
+    return {
+        **_frame(values, step * len(order)),
+        "encoding": {"y": y, **offset},
+        "layer": layers,
     }
-    layers: list[dict[str, Any]] = []
-    if any("floor" in v for v in values):
-        layers.append(
-            {
-                "mark": {"type": "bar", "color": "var(--band)", "height": {"band": 0.999}, "aria": False},
-                "encoding": {"x": {"field": "floor", **x}, "x2": {"datum": 0}},
-            }
-        )
-    if zero_line:
-        layers.append(
-            {
-                "mark": {"type": "rule", "color": "var(--quiet)", "strokeWidth": 1, "aria": False},
-                "encoding": {"x": {"datum": 0}, "y": None},
-            }
-        )
-    layers += [
+
+
+def _texts(rows: Sequence[Mapping[str, Any]], longest: int) -> list[dict[str, Any]]:
+    return [
+        {k: (_plain(v, longest) if isinstance(v, str) else v) for k, v in row.items() if v is not None}
+        for row in rows
+    ]
+
+
+def _frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
+    return {
+        "$schema": _SCHEMA,
+        "params": [{"name": "containerWidth", "value": 640}],
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"values": list(values)},
+    }
+
+
+def _band(x: Mapping[str, Any]) -> list[dict[str, Any]]:
+    mark = {"type": "bar", "color": "var(--band)", "height": {"band": 0.999}, "aria": False}
+    return [{"mark": mark, "encoding": {"x": {"field": "floor", **x}, "x2": {"datum": 0}}}]
+
+
+def _dot_and_interval(x: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    colour = _series_colour(names) if names else {"value": "var(--accent)"}
+    hollow = {"condition": {"test": "datum.sure === false", "value": "var(--paper)"}}
+    scale = {"domain": list(names), "range": list(SHAPES[: len(names)])}
+    shape = {"shape": {"field": "series", "sort": list(names), "scale": scale}} if names else {}
+    return [
         {
             "transform": [{"filter": "isValid(datum.low) && isValid(datum.high)"}],
             "mark": {"type": "rule", "strokeWidth": 1.75, "aria": False},
-            "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}, "color": stroke},
+            "encoding": {"x": {"field": "low", **x}, "x2": {"field": "high"}, "color": colour},
         },
         {
             "transform": [{"filter": "isValid(datum.value)"}],
             "mark": {"type": "point", "size": 62, "strokeWidth": 1.75, "opacity": 1},
             "encoding": {
                 "x": {"field": "value", **x},
-                "fill": fill,
-                "stroke": stroke,
-                **(shape if several else {}),
+                "fill": {**hollow, **colour},
+                "stroke": colour,
+                **shape,
                 "tooltip": [{"field": "tip"}],
                 "description": {"field": "tip"},
             },
         },
-        {
-            "transform": [
-                {"calculate": f"containerWidth < {_NARROW} ? datum.short : datum.text", "as": "said"}
-            ],
-            "mark": {"type": "text", "align": "left", "dx": 14, "aria": False, "fontSize": 11.5},
-            "encoding": {"x": {"value": {"expr": f"width - {_edge(room)}"}}, "text": {"field": "said"}},
-        },
     ]
-    step = max(_STEP, 15 * len(names)) if several else _STEP
+
+
+def _numbers(room: int) -> dict[str, Any]:
+    said = f"containerWidth < {_NARROW} ? datum.short : datum.text"
     return {
-        "$schema": _SCHEMA,
-        "params": [{"name": "containerWidth", "value": 640}],
-        "width": "container",
-        "height": step * len(order),
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "data": {"values": values},
-        "encoding": {"y": y, **offset},
-        "layer": layers,
+        "transform": [{"calculate": said, "as": "said"}],
+        "mark": {"type": "text", "align": "left", "dx": 14, "aria": False, "fontSize": 11.5},
+        "encoding": {"x": {"value": {"expr": f"width - {_edge(room)}"}}, "text": {"field": "said"}},
     }
 
 
@@ -199,132 +204,147 @@ def _series_colour(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _HEAD_SIGNS)) or text
+
+
 def heat(
     rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str], lines: Sequence[str]
 ) -> dict[str, Any]:
     """A table of numbers on viridis: ``line, column, value, text``; an undefined cell stays empty."""
-    values = [
-        {k: (_plain(v, 40) if isinstance(v, str) else v) for k, v in r.items() if v is not None} for r in rows
-    ]
-    top = max((v["value"] for v in values if "value" in v), default=1.0)
+    values = _texts(rows, 80)
+    heads = [_wrapped(_plain(v)) for v in columns]
+    for v in values:
+        v["column"] = _wrapped(v["column"])
+    top = max((float(v["value"]) for v in values if "value" in v), default=1.0)
+    axis = {
+        "orient": "top",
+        "labelAngle": 0,
+        "labelLimit": 110,
+        "labelFontSize": {"expr": f"containerWidth < {_NARROW} ? 9 : 12"},
+        "labelOverlap": False,
+        "labelExpr": "split(datum.label, '\\n')",
+        "labelPadding": 6 + 13 * max((h.count("\n") for h in heads), default=0),
+    }
     return {
-        "$schema": _SCHEMA,
-        "params": [{"name": "containerWidth", "value": 640}],
-        "width": "container",
-        "height": 24 * len(set(lines)),
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "data": {"values": values},
+        **_frame(values, 24 * len(set(lines))),
         "encoding": {
-            "y": {"field": "line", "type": "nominal", "sort": [_plain(v, 40) for v in lines], "title": None},
-            "x": {
-                "field": "column",
-                "type": "nominal",
-                "sort": [_plain(v, 40) for v in columns],
-                "title": None,
-                "axis": {
-                    "orient": "top",
-                    "labelAngle": 0,
-                    "labelLimit": 110,
-                    "labelOverlap": False,
-                    "labelExpr": "split(datum.label, ' ')",
-                },
-            },
+            "y": {"field": "line", "type": "nominal", "sort": [_plain(v) for v in lines], "title": None},
+            "x": {"field": "column", "type": "nominal", "sort": heads, "title": None, "axis": axis},
         },
-        "layer": [
-            {
-                "transform": [{"filter": "isValid(datum.value)"}],
-                "mark": {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2},
-                "encoding": {
-                    "color": {
-                        "field": "value",
-                        "type": "quantitative",
-                        "scale": {"scheme": "viridis", "domain": [0, top], "clamp": True},
-                        "legend": None,
-                    },
-                    "tooltip": [{"field": "tip"}],
-                    "description": {"field": "tip"},
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 11.5, "aria": False},
-                "encoding": {
-                    "text": {"field": "text"},
-                    "color": {
-                        "condition": [
-                            {"test": "!isValid(datum.value)", "value": "var(--quiet)"},
-                            {"test": f"datum.value > {0.55 * top!r}", "value": "#111111"},
-                        ],
-                        "value": "#ffffff",
-                    },
-                },
-            },
+        "layer": [_cells(top), _cell_numbers(top)],
+    }
+
+
+def _cells(top: float) -> dict[str, Any]:
+    scale = {"scheme": "viridis", "domain": [0, top], "clamp": True}
+    return {
+        "transform": [{"filter": "isValid(datum.value)"}],
+        "mark": {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2},
+        "encoding": {
+            "color": {"field": "value", "type": "quantitative", "scale": scale, "legend": None},
+            "tooltip": [{"field": "tip"}],
+            "description": {"field": "tip"},
+        },
+    }
+
+
+def _cell_numbers(top: float) -> dict[str, Any]:
+    colour = {
+        "condition": [
+            {"test": "!isValid(datum.value)", "value": "var(--quiet)"},
+            {"test": f"datum.value > {_LIGHT_VIRIDIS * top!r}", "value": "#111111"},
         ],
+        "value": "#ffffff",
+    }
+    return {
+        "mark": {"type": "text", "fontSize": 11.5, "aria": False},
+        "encoding": {"text": {"field": "text"}, "color": colour},
     }
 
 
 def strips(
-    rows: Sequence[Mapping[str, Any]], *, lines: Sequence[str], columns: Sequence[str]
+    rows: Sequence[Mapping[str, Any]], *, lines: Sequence[str], columns: Sequence[str], title: str
 ) -> dict[str, Any]:
-    """Stacked shares for export, one row a condition and one column an attribute.
+    """Stacked shares for export, one row a condition and one column an attribute, each with its key.
 
     ``line, column, value, start, end, colour``: the segments are placed by the page that shows them too.
     """
     values = [{k: (_plain(v, 60) if isinstance(v, str) else v) for k, v in r.items()} for r in rows]
-    unique = sorted({v["colour"] for v in values})
-    panels = []
-    for i, column in enumerate(columns):
-        axis = None if i else {"grid": False, "labelLimit": 220}
-        panels.append(
-            {
-                "width": 150,
-                "height": {"step": 22},
-                "title": _plain(column, 40),
-                "data": {"values": [v for v in values if v["column"] == _plain(column, 60)]},
-                "mark": {"type": "bar", "stroke": "var(--quiet)", "strokeWidth": 0.5, "height": 15},
-                "encoding": {
-                    "y": {
-                        "field": "line",
-                        "type": "nominal",
-                        "sort": [_plain(v, 60) for v in lines],
-                        "title": None,
-                        "scale": {"domain": [_plain(v, 60) for v in lines]},
-                        "axis": axis,
-                    },
-                    "x": {
-                        "field": "start",
-                        "type": "quantitative",
-                        "scale": {"domain": [0, 1]},
-                        "axis": None,
-                    },
-                    "x2": {"field": "end"},
-                    "color": {
-                        "field": "colour",
-                        "type": "nominal",
-                        "legend": None,
-                        "scale": {"domain": unique, "range": unique},
-                    },
-                },
-            }
-        )
-    return {"$schema": _SCHEMA, "hconcat": panels, "spacing": 12}
-
-
-def side_by_side(panels: Sequence[tuple[str, Mapping[str, Any]]], *, columns: int = 2) -> dict[str, Any]:
-    """Panels of one figure as one chart of fixed width, for export."""
-    parts = []
-    for title, spec in panels:
-        part = {k: v for k, v in spec.items() if k not in ("$schema", "autosize", "params")}
-        part["width"] = 420
-        if title:
-            part["title"] = _plain(title, 60)
-        parts.append(part)
-    params = [{"name": "containerWidth", "value": 640}]
-    if len(parts) == 1:
-        return {"$schema": _SCHEMA, "params": params, **parts[0]}
     return {
         "$schema": _SCHEMA,
-        "params": params,
+        "title": _plain(title, 120),
+        "hconcat": [_strip_panel(values, lines, column, first=i == 0) for i, column in enumerate(columns)],
+        "spacing": 16,
+        "resolve": {"scale": {"color": "independent"}},
+    }
+
+
+def _strip_panel(
+    values: Sequence[Mapping[str, Any]], lines: Sequence[str], column: str, *, first: bool
+) -> dict[str, Any]:
+    here = [v for v in values if v["column"] == _plain(column, 60)]
+    key = {v["value"]: v["colour"] for v in here}
+    names = [_plain(v, 60) for v in lines]
+    return {
+        "width": 160,
+        "height": {"step": 22},
+        "title": {"text": _plain(column, 40), "fontSize": 12},
+        "data": {"values": here},
+        "mark": {"type": "bar", "stroke": "var(--quiet)", "strokeWidth": 0.5, "height": 15},
+        "encoding": {
+            "y": {
+                "field": "line",
+                "type": "nominal",
+                "sort": names,
+                "title": None,
+                "scale": {"domain": names},
+                "axis": {"grid": False, "labelLimit": 220} if first else None,
+            },
+            "x": {"field": "start", "type": "quantitative", "scale": {"domain": [0, 1]}, "axis": None},
+            "x2": {"field": "end"},
+            "color": {
+                "field": "value",
+                "type": "nominal",
+                "legend": {
+                    "orient": "bottom",
+                    "columns": 2,
+                    "labelLimit": 70,
+                    "symbolType": "square",
+                    "symbolStrokeColor": "var(--quiet)",
+                },
+                "scale": {"domain": list(key), "range": list(key.values())},
+            },
+        },
+    }
+
+
+def side_by_side(
+    panels: Sequence[tuple[str, Mapping[str, Any]]], *, title: str = "", columns: int = 2
+) -> dict[str, Any]:
+    """Panels of one figure as one chart of fixed width, for export."""
+    parts = []
+    for heading, spec in panels:
+        part = {k: _fixed_width(v) for k, v in spec.items() if k not in ("$schema", "autosize", "params")}
+        part["width"] = _EXPORT_WIDTH
+        if heading:
+            part["title"] = {"text": _plain(heading, 60), "fontSize": 12}
+        parts.append(part)
+    return {
+        "$schema": _SCHEMA,
+        "params": [{"name": "containerWidth", "value": 640}],
+        "title": _plain(title, 120),
         "concat": parts,
         "columns": columns,
-        "spacing": {"row": 24, "column": 24},
+        "spacing": {"row": 24, "column": 32},
     }
+
+
+def _fixed_width(part: Any) -> Any:
+    """Expressions of a single chart say ``width``; in one of several it is a number."""
+    if isinstance(part, Mapping):
+        return {
+            k: _WIDTH.sub(str(_EXPORT_WIDTH), v) if k in ("expr", "calculate") else _fixed_width(v)
+            for k, v in part.items()
+        }
+    return [_fixed_width(v) for v in part] if isinstance(part, list) else part

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 from stereotrope.report.charts import PALETTE
 from stereotrope.report.escape import shorten, visible
-from stereotrope.report.material import Material, words
+from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count
 
 __all__ = ["Distribution", "Line", "Segment", "Strip", "distributions"]
@@ -92,13 +92,23 @@ def distributions(material: Material) -> list[Distribution]:
     for sheet in material.sheets:
         groups.setdefault((sheet.generator, *(str(sheet.scope.get(f, "")) for f in lead)), []).append(sheet)
     counts = _count(usable)
+    names = _column_names(
+        list(usable.select("attribute", "annotator").unique(maintain_order=True).iter_rows())
+    )
+    overall: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
+    for rows in counts.values():
+        for attribute, who, value, status in rows:
+            if status == "ok" and value is not None:
+                overall[names[attribute, who]][value] += 1
     out = []
     for i, (key, sheets) in enumerate(groups.items(), start=1):
         ids = [row["image_id"] for sheet in sheets for row in sheet.images]
         here = {image: counts[image] for image in ids if image in counts}
-        made = _distribution(material, f"distribution-{i}", key, lead, sheets, here)
+        made = _distribution(material, sheets, here, names, overall, lead)
         if made is not None:
-            out.append(made)
+            title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
+            attributes, lines, keys = made
+            out.append(Distribution(f"distribution-{i}", title, attributes, lines, keys))
     return out
 
 
@@ -113,46 +123,52 @@ def _count(labels: pl.DataFrame) -> dict[str, list[tuple[str, str, str | None, s
 
 def _distribution(
     material: Material,
-    name: str,
-    key: Sequence[str],
-    lead: Sequence[str],
-    sheets: Sequence[Any],
+    sheets: Sequence[Sheet],
     labels: Mapping[str, Sequence[tuple[str, str, str | None, str]]],
-) -> Distribution | None:
-    seen: Counter[tuple[str, str]] = Counter((a, who) for rows in labels.values() for a, who, _, _ in rows)
-    names = _column_names(list(seen))
-    if not names:
-        return None
+    names: Mapping[tuple[str, str], str],
+    overall: Mapping[str, Counter[str]],
+    lead: Sequence[str],
+) -> tuple[list[str], list[Line], list[tuple[str, list[Segment]]]] | None:
     totals: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
-    per_sheet: dict[str, dict[str, Counter[str]]] = {}
+    seen: dict[str, dict[str, Counter[str]]] = {}
     left: dict[str, Counter[str]] = {}
     for sheet in sheets:
-        per_sheet[sheet.anchor] = {c: Counter() for c in names.values()}
+        seen[sheet.anchor] = {c: Counter() for c in names.values()}
         left[sheet.anchor] = Counter()
         for image in sheet.images:
             for attribute, who, value, status in labels.get(image["image_id"], ()):
                 column = names[attribute, who]
-                if status != "ok" or value is None:
+                if status == "ok" and value is not None:
+                    seen[sheet.anchor][column][value] += 1
+                    totals[column][value] += 1
+                else:
                     left[sheet.anchor][column] += 1
-                    continue
-                per_sheet[sheet.anchor][column][value] += 1
-                totals[column][value] += 1
-    columns = [c for c in names.values() if len(totals[c])]
-    styles = {c: _styles(c, totals[c]) for c in columns}
+    columns = [c for c in names.values() if totals[c]]
+    if not columns:
+        return None
+    styles = {c: _styles(c, totals[c] if _is_colour(c) else overall[c]) for c in columns}
     lines = [
         Line(
             material.title(sheet.scope, leave_out=lead),
             sheet.anchor,
-            [_strip(c, per_sheet[sheet.anchor][c], left[sheet.anchor][c], styles[c]) for c in columns],
+            [_strip(c, seen[sheet.anchor][c], left[sheet.anchor][c], styles[c]) for c in columns],
             material.highlighted.get(sheet.anchor, [])[:3],
         )
         for sheet in sheets
     ]
-    keys = [
-        (c, [_segment(v, n, 0.0, 0.0, styles[c]) for v, n in _kept(c, totals[c]).items()]) for c in columns
-    ]
-    title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
-    return Distribution(name, title, columns, lines, keys)
+    keys = [(c, _key(totals[c], styles[c])) for c in columns]
+    return columns, lines, keys
+
+
+def _key(totals: Counter[str], styles: Mapping[str, tuple[str, str | None]]) -> list[Segment]:
+    return [_segment(v, n, 0.0, 0.0, styles) for v, n in _merged(totals, styles).items()]
+
+
+def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
+    """Counts in the order of the styles, values without one as :data:`OTHER`; values not seen left out."""
+    merged = {value: counts[value] for value in styles if counts[value] and value != OTHER}
+    rest = sum(n for value, n in counts.items() if value not in styles or value == OTHER)
+    return {**merged, OTHER: rest} if rest else merged
 
 
 def _column_names(seen: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -164,36 +180,30 @@ def _is_colour(column: str) -> bool:
     return "colour" in column or "color" in column
 
 
-def _kept(column: str, totals: Counter[str]) -> dict[str, int]:
-    """Values with a segment of their own, most frequent first; the rest becomes one."""
-    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
-    most = _MOST_COLOURS if _is_colour(column) else _MOST_VALUES
-    kept = dict(ordered[:most])
-    rest = sum(n for _, n in ordered[most:])
-    return {**kept, OTHER: rest} if rest else kept
-
-
 def _styles(column: str, totals: Counter[str]) -> dict[str, tuple[str, str | None]]:
-    """Value → (CSS class, actual colour)."""
-    kept = [v for v in _kept(column, totals) if v != OTHER]
-    styles: dict[str, tuple[str, str | None]] = {OTHER: ("g-other", None)}
-    styles |= {v: ("g-none", None) for v in kept if v.strip().lower() in _NEUTRAL}
-    order = list(range(1, len(PALETTE) + 1))
-    if any(word in column for word in _GENDER):
-        order = [1, 2, 4, 6]
-    for i, value in enumerate(sorted(v for v in kept if v.strip().lower() not in _NEUTRAL)):
-        named = _colours().get(value.strip().lower()) if _is_colour(column) else None
-        styles[value] = ("", named) if named else (f"g-{order[i % len(order)]}", None)
-    return styles
+    """Value → (CSS class, actual colour), the most frequent value first; rare values get none."""
+    most = _MOST_COLOURS if _is_colour(column) else _MOST_VALUES
+    kept = [v for v, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:most] if v != OTHER]
+    order = [1, 2, 4, 6] if any(word in column for word in _GENDER) else list(range(1, len(PALETTE) + 1))
+    styles: dict[str, tuple[str, str | None]] = {}
+    taken = 0
+    for value in kept:
+        name = value.strip().lower()
+        if name in _NEUTRAL:
+            styles[value] = ("g-none", None)
+        elif _is_colour(column) and name in _colours():
+            styles[value] = ("", _colours()[name])
+        else:
+            styles[value] = (f"g-{order[taken % len(order)]}", None)
+            taken += 1
+    return {**styles, OTHER: ("g-other", None)}
 
 
-def _strip(column: str, counts: Counter[str], left_out: int, styles: Mapping[str, Any]) -> Strip:
+def _strip(
+    column: str, counts: Counter[str], left_out: int, styles: Mapping[str, tuple[str, str | None]]
+) -> Strip:
     n = sum(counts.values())
-    merged: dict[str, int] = {}
-    for value in sorted(counts, key=lambda v: (-counts[v], v)):
-        merged[value if value in styles else OTHER] = (
-            merged.get(value if value in styles else OTHER, 0) + counts[value]
-        )
+    merged = _merged(counts, styles)
     segments, at = [], 0.0
     for value, k in merged.items():
         width = WIDTH * k / n

@@ -99,7 +99,11 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
 
 def write_figures(figures: Sequence[Figure], folder: Path, *, style: str) -> list[Path]:
     """Write every figure as SVG and PNG in the light theme, without a browser."""
-    specs = {f.name: charts.side_by_side([(p.title, p.spec) for p in f.panels]) for f in figures if f.panels}
+    specs = {
+        f.name: charts.side_by_side([(p.title, p.spec) for p in f.panels], title=f.title)
+        for f in figures
+        if f.panels
+    }
     return write_specs(specs, folder, style=style)
 
 

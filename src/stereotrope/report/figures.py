@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,52 +9,21 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import charts
+from stereotrope.report.datatable import Table, estimate_text, table_of
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import count, interval, number, probability, thousands
+from stereotrope.report.numbers import count, number, probability, thousands
 from stereotrope.report.prose import MeasureProse, explain
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = [
-    "MOST_PANELS",
-    "MOST_ROWS",
-    "SIGNIFICANT",
-    "Cell",
-    "Figure",
-    "Panel",
-    "Table",
-    "estimate_text",
-    "figures_of",
-    "table_of",
-]
+__all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
 
-MOST_ROWS = 400
-"""Rows of one data table in the page; the files hold all."""
 MOST_PANELS = 24
 """Panels of one figure; the rest is in the table."""
 _ROWS_A_PANEL = 40
+_GAP = "\u2003"
 SIGNIFICANT = 0.05
 """q at or below which a dot is drawn full."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a table."""
-
-    text: str
-    numeric: bool = False
-    href: str | None = None
-
-
-@dataclass(frozen=True)
-class Table:
-    """A data table; ``total`` counts the rows that there are, shown or not."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    total: int
-    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,17 +49,6 @@ class Figure:
     notes: Sequence[str] = field(default=())
     reads: str = ""
     defined: bool = True
-
-
-def estimate_text(row: Mapping[str, Any]) -> str:
-    """Value and interval of an estimate, or why there is none."""
-    if row["value"] is None:
-        return f"not defined: {row['undefined'] or 'no reason given'}"
-    if explain(row["measure"]).unit.startswith("rank"):
-        ends = (row["value"], row["low"], row["high"])
-        places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
-        return interval(*ends, places=places)
-    return interval(row["value"], row["low"], row["high"], row["n"])
 
 
 def figures_of(material: Material, measure: str) -> list[Figure]:
@@ -129,14 +86,16 @@ def _attribute_figures(
     figures = []
     for attribute in frame["attribute"].unique(maintain_order=True).to_list():
         rows = frame.filter(pl.col("attribute") == attribute)
-        title = f"{prose.title}: {words(attribute)}{suffix}"
+        values = rows["category"].drop_nulls().unique().to_list()
+        value = f", {values[0]}" if len(values) == 1 else ""
+        title = f"{prose.title}: {words(attribute)}{value}{suffix}"
         figures.append(_dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}"))
     return figures
 
 
 def _row_label(material: Material, row: Mapping[str, Any], columns: Sequence[str]) -> str:
     parts = [str(row[c]) for c in columns if row.get(c) is not None]
-    return ", ".join(parts) if parts else "all"
+    return ", ".join(parts) or str(row.get("generator") or "all pictures")
 
 
 def _layout(material: Material, frame: pl.DataFrame) -> tuple[list[str], list[str], str | None]:
@@ -168,7 +127,7 @@ def _dots_figure(
     panel_by, row_by, series = _layout(material, frame)
     parts = frame.partition_by(panel_by, maintain_order=True) if panel_by else [frame]
     parts = sorted(parts, key=lambda p: _panel_order(material, p, panel_by))
-    domain = _domain(frame)
+    domain = _domain(frame, ranks=prose.unit.startswith("rank"))
     order = (
         sorted(frame[series].drop_nulls().unique().to_list(), key=lambda v: material.position(series, v))
         if series
@@ -220,7 +179,7 @@ def _dot_rows(
         text = estimate_text(r)
         if r["q_value"] is not None:
             q = probability(r["q_value"])
-            text += f"   q {q}" if q.startswith("<") else f"   q = {q}"
+            text += f"{_GAP}q {q}" if q.startswith("<") else f"{_GAP}q = {q}"
         rows.append(
             {
                 "label": label,
@@ -231,17 +190,19 @@ def _dot_rows(
                 "floor": r["floor"] if r["value"] is not None else None,
                 "sure": None if r["q_value"] is None else r["q_value"] <= SIGNIFICANT,
                 "text": shorten(text, 60),
-                "short": "n. d." if r["value"] is None else number(r["value"], r["n"]),
+                "short": "n. d." if r["value"] is None else estimate_text(r).partition(" [")[0],
                 "tip": f"{label}{', ' + str(r[series]) if series else ''}: {text}, n = {r['n']}",
             }
         )
     return rows, max(0, len(records) - _ROWS_A_PANEL)
 
 
-def _domain(frame: pl.DataFrame) -> list[float]:
+def _domain(frame: pl.DataFrame, *, ranks: bool = False) -> list[float]:
     ends = [x for c in ("value", "low", "high", "floor") for x in frame[c].drop_nulls().to_list()]
     if not ends:
         return [0.0, 1.0]
+    if ranks:
+        return [min(ends) - 0.5, max(ends) + 0.5]
     low, high = min(0.0, *ends), max(0.0, *ends)
     if high == low:
         high = 1.0
@@ -273,7 +234,8 @@ def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, has_q: bool) -> 
         full = tested.filter(pl.col("q_value") <= SIGNIFICANT).height
         notes.append(
             f"● q ≤ {SIGNIFICANT}: {full} of {tested.height} rows. ○ q above it. "
-            f"If nothing differed, about {SIGNIFICANT * tested.height:.2g} would have p ≤ {SIGNIFICANT} by chance."
+            f"If nothing differed, about {SIGNIFICANT * tested.height:.2g} "
+            f"would have p ≤ {SIGNIFICANT} by chance."
         )
     undefined = frame.filter(pl.col("value").is_null()).height
     if undefined:
@@ -290,7 +252,7 @@ def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, has_q: bool) -> 
 
 
 def _heat_figure(material: Material, frame: pl.DataFrame, prose: MeasureProse, suffix: str) -> Figure:
-    columns = [c for c in material.scope_columns(frame)]
+    columns = material.scope_columns(frame)
     if frame["reference"].drop_nulls().n_unique() > 1:
         columns.append("reference")
     row = material.row_factor if material.row_factor in columns else (columns[-1] if columns else None)
@@ -338,80 +300,3 @@ def _heat_row(material: Material, r: Mapping[str, Any], row: str | None) -> dict
         "text": "n. d." if r["value"] is None else number(r["value"], r["n"]) + star,
         "tip": f"{line}, {words(r['attribute'])}: {text}, n = {r['n']}",
     }
-
-
-_OPTIONAL = (
-    ("floor", "floor"),
-    ("excess", "excess"),
-    ("z", "z"),
-)
-
-
-def table_of(
-    material: Material, frame: pl.DataFrame, caption: str, *, file: str = "", most: int = MOST_ROWS
-) -> Table:
-    """The estimates as a table with one formatting, columns without content left out."""
-    scope = [
-        c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
-    ]
-    scope += [
-        c
-        for c in frame.columns
-        if c in ("reference", "attribute", "category") and frame[c].drop_nulls().len()
-    ]
-    scope += [c for c in frame.columns if c not in scope and _is_extra_factor(frame, c)]
-    present = {c for c in frame.columns if frame[c].drop_nulls().len()}
-    heads = [words(c) for c in scope] + ["value [interval]"]
-    heads += [title for name, title in _OPTIONAL if name in present]
-    heads += ["adjusted [interval]"] * ("adjusted" in present)
-    heads += ["p"] * ("p_value" in present) + ["q"] * ("q_value" in present)
-    heads += ["n"] + ["n reference"] * ("n_reference" in present) + ["left out"] * ("excluded" in present)
-    heads += ["warnings"] * ("flags" in present) + ["pictures"]
-    rows = [_table_row(material, r, scope, present) for r in frame.head(most).iter_rows(named=True)]
-    return Table(caption, heads, rows, frame.height, file)
-
-
-def _is_extra_factor(frame: pl.DataFrame, column: str) -> bool:
-    names = frame.columns
-    inside = names.index("definition") < names.index(column) < names.index("contrast")
-    return inside and frame[column].drop_nulls().len() > 0
-
-
-def _table_row(
-    material: Material, r: Mapping[str, Any], scope: Sequence[str], present: set[str]
-) -> list[Cell]:
-    n = r["n"]
-    cells = [
-        Cell(words(str(r[c])) if c == "attribute" and r[c] else str(r[c]) if r[c] is not None else "–")
-        for c in scope
-    ]
-    cells.append(Cell(estimate_text(r), numeric=r["value"] is not None))
-    cells += [Cell(number(r[name], n), numeric=True) for name, _ in _OPTIONAL if name in present]
-    if "adjusted" in present:
-        cells.append(Cell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], n), numeric=True))
-    cells += [Cell(probability(r[c]), numeric=True) for c in ("p_value", "q_value") if c in present]
-    cells.append(Cell(thousands(n) if n is not None else "", numeric=True))
-    if "n_reference" in present:
-        cells.append(Cell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True))
-    if "excluded" in present:
-        cells.append(Cell(reasons_text(r["excluded"])))
-    if "flags" in present:
-        cells.append(Cell(words(r["flags"] or "")))
-    sheet = material.find_sheet(r)
-    cells.append(Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""))
-    return cells
-
-
-def reasons_text(excluded: str | None) -> str:
-    """``{"unclear": 2}`` as ``2 unclear``."""
-    if not excluded:
-        return ""
-    try:
-        reasons = json.loads(excluded)
-    except ValueError:
-        return excluded
-    return (
-        ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
-        if isinstance(reasons, dict)
-        else excluded
-    )

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.figures import estimate_text
+from stereotrope.report.datatable import estimate_text
 from stereotrope.report.material import Material, RunLike, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
@@ -31,12 +31,17 @@ def headline(run: RunLike) -> dict[str, Any]:
     Returns
     -------
     dict
-        JSON-serialisable. ``title``; ``asked``: list of ``{term, text, quote}`` (``quote`` marks words that
-        are data, not ours); ``counts``: ``{prompts, images, ok, refused, excluded, labels, labels_without_value}``;
-        ``summary``: the counts in one sentence; ``missing``: ``{sentence, columns, rows}``, who is missing what,
-        before any score; ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
-        ``tables``: one ``{measure, title, definition, columns, rows, estimates}`` a measure with a headline, its
-        ``rows`` as text and its ``estimates`` as numbers, undefined ones null with ``undefined`` as the reason.
+        JSON-serialisable:
+
+        - ``title`` and ``summary`` (the counts in one sentence);
+        - ``asked``: list of ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
+        - ``counts``: prompts, images, ok, refused, excluded, labels, labels_without_value;
+        - ``missing``: ``{sentence, columns, rows, labels}``, who is missing what, before any score; the
+          first ``labels`` columns name the row;
+        - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
+        - ``tables``: one ``{measure, title, definition, columns, rows, estimates}`` a measure: ``rows`` as
+          text, ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
+
         Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
     """
     return headline_of(Material(run))
@@ -164,13 +169,16 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
     if not refused and not excluded and not without:
         return (
-            f"Nothing is missing: all {count(total, 'picture')} could be used and all {count(labels, 'label')} "
-            "have a value."
+            f"Nothing is missing: all {count(total, 'picture')} could be used "
+            f"and all {count(labels, 'label')} have a value."
         )
-    parts = [
-        f"{thousands(refused)} of {count(total, 'request')} were refused by a model and "
-        f"{count(excluded, 'picture')} could not be used."
-    ]
+    parts = []
+    if refused:
+        parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
+    if excluded:
+        parts.append(f"{count(excluded, 'picture')} could not be used.")
+    if not refused and not excluded:
+        parts.append(f"No request was refused, and all {count(total, 'picture')} could be used.")
     worst = max(records, key=lambda r: r["refused"] / r["len"])
     if worst["refused"]:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))

@@ -52,7 +52,10 @@ function next() {
   else document.documentElement.dataset.charts = "drawn";
 }
 idle(next);
-window.addEventListener("beforeprint", () => boxes.forEach(draw));
+window.addEventListener("beforeprint", () => {
+  boxes.forEach(draw);
+  for (const picture of document.images) picture.loading = "eager";
+});
 
 const theme = document.getElementById("theme");
 theme.hidden = false;

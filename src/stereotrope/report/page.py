@@ -18,8 +18,9 @@ from ruamel.yaml import YAML
 
 import stereotrope
 from stereotrope.report import charts, escape
+from stereotrope.report.datatable import MOST_ROWS, Cell, Table
 from stereotrope.report.distributions import WIDTH, Distribution, distributions
-from stereotrope.report.figures import MOST_ROWS, Cell, Figure, Table, figures_of
+from stereotrope.report.figures import Figure, figures_of
 from stereotrope.report.headline import headline_of, reasons
 from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
@@ -261,13 +262,13 @@ class Exhibits:
 def _pictures_note(material: Material, thumbs: Thumbnails) -> str:
     ok = material.images.filter(pl.col("status") == "ok").height
     text = (
-        "Small copies of the pictures; the originals are in the run folder, under pictures/. A dashed frame is a "
-        "request without a usable picture."
+        "Small copies of the pictures; the originals are in the run folder, under pictures/. "
+        "A dashed frame is a request without a usable picture."
     )
     if thumbs.left_out:
         text += (
-            f" To keep this file below a fixed size, {thousands(ok - thumbs.left_out)} of {thousands(ok)} pictures "
-            "are shown, the first of every condition before any further one."
+            f" To keep this file below a fixed size, {thousands(ok - thumbs.left_out)} of {thousands(ok)} "
+            "pictures are shown, the first of every condition before any further one."
         )
     return text
 
@@ -348,7 +349,7 @@ def _asset(name: str) -> str:
 def _script() -> str:
     import vl_convert  # noqa: PLC0415
 
-    bundle = str(vl_convert.javascript_bundle())
+    bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
     return f"{bundle}\n{_asset('page.js')}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

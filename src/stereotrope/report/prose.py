@@ -18,10 +18,10 @@ __all__ = ["PERCEIVED", "SECTIONS", "MeasureProse", "asked", "explain", "listing
 SECTIONS = ("missing", "divergence", "shares", "cases", "other")
 
 PERCEIVED = (
-    "Where labels speak of people (gender, age, skin tone, ethnicity …), they are perceived presentation as "
-    "labelled by an annotator, never identity. The pictures show no one: there is no person behind them who has "
-    "a gender or an origin. The categories are those of the label set, they are coarse, and another label set "
-    "would give other numbers."
+    "Where labels speak of people (gender, age, skin tone, ethnicity …), they are perceived presentation "
+    "as labelled by an annotator, never identity. The pictures show no one: there is no person behind them "
+    "who has a gender or an origin. The categories are those of the label set, they are coarse, and another "
+    "label set would give other numbers."
 )
 
 

@@ -12,7 +12,7 @@ from stereotrope.report.charts import strips
 from stereotrope.report.distributions import Distribution
 from stereotrope.report.exports import light_colours, write_figures, write_specs, write_table
 from stereotrope.report.headline import missing_table
-from stereotrope.report.material import Material, RunLike, words
+from stereotrope.report.material import Material, RunLike
 from stereotrope.report.page import build
 from stereotrope.report.prose import explain
 from stereotrope.report.thumbnails import BUDGET
@@ -33,8 +33,8 @@ def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget
     run
         An opened run. Only what it stores is read.
     out
-        Folder of the report; ``report`` in the run's folder when None. Files of an earlier report in its
-        ``tables`` and ``figures`` that are not made again are removed there, but not from an ``out`` of yours.
+        Folder of the report; ``report`` in the run's folder when None. There, files of an earlier report
+        in ``tables`` and ``figures`` that are not made again are removed; in an ``out`` of yours they stay.
     figures
         Also draw the figures as SVG and PNG.
     budget
@@ -117,7 +117,7 @@ def _strip_chart(d: Distribution, colours: dict[str, str]) -> dict[str, object]:
                         "colour": colour,
                     }
                 )
-    return strips(rows, lines=[line.title for line in d.lines], columns=[words(a) for a in d.attributes])
+    return strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
 
 
 def _remove_others(folder: Path, written: set[Path], *, figures: bool) -> None:

@@ -1,0 +1,136 @@
+"""Estimates as a table: formatted in one way, undefined ones with their reason, linked to pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import interval, number, probability, thousands
+from stereotrope.report.prose import explain
+
+__all__ = ["MOST_ROWS", "Cell", "Table", "estimate_text", "table_of"]
+
+MOST_ROWS = 400
+"""Rows of one data table in the page; the files hold all."""
+_UNBROKEN = 36
+_OPTIONAL = (
+    ("floor", "floor"),
+    ("excess", "excess"),
+    ("z", "z"),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table."""
+
+    text: str
+    numeric: bool = False
+    href: str | None = None
+
+    @property
+    def long(self) -> bool:
+        """Whether the text may be broken over lines."""
+        return len(self.text) > _UNBROKEN
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data table; ``total`` counts the rows that there are, shown or not."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    total: int
+    file: str = ""
+
+
+def estimate_text(row: Mapping[str, Any]) -> str:
+    """Value and interval of an estimate, or why there is none."""
+    if row["value"] is None:
+        return f"not defined: {row['undefined'] or 'no reason given'}"
+    if explain(row["measure"]).unit.startswith("rank"):
+        ends = (row["value"], row["low"], row["high"])
+        places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
+        return interval(*ends, places=places)
+    return interval(row["value"], row["low"], row["high"], row["n"])
+
+
+def table_of(
+    material: Material, frame: pl.DataFrame, caption: str, *, file: str = "", most: int = MOST_ROWS
+) -> Table:
+    """The estimates as a table with one formatting, columns without content left out."""
+    scope = [
+        c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
+    ]
+    scope += [
+        c
+        for c in frame.columns
+        if c in ("reference", "attribute", "category") and frame[c].drop_nulls().len()
+    ]
+    scope += [c for c in frame.columns if c not in scope and _is_extra_factor(frame, c)]
+    constant = [c for c in scope if frame[c].n_unique() == 1 and frame.height > 1]
+    scope = [c for c in scope if c not in constant]
+    if constant:
+        caption += ". In every row: " + ", ".join(f"{words(c)} {frame[c][0]}" for c in constant)
+    present = {c for c in frame.columns if frame[c].drop_nulls().len()}
+    heads = [words(c) for c in scope] + ["value [interval]"]
+    heads += [title for name, title in _OPTIONAL if name in present]
+    heads += ["adjusted [interval]"] * ("adjusted" in present)
+    heads += ["p"] * ("p_value" in present) + ["q"] * ("q_value" in present)
+    heads += ["n"] + ["n reference"] * ("n_reference" in present) + ["left out"] * ("excluded" in present)
+    heads += ["warnings"] * ("flags" in present) + ["pictures"]
+    rows = [_table_row(material, r, scope, present) for r in frame.head(most).iter_rows(named=True)]
+    return Table(caption, heads, rows, frame.height, file)
+
+
+def _is_extra_factor(frame: pl.DataFrame, column: str) -> bool:
+    names = frame.columns
+    inside = names.index("definition") < names.index(column) < names.index("contrast")
+    return inside and frame[column].drop_nulls().len() > 0
+
+
+def _table_row(
+    material: Material, r: Mapping[str, Any], scope: Sequence[str], present: set[str]
+) -> list[Cell]:
+    n = r["n"]
+    cells = [
+        Cell(words(str(r[c])) if c == "attribute" and r[c] else str(r[c]) if r[c] is not None else "–")
+        for c in scope
+    ]
+    cells.append(Cell(estimate_text(r), numeric=r["value"] is not None))
+    for name in [name for name, _ in _OPTIONAL if name in present]:
+        cells.append(Cell(number(r[name], n, places=1 if name == "z" else None), numeric=True))
+    if "adjusted" in present:
+        cells.append(Cell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], n), numeric=True))
+    cells += [Cell(probability(r[c]), numeric=True) for c in ("p_value", "q_value") if c in present]
+    cells.append(Cell(thousands(n) if n is not None else "", numeric=True))
+    if "n_reference" in present:
+        cells.append(Cell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True))
+    if "excluded" in present:
+        cells.append(Cell(reasons_text(r["excluded"])))
+    if "flags" in present:
+        cells.append(Cell(words(r["flags"] or "")))
+    sheet = material.find_sheet(r)
+    cells.append(Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""))
+    return cells
+
+
+def reasons_text(excluded: str | None) -> str:
+    """``{"unclear": 2}`` as ``2 unclear``."""
+    if not excluded:
+        return ""
+    try:
+        reasons = json.loads(excluded)
+    except ValueError:
+        return excluded
+    return (
+        ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
+        if isinstance(reasons, dict)
+        else excluded
+    )

@@ -1,0 +1,104 @@
+"""A made-up run with what the report reads of one, and the rows it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from PIL import Image, ImageDraw
+
+from stereotrope.tables import FINDINGS, IMAGES, LABELS
+
+_KINDS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
+IMAGE_TYPES = {c.name: _KINDS[str(c.type)] for c in IMAGES}
+LABEL_TYPES = {c.name: _KINDS[str(c.type)] for c in LABELS}
+FINDING_TYPES = {c.name: _KINDS[str(c.type)] for c in FINDINGS}
+
+
+@dataclass
+class FakeRun:
+    """What the report reads of a run."""
+
+    path: Path
+    prompts: pl.DataFrame
+    images: pl.DataFrame
+    labels: pl.DataFrame
+    estimates: pl.DataFrame
+    findings: pl.DataFrame
+    info: dict[str, Any]
+    audit: dict[str, Any] = field(default_factory=dict)
+    pictures: dict[str, bytes] = field(default_factory=dict)
+
+    def picture(self, image_id: str) -> bytes:
+        return self.pictures[image_id]
+
+
+def draw(product: str, background: str, shape: int) -> bytes:
+    """A thing of one colour on a ground of another."""
+    picture = Image.new("RGB", (160, 160), background)
+    pen = ImageDraw.Draw(picture)
+    box = (34 + shape * 3, 50, 126 - shape * 3, 118)
+    (pen.ellipse if shape % 2 else pen.rectangle)(box, fill=product, outline="#333333", width=3)
+    pen.rectangle((60, 118, 100, 126), fill=product, outline="#333333")
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()
+
+
+def short(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def image_row(prompt: str, generator: str, i: int, **more: Any) -> dict[str, Any]:
+    return {
+        "image_id": short(prompt, generator, i),
+        "prompt_id": prompt,
+        "generator": generator,
+        "seed": i,
+        "params": "{}",
+        "status": "ok",
+        "width": 160,
+        "height": 160,
+    } | more
+
+
+def label_row(image: str, attribute: str, value: str | None, annotator: str, **more: Any) -> dict[str, Any]:
+    return {
+        "subject_kind": "image",
+        "subject_id": image,
+        "attribute": attribute,
+        "value": value,
+        "annotator": annotator,
+        "status": "ok",
+    } | more
+
+
+def frame(rows: list[Mapping[str, Any]], types: Mapping[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame({c: [r.get(c) for r in rows] for c in types}, schema=dict(types))
+
+
+def finding(
+    rank: int,
+    kind: str,
+    scope: Mapping[str, str],
+    attribute: str | None,
+    sentence: str,
+    images: list[str],
+    measure: str = "bds",
+) -> dict[str, Any]:
+    return {
+        "finding_id": short(kind, scope, attribute),
+        "kind": kind,
+        "rank": rank,
+        "scope": json.dumps(scope),
+        "attribute": attribute,
+        "sentence": sentence,
+        "measure": measure,
+        "image_ids": json.dumps(images),
+    }

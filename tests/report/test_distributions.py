@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stereotrope.report.distributions import WIDTH, distributions
+from stereotrope.report.material import Material
+
+
+def test_one_figure_an_object_with_one_line_a_group(objects_run: Any) -> None:
+    made = distributions(Material(objects_run))
+    assert [d.title for d in made] == ["laptop", "cup"]
+    assert [line.title for line in made[0].lines] == [
+        "base",
+        "men",
+        "women",
+        "young adults",
+        "middle-aged",
+        "elderly",
+    ]
+
+
+def test_strips_count_the_labels_and_fill_their_width(objects_run: Any) -> None:
+    for d in distributions(Material(objects_run)):
+        for line in d.lines:
+            for strip in line.strips:
+                assert sum(s.count for s in strip.segments) == strip.n
+                assert sum(s.width for s in strip.segments) == pytest.approx(WIDTH, abs=0.1)
+
+
+def test_labels_without_value_are_counted_apart(objects_run: Any) -> None:
+    lines = {line.title: line for line in distributions(Material(objects_run))[0].lines}
+    strip = lines["women"].strips[2]
+    assert strip.n + strip.left_out == 20
+    assert strip.left_out == 2
+    assert "2 labels without a value" in strip.said
+
+
+def test_a_colour_is_drawn_as_itself_and_an_unknown_one_is_not(make_run: Any) -> None:
+    for value, colour in (("Rose Gold", "#dca3a0"), ("zany", None)):
+        segment = distributions(Material(make_run(value=value)))[0].lines[0].strips[0].segments[0]
+        assert segment.colour == colour
+        assert bool(segment.css) == (colour is None)
+
+
+def test_gender_is_never_pink_or_blue(people_run: Any) -> None:
+    key = dict(distributions(Material(people_run))[0].keys)["gender"]
+    assert {s.css for s in key} <= {"g-1", "g-2", "g-4", "g-6"}
+
+
+def test_values_keep_their_order_and_colour_in_every_strip(people_run: Any) -> None:
+    made = distributions(Material(people_run))
+    orders = {
+        tuple(s.value for s in strip.segments) for d in made for line in d.lines for strip in line.strips[:1]
+    }
+    assert orders <= {("male", "female"), ("male",), ("female",)}
+    assert len({(s.value, s.css) for d in made for s in dict(d.keys)["race"]}) == 4
+
+
+def test_rare_values_are_merged_and_counted(objects_run: Any) -> None:
+    from dataclasses import replace
+
+    import polars as pl
+
+    many = objects_run.labels.with_columns(
+        value=pl.when(pl.col("attribute") == "text_presence")
+        .then(pl.int_range(pl.len()).floordiv(4).mod(12).cast(pl.String))
+        .otherwise("value")
+    )
+    d = distributions(Material(replace(objects_run, labels=many)))[0]
+    key = dict(d.keys)["text presence"]
+    assert [s.value for s in key][-1] == "other values"
+    assert len(key) == 8

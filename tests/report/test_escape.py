@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from stereotrope.report import escape
+
+NASTY = {
+    "script": "<script>alert(1)</script>",
+    "attribute": '" onerror="alert(1)',
+    "template": "{{7*7}}{% for x in y %}",
+    "formula": '=HYPERLINK("http://evil.example","x")',
+    "latex": r"\input{/etc/passwd}",
+    "ansi": "\x1b[31mred\x1b]8;;http://evil.example\x07",
+    "bidi": "abc\u202etxt.exe",
+    "isolate": "\u2066hidden\u2069",
+    "markdown": "a | b [x](http://evil.example) ![y](z) `c` http://evil.example",
+    "controls": "a\x00b\x9bc\u2028d",
+}
+
+
+@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
+@pytest.mark.parametrize("function", ["html", "csv", "latex", "markdown", "terminal", "visible"])
+def test_no_control_or_direction_character_survives(function: str, text: str) -> None:
+    out = str(getattr(escape, function)(text))
+    assert not [c for c in out if ord(c) < 0x20 or 0x7F <= ord(c) <= 0x9F or c in "\u202e\u2066\u2069\u2028"]
+
+
+@pytest.mark.parametrize("sign", [*"=+-@", "\t", "\r", "＝"])
+def test_csv_cells_that_look_like_formulas_are_text(sign: str) -> None:
+    assert escape.csv(f"{sign}1+1").startswith("'")
+
+
+def test_csv_leaves_plain_text_alone() -> None:
+    assert escape.csv("rose gold, a-b = c") == "rose gold, a-b = c"
+    assert escape.csv("") == ""
+
+
+def test_html_is_escaped_in_text_and_attributes() -> None:
+    assert escape.html("<b a='1'>\"&") == "&lt;b a=&#39;1&#39;&gt;&#34;&amp;"
+
+
+@pytest.mark.parametrize("sign", list("{}$&#%_"))
+def test_latex_signs_are_escaped(sign: str) -> None:
+    assert escape.latex(sign) == "\\" + sign
+
+
+def test_latex_commands_become_text() -> None:
+    assert escape.latex(r"\input{x}") == r"\textbackslash{}input\{x\}"
+
+
+def test_markdown_has_no_column_break_link_or_html_left() -> None:
+    out = escape.markdown(NASTY["markdown"] + "<b>\n# t")
+    assert "\\|" in out
+    assert "](" not in out.replace("\\](", "").replace("\\]\\(", "")
+    assert "http://" not in out
+    assert "<b>" not in out
+    assert "\n" not in out
+
+
+def test_terminal_text_is_one_line_without_escapes() -> None:
+    assert escape.terminal("a\n\x1b[2Jb") == "a ␛[2Jb"
+
+
+def test_directions_are_named() -> None:
+    assert escape.visible("a\u202eb") == "a⟨U+202E⟩b"
+
+
+def test_a_megabyte_is_shortened_and_its_length_said() -> None:
+    out = escape.shorten("x" * 1_000_000)
+    assert len(out) < 400
+    assert out.endswith("… (1\u202f000\u202f000 characters)")
+
+
+def test_embedded_json_cannot_end_the_script_and_keeps_its_meaning() -> None:
+    data = {"t": "</script><!--\u2028\u2029&"}
+    out = str(escape.json_script(data))
+    assert not set("<>&\u2028\u2029") & set(out)
+    assert json.loads(out) == data
+
+
+def test_embedded_json_refuses_nan() -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        escape.json_script({"v": float("nan")})
+
+
+def test_a_guarded_cell_survives_a_csv_reader() -> None:
+    out = io.StringIO()
+    csv.writer(out).writerow([escape.csv(t) for t in NASTY.values()])
+    assert all(cell[0] not in "=+-@" for cell in next(csv.reader(io.StringIO(out.getvalue()))))

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report import headline
+
+
+def test_the_headline_is_plain_json(objects_run: Any) -> None:
+    head = headline(objects_run)
+    assert json.loads(json.dumps(head, allow_nan=False)) == head
+
+
+def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
+    head = headline(objects_run)
+    assert head["title"] == "Laptops and cups, drawn for whom?"
+    assert head["counts"] == {
+        "prompts": 12,
+        "images": 240,
+        "ok": 236,
+        "refused": 3,
+        "excluded": 1,
+        "labels": 944,
+        "labels_without_value": objects_run.labels.filter(pl.col("status") != "ok").height,
+    }
+    rows = {row[1]: row for row in head["missing"]["rows"]}
+    assert rows["elderly"][2:6] == ["40", "37", "3", "0"]
+    assert rows["men"][2:6] == ["40", "39", "0", "1"]
+
+
+def test_a_complete_run_says_that_nothing_is_missing(make_run: Any) -> None:
+    run = make_run()
+    run.images = run.images.with_columns(status=pl.lit("ok"))
+    assert headline(run)["missing"]["sentence"].startswith("Nothing is missing: all 4 pictures could be used")
+
+
+def test_factors_that_tell_nothing_apart_are_not_shown(objects_run: Any) -> None:
+    terms = [row["term"] for row in headline(objects_run)["asked"]]
+    assert terms == ["Model", "Object", "Group", "For example", "Compared with"]
+
+
+def test_tables_hold_the_mean_over_attributes_with_numbers_beside_the_text(objects_run: Any) -> None:
+    tables = {t["measure"]: t for t in headline(objects_run)["tables"]}
+    assert list(tables)[:3] == ["bds", "cds", "vac"]
+    bds = tables["bds"]
+    assert len(bds["rows"]) == len(bds["estimates"]) == 10
+    assert {e["attribute"] for e in bds["estimates"]} == {"all"}
+    assert all(len(row) == len(bds["columns"]) for row in bds["rows"])
+
+
+def test_undefined_is_null_with_its_reason(make_run: Any) -> None:
+    share = {t["measure"]: t for t in headline(make_run("too few", "red"))["tables"]}["share"]
+    assert share["estimates"][0]["value"] is None
+    assert share["estimates"][0]["undefined"] == "too few"
+    assert any("not defined: too few" in cell for cell in share["rows"][0])
+
+
+def test_findings_come_in_their_rank_and_with_their_pictures(objects_run: Any) -> None:
+    findings = headline(objects_run)["findings"]
+    assert [f["rank"] for f in findings] == [1, 2, 3, 4]
+    assert len(findings[0]["images"]) == 24

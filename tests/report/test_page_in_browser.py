@@ -1,0 +1,164 @@
+"""The page as a browser shows it: silent, offline, drawn, usable with the keyboard."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        reason = "no Chromium is installed"
+        if os.environ.get("STEREOTROPE_REQUIRE_ALL") == "1":
+            pytest.fail(f"STEREOTROPE_REQUIRE_ALL=1, but {reason}")
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        started = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+class Visit:
+    """An opened page with everything it said and asked for."""
+
+    def __init__(self, browser: Any, index: Path, **context: Any) -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
+        self.page = self.context.new_page()
+        self.page.on("console", lambda m: self.said.append(f"{m.type}: {m.text}"))
+        self.page.on("pageerror", lambda e: self.said.append(f"error: {e}"))
+        self.page.on("request", lambda r: self.asked.append(r.url))
+        self.page.goto(index.as_uri())
+
+    def drawn(self) -> Visit:
+        self.page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
+        return self
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    opened: list[Visit] = []
+
+    def go(index: Path, **context: Any) -> Visit:
+        opened.append(Visit(browser, index, **context))
+        return opened[-1]
+
+    yield go
+    for one in opened:
+        one.context.close()
+
+
+def test_the_console_is_silent_and_no_request_leaves_the_file(visit: Any, objects_report: Path) -> None:
+    v = visit(objects_report).drawn()
+    v.page.locator(".chart path[aria-roledescription=point]").first.hover()
+    v.page.locator("#vg-tooltip-element.visible").wait_for()
+    assert v.said == []
+    assert [u for u in v.asked if not u.startswith("data:")] == [objects_report.as_uri()]
+
+
+def test_every_chart_is_drawn_within_the_page_at_every_width(visit: Any, people_report: Path) -> None:
+    for width in (1280, 390):
+        v = visit(people_report, viewport={"width": width, "height": 844}).drawn()
+        boxes = v.page.locator(".chart")
+        assert boxes.count() == v.page.locator(".chart > svg").count() > 0
+        assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert v.said == []
+
+
+def test_charts_below_the_fold_wait(visit: Any, objects_report: Path) -> None:
+    page = visit(objects_report).page
+    page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
+    assert page.evaluate("[...document.images].every(i => i.loading === 'lazy')")
+
+
+def test_without_a_script_the_tables_remain(visit: Any, objects_report: Path) -> None:
+    page = visit(objects_report, java_script_enabled=False).page
+    assert page.locator("#figure-bds noscript").inner_text().startswith("The chart is drawn by a script")
+    page.locator("#figure-bds summary").click()
+    assert page.locator("#figure-bds table tbody tr").count() == 10
+
+
+def test_the_first_tab_skips_to_the_report(visit: Any, objects_report: Path) -> None:
+    page = visit(objects_report).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def luminance(colour: str) -> float:
+    parts = [float(c) / 255 for c in re.findall(r"[\d.]+", colour)[:3]]
+    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_contrast_is_at_least_4_5(visit: Any, objects_report: Path, scheme: str) -> None:
+    page = visit(objects_report, color_scheme=scheme).drawn().page
+    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert (paper < 0.05) == (scheme == "dark")
+    colours = page.evaluate(
+        """[...document.querySelectorAll('h1,h2,h3,p,a,dt,dd,td,th,summary,button')]
+           .map(e => getComputedStyle(e).color)
+           .concat([...document.querySelectorAll('.role-axis text, #figure-bds .mark-text text')]
+           .map(e => getComputedStyle(e).fill))"""
+    )
+    for colour in set(colours):
+        bright, dark = max(paper, luminance(colour)), min(paper, luminance(colour))
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, colour
+
+
+def test_the_theme_button_turns_the_page_over(visit: Any, objects_report: Path) -> None:
+    page = visit(objects_report).page
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("#theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_sensitive_pictures_are_shown_when_asked_for(visit: Any, people_report: Path) -> None:
+    page = visit(people_report).page
+    blur = "getComputedStyle(document.querySelector('.thumbs img')).filter"
+    assert page.evaluate(blur).startswith("blur")
+    page.locator("#show-pictures").check()
+    assert page.evaluate(blur) == "none"
+
+
+def test_untrusted_text_stays_text_in_the_browser(visit: Any, make_run: Any, tmp_path: Path) -> None:
+    from stereotrope import report
+
+    nasty = "</script><script>window.hit=1</script><img src=x onerror='window.hit=1'>"
+    v = visit(
+        report.write(make_run(nasty, nasty, name=nasty, level=nasty), out=tmp_path / "o", figures=False)
+    ).drawn()
+    v.page.locator(".chart path[aria-roledescription=point]").first.hover()
+    v.page.locator("#vg-tooltip-element.visible").wait_for()
+    assert v.page.evaluate("window.hit") is None
+    assert v.said == []
+    assert "<script>window.hit=1</script>" in v.page.locator("h1").inner_text()
+
+
+def test_it_prints(visit: Any, objects_report: Path) -> None:
+    assert visit(objects_report, color_scheme="dark").drawn().page.pdf(format="A4").startswith(b"%PDF")
