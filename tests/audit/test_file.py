@@ -45,7 +45,7 @@ def test_words_that_old_yaml_reads_as_booleans_stay_words():
         (("images_per_prompt: 5", "images_per_prompt: five"),
          r"audit\.yaml:6: images_per_prompt must be a whole number, found 'five'"),
         (("images_per_prompt: 5", "images_per_prompt: true"), r"audit\.yaml:6: images_per_prompt must be"),
-        (("[car, cup]", "car"), r"audit\.yaml:2: objects must be a list, for example \[car, cup\], found 'car'"),
+        (("[car, cup]", "car"), r"audit\.yaml:2: objects must be a list, for example .*, found 'car'"),
         (("[car, cup]", "[car, car]"), r"audit\.yaml:2: objects lists 'car' twice"),
         (("[car, cup]", "[car, '']"), r"audit\.yaml:2: objects must not be empty"),
         (("[men, women]", "men"), r"audit\.yaml:4: dimensions.gender must be a list of names"),

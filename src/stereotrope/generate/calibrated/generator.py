@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -127,15 +126,14 @@ class CalibratedGenerator:
 
     def process(self, request: ImageRequest) -> ImageResult:
         """Draw one picture; refused as planted, excluded where the text names nothing that can be drawn."""
-        started = time.perf_counter()
         text, seed = request.text or "", request.seed
         reason = self.check(text)
         if reason is not None:
             return ImageResult(None, "excluded", reason)
         if _unit("refusal", text, seed) < self.refusal_share(text):
-            return ImageResult(None, "refused", DECLINED, latency=time.perf_counter() - started, cost=0.0)
+            return ImageResult(None, "refused", DECLINED)
         data = self._picture(text, seed)
-        return ImageResult(data, "ok", latency=time.perf_counter() - started, cost=0.0)
+        return ImageResult(data, "ok")
 
     def _picture(self, text: str, seed: int | None) -> bytes:
         image = draw(self._scene(text, seed), self.size, np.random.default_rng(_digest("pose", text, seed)))
