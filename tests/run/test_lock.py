@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stereotrope.errors import RunLocked
+from stereotrope.errors import RunError, RunLocked
 from stereotrope.run import Run, RunFolder
 
 HOLD = (
@@ -76,3 +76,17 @@ def test_an_owner_that_left_a_torn_name_is_still_an_owner(tmp_path: Path, owner)
 
 def test_a_reader_needs_no_lock(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
     assert Run(tmp_path / "run").info["format_version"] == 1
+
+
+def test_a_disk_too_full_to_begin_leaves_the_lock_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("stereotrope.run.disk.os.fsync", full)
+        with pytest.raises(RunError, match="No space left on device"):
+            RunFolder(tmp_path / "run").__enter__()
+    with RunFolder(tmp_path / "run") as run:
+        assert run.notes == []

@@ -23,6 +23,7 @@ _APPLICATION_ID = 0x53545250
 _VERSION = 1
 _GROUP = 1_000
 _BUSY_SECONDS = 30.0
+_CACHE_KIB = 64 * 1024
 # `item` counts upwards, so rows are appended to the tree; the content key is a unique index beside it.
 # `crc` tells a sound row from a plausible one when a damaged file is salvaged.
 _SCHEMA = f"""
@@ -217,6 +218,7 @@ class Ledger:
         )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         return connection
 
     def _open_for_reading(self) -> sqlite3.Connection:

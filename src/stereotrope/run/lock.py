@@ -10,7 +10,7 @@ from pathlib import Path
 
 import filelock
 
-from stereotrope.errors import RunLocked
+from stereotrope.errors import RunError, RunLocked
 from stereotrope.run.disk import write_atomic
 
 __all__ = ["LOCK_FILES", "RunLock"]
@@ -48,7 +48,11 @@ class RunLock:
             ) from error
         died = self._describe() if self._owner.exists() else None
         mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": _now()}
-        write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
+        try:
+            write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
+        except RunError:
+            self._lock.release()
+            raise
         return (
             f"the last writer, {died}, ended without closing the run; continued from its ledger"
             if died
