@@ -1,0 +1,178 @@
+"""Visual attribute concentration."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from stereotrope.errors import UsageError
+from stereotrope.measure import vac
+from stereotrope.stats import chao_shen_entropy
+
+MakeLabels = Callable[..., pl.DataFrame]
+QUICK = {"n_bootstrap": 300}
+SCOPE = ("m", "car")
+
+
+def plain(found: pl.DataFrame, **levels: str) -> dict[str, object]:
+    rows = found.filter(measure="vac", **levels)
+    assert rows.height == 1
+    return rows.row(0, named=True)
+
+
+@pytest.fixture
+def styles(make_labels: MakeLabels) -> pl.DataFrame:
+    return make_labels(
+        {
+            (*SCOPE, "base"): {"a": 6, "b": 3, "c": 3},
+            (*SCOPE, "women"): {"a": 12},
+            (*SCOPE, "men"): {"a": 6, "b": 6},
+        },
+        "style",
+    )
+
+
+def test_a_case_worked_by_hand(styles: pl.DataFrame) -> None:
+    # Three values are seen in the cell; H(1/2, 1/4, 1/4) = 1.5 bits, H(1/2, 1/2) = 1 bit.
+    found = vac(styles, **QUICK)
+    values = {g: plain(found, group=g, attribute="all")["value"] for g in ("base", "men", "women")}
+    greatest = math.log2(3)
+    assert values == pytest.approx({"base": 1 - 1.5 / greatest, "men": 1 - 1 / greatest, "women": 1.0})
+    assert found["floor"].null_count() == found.height
+
+
+def test_a_taxonomy_says_how_many_values_there_are(styles: pl.DataFrame) -> None:
+    found = vac(styles, taxonomy={"style": ["a", "b", "c", "d"]}, **QUICK)
+    row = plain(found, group="base", attribute="style")
+    assert row["value"] == pytest.approx(1 - 1.5 / 2)
+    assert "4 values listed, of which 12 images could show 4" in str(row["method"])
+
+
+def test_a_value_outside_the_taxonomy_is_invalid_and_counted(styles: pl.DataFrame) -> None:
+    row = plain(vac(styles, taxonomy={"style": ["a", "b"]}, **QUICK), group="base", attribute="style")
+    assert json.loads(str(row["excluded"])) == {"invalid": 3}
+    assert row["value"] == pytest.approx(1 - (math.log2(9) - 6 / 9 * math.log2(6) - 3 / 9 * math.log2(3)))
+
+
+def test_no_more_values_are_asked_of_the_images_than_they_could_show(make_labels: MakeLabels) -> None:
+    frame = make_labels({(*SCOPE, "base"): {"a": 1, "b": 1, "c": 1, "d": 1}}, "style")
+    listed = [f"v{i}" for i in range(60)] + ["a", "b", "c", "d"]
+    row = plain(vac(frame, taxonomy={"style": listed}, **QUICK), attribute="style")
+    assert row["value"] == pytest.approx(0.0, abs=1e-12)
+    assert row["flags"] == "small_n"
+
+
+def test_chao_shen_stands_beside_the_plug_in(styles: pl.DataFrame) -> None:
+    found = vac(styles, **QUICK)
+    corrected = found.filter(measure="vac_chao_shen", group="base", attribute="style").row(0, named=True)
+    expected = 1 - float(chao_shen_entropy([6, 3, 3])) / math.log2(3)
+    assert corrected["value"] == pytest.approx(expected, abs=1e-12)
+    assert corrected["value"] < plain(found, group="base", attribute="style")["value"]
+    assert set(vac(styles, definition="released", **QUICK)["measure"]) == {"vac"}
+
+
+def test_images_that_all_agree_have_an_interval_with_a_width(styles: pl.DataFrame) -> None:
+    row = plain(vac(styles, **QUICK), group="women", attribute="style")
+    assert (row["value"], row["high"]) == (1.0, 1.0)
+    other = 1 - 0.025 ** (1 / 12)
+    shares = np.array([1 - other, other / 2, other / 2])
+    assert row["low"] == pytest.approx(1 + float(shares @ np.log2(shares)) / math.log2(3), abs=1e-9)
+    mean = plain(vac(styles, **QUICK), group="women", attribute="all")
+    assert mean["low"] == pytest.approx(row["low"])
+
+
+def test_an_attribute_of_one_value_is_excluded_and_said(styles: pl.DataFrame) -> None:
+    constant = styles.with_columns(attribute=pl.lit("text"), value=pl.lit("absent"))
+    found = vac(pl.concat([styles, constant]), **QUICK)
+    text = plain(found, group="base", attribute="text")
+    assert (text["value"], text["undefined"], text["n"]) == (None, "only one value is possible", 12)
+    mean = plain(found, group="base", attribute="all")
+    assert mean["value"] == pytest.approx(1 - 1.5 / math.log2(3))
+    assert mean["flags"] == "few_attributes"
+
+
+def test_conditions_without_a_score_say_why(make_labels: MakeLabels) -> None:
+    frame = make_labels(
+        {(*SCOPE, "base"): {"a": 5, "b": 5}, (*SCOPE, "men"): {"unclear": 2}, (*SCOPE, "women"): {"a": 1}}
+    )
+    found = vac(frame, **QUICK)
+    men, women = (plain(found, group=g, attribute="all") for g in ("men", "women"))
+    assert (men["value"], men["undefined"], men["n"], men["n_excluded"]) == (None, "no usable label", 0, 2)
+    assert (women["value"], women["undefined"]) == (None, "a single image shows no concentration")
+    assert (women["low"], women["high"]) == (None, None)
+
+
+def test_released_drops_scores_under_5_per_cent(make_labels: MakeLabels) -> None:
+    even = make_labels({(*SCOPE, "base"): {"a": 6, "b": 6}}, "style")
+    uneven = make_labels({(*SCOPE, "base"): {"a": 11, "b": 1}}, "text")
+    found = vac(pl.concat([even, uneven]), definition="released", **QUICK)
+    assert plain(found, attribute="style")["undefined"] == "under 0.05: dropped by the released definition"
+    assert plain(found, attribute="all")["value"] == plain(found, attribute="text")["value"]
+
+
+def test_both_definitions_reproduce_the_simulated_concentrations(shared: Path) -> None:
+    with (shared / "data/soda/noise_floor.csv").open(newline="") as file:
+        rows = {(row[0], row[1]): row[-2:] for row in csv.reader(file)}
+    rng = np.random.default_rng(7)
+    cases = {"(.95,.05) x8": [0.95, 0.05], "skew (.9,.1) x8": [0.9, 0.1], "uniform k=5 x8": [0.2] * 5}
+    for name, shares in cases.items():
+        released, paper = (float(x) for x in rows[name, "20"])
+        conditions, n, k = 60, 20, len(shares)
+        drawn = rng.choice(k, (conditions, n, 8), p=shares)
+        frame = pl.DataFrame(
+            {
+                "image_id": np.repeat(np.arange(conditions * n), 8).astype(str),
+                "attribute": [f"a{i}" for i in range(8)] * (conditions * n),
+                "value": drawn.reshape(-1).astype(str),
+                "group": np.repeat(np.arange(conditions), n * 8).astype(str),
+            }
+        )
+        taxonomy = {f"a{i}": [str(v) for v in range(k)] for i in range(8)}
+        for definition, expected in (("paper", paper), ("released", released)):
+            found = vac(frame, within=[], taxonomy=taxonomy, definition=definition, n_bootstrap=0)
+            scores = found.filter(measure="vac", attribute="all")["value"].drop_nulls()
+            assert abs(scores.mean() - expected) < 4 * scores.std() / math.sqrt(len(scores)) + 0.002
+
+
+def test_intervals_hold_the_score_expected_at_this_n() -> None:
+    rng = np.random.default_rng(8)
+    shares = [0.5, 0.25, 0.15, 0.1]
+    conditions, n = 200, 20
+    frame = pl.DataFrame(
+        {
+            "image_id": np.arange(conditions * n * 4).astype(str),
+            "attribute": np.tile(["a", "b", "c", "d"], conditions * n),
+            "value": rng.choice(4, conditions * n * 4, p=shares).astype(str),
+            "group": np.repeat(np.arange(conditions), n * 4).astype(str),
+        }
+    )
+    taxonomy = {a: ["0", "1", "2", "3"] for a in "abcd"}
+    found = vac(frame, within=[], taxonomy=taxonomy, n_bootstrap=300).filter(measure="vac", attribute="all")
+    counts = rng.multinomial(n, shares, 100_000) / n
+    expected = float(1 + (counts * np.log2(np.maximum(counts, 1e-300))).sum(axis=1).mean() / 2)
+    held = ((found["low"] <= expected) & (expected <= found["high"])).mean()
+    assert held >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / conditions)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"taxonomy": {"style": "abc"}}, "taxonomy of 'style' must be a list of values, found 'abc'"),
+        ({"taxonomy": {"style": []}}, "taxonomy of 'style' must be a list of values"),
+        ({"n_bootstrap": -2}, "n_bootstrap and seed must be 0 or more, found -2"),
+        ({"level": 0}, "level must lie between 0 and 1"),
+        ({"definition": "code"}, "vac: definition must be one of 'paper', 'released', found 'code'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(
+    styles: pl.DataFrame, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        vac(styles, **arguments)
