@@ -1,0 +1,1 @@
+"""Speed of the statistics beside plain reference implementations: ``python -m bench``."""
