@@ -34,6 +34,13 @@ def test_the_floor_is_the_chance_that_shuffled_images_agree(make_labels) -> None
     assert row["excess"] == pytest.approx(0.5 - row["floor"])
 
 
+def test_a_cell_as_large_as_a_value_is_frequent_can_be_deterministic_by_chance(make_labels) -> None:
+    labels = make_labels({("m", "car", "a"): {"x": 3}, ("m", "car", "b"): {"y": 3}})
+    row = deterministic_share(labels, min_n=3).filter(attribute="all").row(0, named=True)
+    # Of the 20 ways to choose 3 of xxxyyy two agree.
+    assert (row["value"], row["floor"]) == (1.0, pytest.approx(0.1))
+
+
 def test_a_value_that_rules_everywhere_is_all_floor(make_labels) -> None:
     labels = make_labels({("m", "car", g): {"absent": 20} for g in ("base", "women")}, "text_presence")
     row = deterministic_share(labels).filter(attribute="all").row(0, named=True)

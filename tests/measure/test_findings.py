@@ -196,3 +196,38 @@ def test_frames_of_another_kind_are_refused(labels) -> None:
         findings(labels, labels)
     with pytest.raises(TableError, match="labels: no column 'image_id'"):
         findings(dominance_shift(labels), labels.drop("image_id"))
+
+
+def test_each_compared_factor_is_told_in_its_own_words(make_labels) -> None:
+    factors = ("generator", "style", "group")
+    labels = make_labels(
+        {
+            ("m", "plain", "base"): {"x": 20},
+            ("m", "plain", "women"): {"y": 20},
+            ("m", "photo", "base"): {"z": 20},
+        },
+        factors=factors,
+    )
+    by_group = share_difference(labels.filter(style="plain"), value="y", within=("generator", "style"))
+    by_style = share_difference(
+        labels.filter(group="base"), value="z", group="style", baseline="plain", within=("generator", "group")
+    )
+    sentences = findings(stacked(by_group, by_style), labels)["sentence"].to_list()
+    assert len(sentences) == 2
+    assert any(
+        "for women (style “plain”) the product colour is “y”" in s and "in the baseline" in s
+        for s in sentences
+    )
+    assert any(
+        "with style “photo” (group “base”)" in s and "with style “plain” it is in 0 of 20" in s
+        for s in sentences
+    )
+
+
+def test_two_annotators_of_one_attribute_are_not_counted_together(make_labels) -> None:
+    one = make_labels({("m", "car", "base"): {"x": 12}, ("m", "car", "women"): {"y": 12}})
+    both = pl.concat([one.with_columns(annotator=pl.lit(name)) for name in ("a", "b")])
+    table = dominance_shift(both, within=("generator", "object", "annotator"))
+    sentences = findings(table, both)["sentence"].to_list()
+    assert len(sentences) == 2
+    assert all("12 of 12 pictures for women (annotator “" in sentence for sentence in sentences)

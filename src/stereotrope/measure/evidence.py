@@ -9,11 +9,11 @@ import polars as pl
 
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted
-from stereotrope.tables import LABELS
+from stereotrope.tables import LABELS, SCOPES
 
 __all__ = ["Evidence"]
 
-_NOT_FACTORS = {column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}
+_NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
 _Levels = tuple[str | None, ...]
 
 

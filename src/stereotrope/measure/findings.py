@@ -41,6 +41,7 @@ class _Candidate:
     attribute: str | None
     effect: float
     row: Mapping[str, Any]
+    wording: Wording
     category: str | None = None
 
 
@@ -98,12 +99,11 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     if absent := [c for c in ("image_id", "attribute", "value") if c not in tidy.columns]:
         raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, tidy.columns))}")
     evidence = Evidence(tidy)
-    contrast, reference = _contrast(table)
-    wording = Wording(contrast, reference, evidence.varying)
-    found = list(_candidates(table, evidence, wording, alpha))
+    wordings = _wordings(table, evidence)
+    found = list(_candidates(table, evidence, wordings, alpha))
     level = _level(table)
     warnings = [*_unusable(tidy), *_disagreements(table, level), *_copies(images)][:limit]
-    rows = [_finding(c, evidence, wording, level) for c in _strongest(found)[: limit - len(warnings)]]
+    rows = [_finding(c, evidence, level) for c in _strongest(found)[: limit - len(warnings)]]
     rows += warnings
     for rank, row in enumerate(rows, start=1):
         row["rank"] = rank
@@ -111,13 +111,17 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     return pl.DataFrame([{c.name: row[c.name] for c in FINDINGS} for row in rows], schema=types)
 
 
-def _contrast(table: pl.DataFrame) -> tuple[str | None, str | None]:
-    """The factor that most comparisons are about, and the level that they compare with."""
+def _wordings(table: pl.DataFrame, evidence: Evidence) -> dict[str, Wording]:
+    """Each factor that is compared, with the level that most comparisons of it refer to."""
     compared = table.filter(pl.col("measure").is_in(_COMPARING), pl.col("contrast").is_not_null())
-    counted = (
-        compared.group_by("contrast", "reference").len().sort("len", "reference", descending=[True, False])
-    )
-    return counted.row(0)[:2] if counted.height else (None, None)
+    if not compared.height:
+        return {}
+    counted = compared.group_by("contrast", "reference").len()
+    ordered = counted.sort("len", "contrast", "reference", descending=[True, False, False])
+    varying, wordings = evidence.varying, dict[str, Wording]()
+    for contrast, reference, _ in ordered.iter_rows():
+        wordings.setdefault(contrast, Wording(contrast, reference, varying))
+    return wordings
 
 
 def _level(table: pl.DataFrame) -> float:
@@ -126,16 +130,18 @@ def _level(table: pl.DataFrame) -> float:
 
 
 def _candidates(
-    table: pl.DataFrame, evidence: Evidence, wording: Wording, alpha: float
+    table: pl.DataFrame, evidence: Evidence, wordings: Mapping[str, Wording], alpha: float
 ) -> Iterator[_Candidate]:
     factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
     kept = table.filter(pl.col("value").is_not_null(), pl.col("attribute").ne_missing(ALL_ATTRIBUTES))
     for row in kept.iter_rows(named=True):
         scope = {f: str(row[f]) for f in factors if row[f] is not None}
-        candidate = _Candidate("", scope, row["attribute"], 0.0, row, row.get("category"))
+        contrast = row["contrast"] or next((name for name in wordings if name in scope), None)
+        wording = wordings.get(contrast or "", Wording(contrast, None, evidence.varying))
+        candidate = _Candidate("", scope, row["attribute"], 0.0, row, wording, row.get("category"))
         q = row.get("q_value")
-        significant = q is not None and q <= alpha and row["contrast"] == wording.contrast
-        if row.get("reference") != wording.reference and row["contrast"] is not None:
+        significant = q is not None and q <= alpha
+        if row["contrast"] is not None and row.get("reference") != wording.reference:
             continue
         match row["measure"]:
             case "bds" if significant:
@@ -148,10 +154,10 @@ def _candidates(
                 yield replace(candidate, kind="refusal", effect=abs(row["value"]))
             case "dominance_shift" if row["value"] == 1:
                 after = row["category"].split(" → ")[-1]
-                effect = _moved(evidence, wording, candidate, after)
+                effect = _moved(evidence, candidate, after)
                 yield replace(candidate, kind="dominance_shift", category=after, effect=effect)
             case "dominant_share" if "deterministic" in (row.get("flags") or "").split(","):
-                effect = _moved(evidence, wording, candidate, row["category"])
+                effect = _moved(evidence, candidate, row["category"])
                 yield replace(candidate, kind="deterministic", effect=effect)
 
 
@@ -167,9 +173,9 @@ def _counted(values: Mapping[str, list[str]], value: str) -> tuple[int, int]:
     return len(values.get(value, ())), sum(map(len, values.values()))
 
 
-def _moved(evidence: Evidence, wording: Wording, candidate: _Candidate, value: str) -> float:
+def _moved(evidence: Evidence, candidate: _Candidate, value: str) -> float:
     """Share of the value minus its share in the reference; 0 where there is nothing to compare with."""
-    other = _reference_scope(candidate.scope, wording)
+    other = _reference_scope(candidate.scope, candidate.wording)
     if candidate.attribute is None or other is None:
         return 0.0
     k, n = _counted(evidence.values(candidate.attribute, candidate.scope), value)
@@ -194,8 +200,8 @@ def _strongest(found: list[_Candidate]) -> list[_Candidate]:
     )
 
 
-def _finding(candidate: _Candidate, evidence: Evidence, wording: Wording, level: float) -> dict[str, Any]:
-    scope, row = candidate.scope, candidate.row
+def _finding(candidate: _Candidate, evidence: Evidence, level: float) -> dict[str, Any]:
+    scope, row, wording = candidate.scope, candidate.row, candidate.wording
     other = _reference_scope(scope, wording)
     tail = _tail(candidate)
     if candidate.attribute is None:
