@@ -263,6 +263,17 @@ def _first_factor(folder: Path) -> str:
     return str(FolderGenerator(folder, factors=["group"]).requests()[0]["group"][0])
 
 
+@pytest.mark.parametrize("name", ["metadata.csv", "train/metadata.jsonl"])
+def test_metadata_that_is_a_link_out_of_the_folder_is_not_read_unasked(folder: Path, name: str) -> None:
+    outside = folder.parent / "outside" / Path(name).name
+    outside.write_text("file_name\na.png\n" if name.endswith("csv") else '{"file_name": "../a.png"}')
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).symlink_to(outside)
+    with pytest.raises(MetadataError, match=f"{name}: link leads out of the folder; name the file to read"):
+        FolderGenerator(folder).requests()
+    assert len(FolderGenerator(folder, metadata=name).requests()[1]) == 1
+
+
 def test_a_hugging_face_imagefolder_with_splits_is_read(folder: Path) -> None:
     for split, number in (("train", 20), ("test", 21)):
         (folder / split / "deep").mkdir(parents=True)

@@ -144,7 +144,7 @@ def test_a_reader_sees_each_commit_while_the_writer_writes(path: Path) -> None:
 def test_readers_in_other_processes_never_fail_beside_a_writer(path: Path) -> None:
     code = (
         "import sys\nfrom stereotrope.run import Ledger\n"
-        f"for _ in range(100):\n    with Ledger({str(path)!r}, readonly=True) as r: n = len(r.get_all('s'))\n"
+        f"for _ in range(30):\n    with Ledger({str(path)!r}, readonly=True) as r: n = len(r.get_all('s'))\n"
         "print(n)\n"
     )
     stop = threading.Event()
@@ -278,7 +278,7 @@ def test_garbage_anywhere_is_noticed_or_harmless(path: Path, tmp_path: Path) -> 
     whole = path.read_bytes()
     rng = random.Random(5)
     noticed = 0
-    for trial, at in enumerate([0, 16, 18, 60, 68, 100, *rng.sample(range(len(whole)), 60)]):
+    for trial, at in enumerate([0, 16, 18, 60, 68, 100, *rng.sample(range(len(whole)), 40)]):
         copy = tmp_path / f"trial{trial}" / "ledger.db"
         copy.parent.mkdir()
         copy.write_bytes(whole)
@@ -291,7 +291,7 @@ def test_garbage_anywhere_is_noticed_or_harmless(path: Path, tmp_path: Path) -> 
             noticed += bool(ledger.notes)
             assert len(found) >= 200, at
         shutil.rmtree(copy.parent)
-    assert noticed > 20
+    assert noticed > 15
 
 
 def test_a_destroyed_first_page_loses_nothing_that_lies_behind_it(path: Path) -> None:

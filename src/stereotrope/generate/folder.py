@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
 import polars as pl
 
-from stereotrope.errors import MetadataError, PictureError, UsageError
+from stereotrope.errors import PictureError, UsageError
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.generate.metadata import Metadata, Row, read_metadata
+from stereotrope.generate.listing import LABEL, Designed, Entry, Listing, listings_of, seed_of
+from stereotrope.generate.metadata import Row
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
 from stereotrope.pictures import inspect
 from stereotrope.tables import check_factors
 
 __all__ = ["FolderGenerator"]
 
-_AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
-_LABEL, _SPLIT = "label", "split"
 _KEYS = ("folder", "metadata", "name", "name_from", "factors", "prompt", "negative", "seed", "file")
 _LISTED = 5
 
@@ -155,12 +151,14 @@ class FolderGenerator:
         """
         self.notes = []
         index = self._index = FolderIndex(self.folder)
-        listings = list(self._listings(index))
+        said: list[str] = []
+        listings = listings_of(index, self.metadata, said)
+        self.notes += [f"{self.name}: {note}" for note in said]
         factors = self._factors_of(listings)
         entries = list(self._entries(index, listings, factors))
         self._note_unlisted(index, entries)
         if designed is not None:
-            known = _Designed(designed, by_text=self.prompt is not None)
+            known = Designed(designed, by_text=self.prompt is not None)
             matched = [(entry, found) for entry in entries if (found := known.match(entry)) is not None]
             if len(matched) < len(entries):
                 self.notes.append(
@@ -195,40 +193,18 @@ class FolderGenerator:
             return ImageResult(None, "excluded", "file was changed while the audit ran; run again")
         return ImageResult(data, "ok")
 
-    def _listings(self, index: FolderIndex) -> Iterator[tuple[PurePosixPath, Metadata]]:
-        """Yield each metadata file with the folder its names are relative to."""
-        if self.metadata is not None:
-            yield PurePosixPath(), read_metadata(index.root / self.metadata)
-            return
-        there = [name for name in _AUTOMATIC if (index.root / name).is_file()]
-        if there:
-            if "metadata.jsonl" in there and "metadata.csv" in there:
-                self.notes.append(f"{self.name}: metadata.jsonl is read, metadata.csv beside it is not")
-            yield PurePosixPath(), read_metadata(index.root / there[0])
-            return
-        nested = [path for name in _AUTOMATIC[:2] for path in index.root.rglob(name)]
-        folders = {path.parent: path for path in reversed(nested)}
-        if not folders:
-            yield PurePosixPath(), _from_names(index.pictures)
-        for parent in sorted(folders):
-            relative = PurePosixPath(parent.relative_to(index.root).as_posix())
-            found = read_metadata(folders[parent])
-            name = f"{relative}/{found.file}"
-            rows = tuple(Row(name, row.line, {_SPLIT: relative.parts[0], **row.values}) for row in found.rows)
-            yield relative, Metadata(name, tuple(dict.fromkeys((_SPLIT, *found.columns))), rows)
-
-    def _factors_of(self, listings: Sequence[tuple[PurePosixPath, Metadata]]) -> dict[str, str]:
+    def _factors_of(self, listings: Sequence[Listing]) -> dict[str, str]:
         if self.factors is not None:
             return self.factors
-        return {_LABEL: _LABEL} if any(_LABEL in m.columns and m.file == "" for _, m in listings) else {}
+        return {LABEL: LABEL} if any(LABEL in m.columns and m.file == "" for _, m in listings) else {}
 
     def _entries(
         self,
         index: FolderIndex,
-        listings: Sequence[tuple[PurePosixPath, Metadata]],
+        listings: Sequence[Listing],
         factors: Mapping[str, str],
-    ) -> Iterator[_Entry]:
-        seen: dict[str, _Entry] = {}
+    ) -> Iterator[Entry]:
+        seen: dict[str, Entry] = {}
         doubled = []
         for folder, metadata in listings:
             file = metadata.require(self.file, "file") if self.file else metadata.file_column()
@@ -256,7 +232,7 @@ class FolderGenerator:
 
     def _entry(
         self, index: FolderIndex, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]
-    ) -> _Entry:
+    ) -> Entry:
         listed = row.raw(file) or ""
         inside = listed and not listed.startswith("/") and folder != PurePosixPath()
         source = f"{folder}/{listed}" if inside else listed
@@ -269,7 +245,7 @@ class FolderGenerator:
         name = self.name if self.name_from is None else row.text(self.name_from)
         if name is None:
             raise row.error(f"column {self.name_from!r} must name the model, found nothing; fill it in")
-        return _Entry(
+        return Entry(
             row=row,
             source=source,
             sha256=sha256,
@@ -277,10 +253,10 @@ class FolderGenerator:
             factors={factor: row.text(column) for factor, column in factors.items()},
             text=row.raw(self.prompt) if self.prompt else None,
             negative=row.raw(self.negative) if self.negative else None,
-            seed=_seed(row, self.seed),
+            seed=seed_of(row, self.seed),
         )
 
-    def _request(self, entry: _Entry, prompt: Mapping[str, str | None]) -> ImageRequest:
+    def _request(self, entry: Entry, prompt: Mapping[str, str | None]) -> ImageRequest:
         params = {"file": entry.source, "sha256": entry.sha256}
         return ImageRequest(
             image_id=request_id(self.fingerprint, prompt["text"], prompt["negative"], entry.seed, params),
@@ -293,7 +269,7 @@ class FolderGenerator:
             source=entry.source,
         )
 
-    def _note_unlisted(self, index: FolderIndex, entries: Sequence[_Entry]) -> None:
+    def _note_unlisted(self, index: FolderIndex, entries: Sequence[Entry]) -> None:
         listed = {entry.source for entry in entries}
         unlisted = [name for name in index.pictures if name not in listed]
         if unlisted:
@@ -306,82 +282,6 @@ class FolderGenerator:
                 f"{self.name}: {len(index.unreadable)} file names are not UTF-8 and are left out: "
                 f"{_few(index.unreadable)}"
             )
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One row of the metadata, read."""
-
-    row: Row
-    source: str
-    sha256: str | None
-    generator: str
-    factors: dict[str, str | None]
-    text: str | None
-    negative: str | None
-    seed: int | None
-
-    @property
-    def key(self) -> str:
-        """The same for two rows of one file; a file that is not there is known by its name's NFC form."""
-        return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)
-
-    def said(self) -> tuple[Any, ...]:
-        return (self.generator, self.factors, self.text, self.negative, self.seed)
-
-    def prompt_row(self) -> dict[str, str | None]:
-        content = json.dumps(
-            [self.text, self.negative, dict(sorted(self.factors.items()))], ensure_ascii=False
-        )
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        return {"prompt_id": digest[:16], **self.factors, "text": self.text, "negative": self.negative}
-
-
-class _Designed:
-    """Designed prompts, looked up by text or by factors."""
-
-    def __init__(self, prompts: pl.DataFrame, *, by_text: bool) -> None:
-        self.by_text = by_text
-        self.factors = [c for c in prompts.columns if c not in ("prompt_id", "text", "negative")]
-        rows = list(prompts.iter_rows(named=True))
-        self.rows = {row["text"] if by_text else tuple(row[f] for f in self.factors): row for row in rows}
-
-    def match(self, entry: _Entry) -> dict[str, str | None] | None:
-        return self.rows.get(
-            entry.text if self.by_text else tuple(entry.factors.get(f) for f in self.factors)
-        )
-
-
-def _from_names(pictures: Sequence[str]) -> Metadata:
-    """Read class-named sub-folders as metadata: the last folder is the label, the one above the split."""
-    if not pictures:
-        raise MetadataError("the folder holds no picture and no metadata file; check the path")
-    rows = []
-    for name in pictures:
-        folders = name.split("/")[:-1]
-        values = {
-            "file_name": name,
-            _LABEL: folders[-1] if folders else None,
-            _SPLIT: folders[0] if len(folders) > 1 else None,
-        }
-        rows.append(Row("", 0, values))
-    labelled = any(row.values[_LABEL] for row in rows)
-    return Metadata("", ("file_name", *((_LABEL, _SPLIT) if labelled else ())), tuple(rows))
-
-
-def _seed(row: Row, column: str | None) -> int | None:
-    text = row.text(column) if column is not None else None
-    if text is None:
-        return None
-    try:
-        seed = int(text)
-    except ValueError:
-        seed = 2**63
-    if not -(2**63) <= seed < 2**63:
-        raise row.error(
-            f"column {column!r} must hold a whole number of 64 bits, found {text[:40]!r}; mend it"
-        )
-    return seed
 
 
 def _is_factors(value: object) -> bool:

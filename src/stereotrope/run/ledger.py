@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from stereotrope.errors import RunDamaged, RunError
-from stereotrope.run.disk import explain_full
+from stereotrope.run.disk import explain_full, sync_folder
 from stereotrope.run.salvage import PAGE_SIZE, find_damage, finish, salvage
 
 __all__ = ["Ledger"]
@@ -211,6 +211,7 @@ class Ledger:
             connection.executemany(_INSERT, ((*row, _crc(row)) for row in rows))
             connection.execute("COMMIT")
         temporary.replace(path)
+        sync_folder(path.parent)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

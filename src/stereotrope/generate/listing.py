@@ -1,0 +1,151 @@
+"""What a folder of pictures says about itself: its metadata files, read into entries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import MetadataError, PictureError
+from stereotrope.generate.containment import FolderIndex
+from stereotrope.generate.metadata import Metadata, Row, read_metadata
+
+__all__ = ["LABEL", "SPLIT", "Designed", "Entry", "Listing", "listings_of", "seed_of"]
+
+LABEL, SPLIT = "label", "split"
+_AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
+
+Listing = tuple[PurePosixPath, Metadata]
+"""A metadata file with the folder that its file names are relative to."""
+
+
+def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str]) -> list[Listing]:
+    """Find and read the metadata files of a folder, the given one or those with the usual names.
+
+    Raises
+    ------
+    MetadataError
+        A file cannot be read, or the folder holds neither metadata nor pictures.
+    """
+    if metadata is not None:
+        return [(PurePosixPath(), read_metadata(index.root / metadata))]
+    there = [name for name in _AUTOMATIC if (index.root / name).is_file()]
+    if there:
+        if set(_AUTOMATIC[:2]) <= set(there):
+            notes.append("metadata.jsonl is read, metadata.csv beside it is not")
+        return [(PurePosixPath(), _read_found(index, index.root / there[0]))]
+    nested = [path for name in reversed(_AUTOMATIC[:2]) for path in index.root.rglob(name)]
+    folders = {path.parent: path for path in nested}
+    if not folders:
+        return [(PurePosixPath(), _from_names(index.pictures))]
+    return [_of_split(index, folders[parent]) for parent in sorted(folders)]
+
+
+def _read_found(index: FolderIndex, path: Path) -> Metadata:
+    """Read a metadata file that nobody named, so only if it lies in the folder."""
+    relative = path.relative_to(index.root).as_posix()
+    try:
+        index.locate(relative)
+    except PictureError as error:
+        raise MetadataError(f"{relative}: {error.reason}; name the file to read with metadata:") from error
+    return read_metadata(path)
+
+
+def _of_split(index: FolderIndex, path: Path) -> Listing:
+    relative = PurePosixPath(path.parent.relative_to(index.root).as_posix())
+    found = _read_found(index, path)
+    name = f"{relative}/{found.file}"
+    rows = tuple(Row(name, row.line, {SPLIT: relative.parts[0], **row.values}) for row in found.rows)
+    return relative, Metadata(name, tuple(dict.fromkeys((SPLIT, *found.columns))), rows)
+
+
+def _from_names(pictures: Sequence[str]) -> Metadata:
+    """Read class-named sub-folders as metadata: the last folder is the label, the one above the split."""
+    if not pictures:
+        raise MetadataError("the folder holds no picture and no metadata file; check the path")
+    rows = []
+    for name in pictures:
+        folders = name.split("/")[:-1]
+        values = {
+            "file_name": name,
+            LABEL: folders[-1] if folders else None,
+            SPLIT: folders[0] if len(folders) > 1 else None,
+        }
+        rows.append(Row("", 0, values))
+    labelled = any(row.values[LABEL] for row in rows)
+    return Metadata("", ("file_name", *((LABEL, SPLIT) if labelled else ())), tuple(rows))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the metadata, read."""
+
+    row: Row
+    source: str
+    sha256: str | None
+    generator: str
+    factors: dict[str, str | None]
+    text: str | None
+    negative: str | None
+    seed: int | None
+
+    @property
+    def key(self) -> str:
+        """The same for two rows of one file; a file that is not there is known by its name's NFC form."""
+        return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)
+
+    def said(self) -> tuple[Any, ...]:
+        """Return all that the row says of its file."""
+        return (self.generator, self.factors, self.text, self.negative, self.seed)
+
+    def prompt_row(self) -> dict[str, str | None]:
+        """Return the row of the ``prompts`` table this entry belongs to."""
+        content = json.dumps(
+            [self.text, self.negative, dict(sorted(self.factors.items()))], ensure_ascii=False
+        )
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        return {"prompt_id": digest[:16], **self.factors, "text": self.text, "negative": self.negative}
+
+
+class Designed:
+    """Designed prompts, looked up by text or by factors."""
+
+    def __init__(self, prompts: pl.DataFrame, *, by_text: bool) -> None:
+        self.by_text = by_text
+        self.factors = [c for c in prompts.columns if c not in ("prompt_id", "text", "negative")]
+        rows = list(prompts.iter_rows(named=True))
+        self.rows = {row["text"] if by_text else tuple(row[f] for f in self.factors): row for row in rows}
+
+    def match(self, entry: Entry) -> dict[str, str | None] | None:
+        """Return the designed prompt of an entry, None where there is none."""
+        return self.rows.get(
+            entry.text if self.by_text else tuple(entry.factors.get(f) for f in self.factors)
+        )
+
+
+def seed_of(row: Row, column: str | None) -> int | None:
+    """Return the seed of a row, None where there is no column or no value.
+
+    Raises
+    ------
+    MetadataError
+        It is no whole number of 64 bits.
+    """
+    text = row.text(column) if column is not None else None
+    if text is None:
+        return None
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = 2**63
+    if not -(2**63) <= seed < 2**63:
+        raise row.error(
+            f"column {column!r} must hold a whole number of 64 bits, found {text[:40]!r}; mend it"
+        )
+    return seed
