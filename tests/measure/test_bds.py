@@ -156,6 +156,13 @@ def test_excluded_pictures_and_quality_attributes_stay_out(halves: pl.DataFrame)
     assert json.loads(found["excluded"][0]) == {"blank picture": 2}
 
 
+def test_images_of_several_prompts_in_a_cell_are_flagged(halves: pl.DataFrame) -> None:
+    prompts = halves.with_columns(prompt_id=pl.col("group"))
+    assert bds(prompts, **QUICK)["flags"].to_list() == ["small_n", "small_n"]
+    mixed = halves.with_columns(prompt_id=pl.col("image_id"))
+    assert bds(mixed, **QUICK)["flags"].to_list() == ["several_prompts,small_n"] * 2
+
+
 def test_q_values_are_of_two_families(make_labels: MakeLabels) -> None:
     frame = make_labels(
         {

@@ -91,8 +91,12 @@ def bds(
     the mean of the shuffles. Where all images of both sides agree nothing varies in the bootstrap, and
     the upper end is the greatest divergence that this is compatible with; in a mean this reach is added
     to the other one in quadrature. ``low`` lies above ``floor`` only where the permutation test agrees
-    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. Images are the unit: a
-    cell should hold one prompt a group.
+    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. At 20 images of 5
+    values, simulated coverage at a level of 0.95 was 0.95 to 1.00 for means of 8 attributes and 0.94 to
+    1.00 for single ones; more where little varies or nothing differs. Images are the unit of
+    test and interval: where a column ``prompt_id`` says that a group's images in a cell come from more
+    than one prompt, rows are flagged ``several_prompts``; name what tells the prompts apart in
+    ``within`` and use :func:`stereotrope.measure.average` instead.
 
     The authors' scripts average in a missing combination as 0 and call the distance a divergence;
     ``paper`` does neither, ``released`` only the second.

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import Key, reference_of
-from stereotrope.measure.tidy import read_labels
+from stereotrope.measure.tidy import read_labels, to_polars
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 __all__ = ["UNLABELLED", "CodedLabels", "Scope", "code_labels", "factor_names"]
 
 UNLABELLED = "unlabelled"
 """Reason of an image that has no label at all of an attribute that others of its scope have."""
+
+_PROMPT = "_prompt"
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -53,6 +55,8 @@ class CodedLabels:
         Shape (n_images, n_attributes): index into ``values``, −1 where there is no usable label.
     why
         Same shape: index into ``reasons``, −1 where the label counts or there is none.
+    prompts
+        Shape (n_images,): code of the image's prompt, 0 for all where prompts are not known.
     """
 
     attributes: tuple[str, ...]
@@ -63,6 +67,7 @@ class CodedLabels:
     images: pl.DataFrame
     codes: Codes
     why: Codes
+    prompts: Codes
 
     def scopes(self, *, baseline: str | None = None) -> Iterator[Scope]:
         """Scopes in the order of their levels.
@@ -164,7 +169,8 @@ def code_labels(
     Parameters
     ----------
     labels
-        As in :func:`stereotrope.measure.tidy.read_labels`.
+        As in :func:`stereotrope.measure.tidy.read_labels`. A column ``prompt_id`` says which images
+        share a prompt.
     factors
         Factors that scope a score.
     group
@@ -174,7 +180,11 @@ def code_labels(
     taxonomy
         Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
-    tidy = read_labels(labels, factors=[*factors, group], attributes=attributes)
+    frame = to_polars(labels)
+    tidy = read_labels(frame, factors=[*factors, group], attributes=attributes)
+    if "prompt_id" in frame.columns and "prompt_id" not in tidy.columns:
+        kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
+        tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String).alias(_PROMPT))
     if attributes is None:
         tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
     for attribute, listed in (taxonomy or {}).items():
@@ -197,7 +207,12 @@ def code_labels(
         out = mine.filter(pl.col("excluded").is_not_null())
         why[out["_row"].to_numpy(), column] = _codes(out["excluded"], reasons)
         values.append(found)
-    return CodedLabels(names, tuple(values), reasons, tuple(factors), group, images, codes, why)
+    prompts = np.zeros(images.height, dtype=np.int32)
+    if _PROMPT in tidy.columns:
+        known = tuple(tidy[_PROMPT].drop_nulls().unique().sort().to_list())
+        with_prompt = tidy.filter(pl.col(_PROMPT).is_not_null())
+        prompts[with_prompt["_row"].to_numpy()] = _codes(with_prompt[_PROMPT], known)
+    return CodedLabels(names, tuple(values), reasons, tuple(factors), group, images, codes, why, prompts)
 
 
 def _codes(series: pl.Series, values: Sequence[str]) -> Codes:

@@ -266,7 +266,10 @@ def _frame_row(
     )
     n, n_reference = (sum(counts[:-1]), counts[-1]) if comparison.reference else (sum(counts), None)
     excluded = coded.excluded(np.concatenate(comparison.groups), mine)
-    flags = _flags(counts, labelled if at is None else labelled[:, at : at + 1], at is None)
+    several = any(len(np.unique(coded.prompts[g])) > 1 for g in comparison.groups)
+    flags = ["several_prompts"] * several + _flags(
+        counts, labelled if at is None else labelled[:, at : at + 1], at is None
+    )
     if at is None and not len(used):
         everything = labelled.sum(axis=1).tolist()
         counts = everything

@@ -118,7 +118,10 @@ def vac(
     The interval is of the score expected at this n: score ± z times the bootstrap's standard
     deviation. Where all images agree nothing varies in the bootstrap, and the lower end is the lowest
     score that this is compatible with: that of :math:`(1-u)^n = (1 - level)/2` with the share u spread
-    evenly over the other values. In a mean this reach is added to the other one in quadrature.
+    evenly over the other values. In a mean this reach is added to the other one in quadrature. At 20
+    images of 5 values, simulated coverage at a level of 0.95 was 0.91 to 1.00 for means of 8 attributes
+    and 0.89 to 0.99 for single ones. The interval of ``vac_chao_shen`` takes no account of the bias
+    that the correction leaves.
 
     References
     ----------
