@@ -231,3 +231,15 @@ def test_two_annotators_of_one_attribute_are_not_counted_together(make_labels) -
     sentences = findings(table, both)["sentence"].to_list()
     assert len(sentences) == 2
     assert all("12 of 12 pictures for women (annotator “" in sentence for sentence in sentences)
+
+
+def test_measures_that_scope_the_same_pictures_differently_make_one_finding(make_labels) -> None:
+    labels = make_labels(
+        {("m", None, "base"): {"x": 20}, ("m", "gender", "women"): {"y": 20}},
+        factors=("generator", "dimension", "group"),
+    )
+    table = stacked(
+        share_difference(labels, within=("generator",), dimension="dimension"),
+        dominance_shift(labels, within=("generator",)),
+    )
+    assert findings(table, labels)["kind"].to_list() == ["dominance_shift"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 
 import polars as pl
 
@@ -11,10 +12,12 @@ from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted
 from stereotrope.tables import LABELS, SCOPES
 
-__all__ = ["Evidence"]
+__all__ = ["Conditions", "Evidence"]
 
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
 _Levels = tuple[str | None, ...]
+Conditions = tuple[_Levels, ...]
+"""Combinations of factor levels, in the order of the labels."""
 
 
 class Evidence:
@@ -30,6 +33,7 @@ class Evidence:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
         self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
         self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
+        self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
         reason = pl.col("excluded") if "excluded" in labels.columns else pl.lit(None, pl.String)
         columns = labels.select("image_id", "attribute", "value", reason.alias("excluded"), *self.factors)
         for image, attribute, value, excluded, *levels in columns.iter_rows():
@@ -40,17 +44,21 @@ class Evidence:
             if excluded != PICTURE_EXCLUDED:
                 self._requests[condition][image] = excluded == PICTURE_REFUSED
 
-    @property
+    @cached_property
     def varying(self) -> list[str]:
         """Factors with more than one level among the pictures."""
         conditions = set(self._requests) | {c for a in self._values.values() for c in a}
         return [f for i, f in enumerate(self.factors) if len({c[i] for c in conditions}) > 1]
 
+    def conditions(self, attribute: str | None, scope: Mapping[str, str]) -> Conditions:
+        """The combinations of levels that a scope takes in, of an attribute or (None) of all requests."""
+        return tuple(sorted(self._fitting(attribute, scope), key=str))
+
     def values(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
         found: dict[str, list[str]] = defaultdict(list)
         here = self._values.get(attribute, {})
-        for condition in self._fitting(here, scope):
+        for condition in self._fitting(attribute, scope):
             for value, images in here[condition].items():
                 found[value] += images
         return dict(found)
@@ -58,13 +66,18 @@ class Evidence:
     def refused(self, scope: Mapping[str, str]) -> tuple[Counted, list[str]]:
         """Refused requests of all answered ones, and which they are."""
         answered: dict[str, bool] = {}
-        for condition in self._fitting(self._requests, scope):
+        for condition in self._fitting(None, scope):
             answered |= self._requests[condition]
         images = [image for image, refused in answered.items() if refused]
         return (len(images), len(answered)), images
 
-    def _fitting(self, conditions: Iterable[_Levels], scope: Mapping[str, str]) -> list[_Levels]:
-        places = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
-        known = list(conditions)
-        exact = [c for c in known if all(c[i] == level for i, level in places)]
-        return exact or [c for c in known if all(c[i] in (level, None) for i, level in places)]
+    def _fitting(self, attribute: str | None, scope: Mapping[str, str]) -> list[_Levels]:
+        used = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
+        places, levels = tuple(i for i, _ in used), tuple(level for _, level in used)
+        known = list(self._requests if attribute is None else self._values.get(attribute, ()))
+        if (attribute, places) not in self._index:
+            index = self._index[attribute, places] = defaultdict(list)
+            for condition in known:
+                index[tuple(condition[i] for i in places)].append(condition)
+        exact = self._index[attribute, places].get(levels)
+        return exact or [c for c in known if all(c[i] in (level, None) for i, level in used)]

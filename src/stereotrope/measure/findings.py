@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
-from stereotrope.measure.evidence import Evidence
+from stereotrope.measure.evidence import Conditions, Evidence
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
@@ -103,7 +103,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     found = list(_candidates(table, evidence, wordings, alpha))
     level = _level(table)
     warnings = [*_unusable(tidy), *_disagreements(table, level), *_copies(images)][:limit]
-    rows = [_finding(c, evidence, level) for c in _strongest(found)[: limit - len(warnings)]]
+    rows = [_finding(c, evidence, level) for c in _strongest(found, evidence)[: limit - len(warnings)]]
     rows += warnings
     for rank, row in enumerate(rows, start=1):
         row["rank"] = rank
@@ -183,11 +183,12 @@ def _moved(evidence: Evidence, candidate: _Candidate, value: str) -> float:
     return k / n - j / m if n and m else 0.0
 
 
-def _strongest(found: list[_Candidate]) -> list[_Candidate]:
+def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
     """One candidate an attribute and condition, of the kind that says it best, in ranked order."""
-    best: dict[tuple[str, str | None], _Candidate] = {}
+    best: dict[tuple[Conditions, str | None], _Candidate] = {}
     for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect, -c.row["value"])):
-        place = (json.dumps(candidate.scope, sort_keys=True), candidate.attribute)
+        # Measures scope the same pictures with more or fewer factors: the pictures say what is the same.
+        place = (evidence.conditions(candidate.attribute, candidate.scope), candidate.attribute)
         best.setdefault(place, candidate)
     return sorted(
         best.values(),
