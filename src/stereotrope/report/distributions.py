@@ -87,7 +87,7 @@ def distributions(material: Material) -> list[Distribution]:
     row = material.row_factor
     levels = len(material.level_order.get(row, [])) if row else 0
     lead = [f for f in material.shown if f != row] if levels >= _ROW_LEVELS else []
-    usable = material.labels.filter(~pl.col("attribute").str.ends_with("duplicate_of"))
+    usable = material.shown_labels
     groups: dict[tuple[str, ...], list[Any]] = {}
     for sheet in material.sheets:
         groups.setdefault((sheet.generator, *(str(sheet.scope.get(f, "")) for f in lead)), []).append(sheet)
@@ -173,7 +173,7 @@ def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
 
 def _column_names(seen: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     attributes = Counter(a for a, _ in seen)
-    return {(a, who): words(a) if attributes[a] == 1 else f"{words(a)} ({who})" for a, who in seen}
+    return {(a, who): words(a) if attributes[a] == 1 else f"{words(a)} ({who})" for a, who in sorted(seen)}
 
 
 def _is_colour(column: str) -> bool:

@@ -13,7 +13,7 @@ from stereotrope.report.datatable import Table, estimate_text, table_of
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, probability, thousands
-from stereotrope.report.prose import MeasureProse, explain
+from stereotrope.report.prose import MeasureProse, explain, listing
 from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
@@ -21,6 +21,8 @@ __all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
 MOST_PANELS = 24
 """Panels of one figure; the rest is in the table."""
 _ROWS_A_PANEL = 40
+_TOP_ROWS = 12
+_FEW_VALUES = 3
 _GAP = "\u2003"
 SIGNIFICANT = 0.05
 """q at or below which a dot is drawn full."""
@@ -55,17 +57,31 @@ def figures_of(material: Material, measure: str) -> list[Figure]:
     """The figures of one measure: its headline, and where it has them its attributes and values."""
     frame = material.estimates.filter(pl.col("measure") == measure)
     prose = explain(measure)
-    figures = []
+    figures: list[Figure] = []
     for definition in frame["definition"].unique(maintain_order=True).to_list():
         same = frame.filter(pl.col("definition").eq_missing(definition))
-        suffix = f" ({definition} definition)" if frame["definition"].n_unique() > 1 else ""
-        head = same.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
-        rest = same.filter(pl.col("attribute").is_not_null() & (pl.col("attribute") != ALL_ATTRIBUTES))
-        if head.height:
-            figures.append(_dots_figure(material, head, prose, f"{prose.title}{suffix}", f"{measure}"))
-        if rest.height:
-            figures += _attribute_figures(material, rest, prose, suffix, bool(head.height))
+        named = f" ({words(definition)})" if definition and frame["definition"].n_unique() > 1 else ""
+        for averaged, part in _by_average(material, same):
+            suffix = f"{named}, averaged over {listing(averaged)}" if averaged else named
+            head = part.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+            rest = part.filter(pl.col("attribute").is_not_null() & (pl.col("attribute") != ALL_ATTRIBUTES))
+            if head.height:
+                figures.append(_dots_figure(material, head, prose, f"{prose.title}{suffix}", measure))
+            if rest.height:
+                figures += _attribute_figures(material, rest, prose, suffix, bool(head.height))
     return _uniquely_named(figures)
+
+
+def _by_average(material: Material, frame: pl.DataFrame) -> list[tuple[list[str], pl.DataFrame]]:
+    """Rows apart by the factors they are averaged over: those left empty that every prompt has."""
+    complete = [f for f in material.shown if f in frame.columns and not material.prompts[f].null_count()]
+    factors = [f for f in ("generator", *complete) if 0 < frame[f].null_count() < frame.height]
+    if not factors:
+        return [([], frame)]
+    pattern = pl.concat_str([pl.col(f).is_null().cast(pl.Int8) for f in factors])
+    parts = frame.with_columns(pattern.alias("__averaged")).partition_by("__averaged", maintain_order=True)
+    parts.sort(key=lambda p: p["__averaged"][0])
+    return [([words(f) for f in factors if part[f].null_count()], part.drop("__averaged")) for part in parts]
 
 
 def _uniquely_named(figures: Sequence[Figure]) -> list[Figure]:
@@ -81,66 +97,95 @@ def _uniquely_named(figures: Sequence[Figure]) -> list[Figure]:
 def _attribute_figures(
     material: Material, frame: pl.DataFrame, prose: MeasureProse, suffix: str, has_head: bool
 ) -> list[Figure]:
-    if has_head and prose.section == "divergence":
-        return [_heat_figure(material, frame, prose, suffix)]
+    scope = [c for c in frame.columns if c in ("generator", *material.factors, "reference")]
+    attributes = frame["attribute"].unique(maintain_order=True).to_list()
+    if frame.select(*scope, "attribute").n_unique() == frame.height and len(attributes) > 1:
+        title = f"{prose.short}, by attribute{suffix}"
+        if frame.select(scope).n_unique() == 1:
+            return [_dots_figure(material, frame, prose, title, f"{prose.name}-attributes")]
+        reads = "The mean over a row is the score above; lighter is more." if has_head else prose.reads
+        return [_heat_figure(material, frame, prose, title, "attribute", reads=reads, defined=not has_head)]
     figures = []
-    for attribute in frame["attribute"].unique(maintain_order=True).to_list():
+    for attribute in attributes:
         rows = frame.filter(pl.col("attribute") == attribute)
         values = rows["category"].drop_nulls().unique().to_list()
         value = f", {values[0]}" if len(values) == 1 else ""
         title = f"{prose.title}: {words(attribute)}{value}{suffix}"
-        figures.append(_dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}"))
+        signed = (rows["value"].min() or 0.0) < 0 or rows["reference"].drop_nulls().len() > 0  # type: ignore[operator]
+        if len(values) > _FEW_VALUES and not signed:
+            reads = f"{prose.reads} Lighter is more."
+            figures.append(_heat_figure(material, rows, prose, title, "category", reads=reads, defined=True))
+        else:
+            figures.append(_dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}"))
     return figures
 
 
-def _row_label(material: Material, row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    parts = [str(row[c]) for c in columns if row.get(c) is not None]
+def _row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    parts = [
+        words(str(row[c])) if c == "attribute" else str(row[c]) for c in columns if row.get(c) is not None
+    ]
     return ", ".join(parts) or str(row.get("generator") or "all pictures")
 
 
-def _layout(material: Material, frame: pl.DataFrame) -> tuple[list[str], list[str], str | None]:
-    """Columns that make panels, columns that make rows, and the factor whose levels become series."""
+@dataclass(frozen=True)
+class _Layout:
+    """Columns that make panels and rows, the factor whose levels become series, rows of a panel."""
+
+    panels: Sequence[str]
+    rows: Sequence[str]
+    series: str | None = None
+    most: int = _ROWS_A_PANEL
+
+
+def _layout(material: Material, frame: pl.DataFrame) -> _Layout:
     columns = material.scope_columns(frame)
-    for extra in ("reference", "category"):
-        if frame[extra].drop_nulls().n_unique() > 1:
-            columns.append(extra)
+    if frame["reference"].drop_nulls().n_unique() > 1:
+        columns.append("reference")
+    extra = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
     row = material.row_factor if material.row_factor in columns else (columns[-1] if columns else None)
-    if row is None:
-        return [], [], None
     rest = [c for c in columns if c != row]
-    if "category" in rest:
-        rest.remove("category")
-        rest.insert(0, "category")
-    if frame[row].drop_nulls().n_unique() <= 3 and len(rest) > 1:
-        single = rest[-1]
-        series = row if row != "reference" and frame[row].n_unique() > 1 else None
-        duplicated = frame.select([*rest, row]).is_duplicated().any()
-        if series is not None and not duplicated:
-            return rest[:-1], [single], series
-        return rest[:-1], [single, row], None
-    return rest, [row], None
+    rows = [row] if row else []
+    if extra and (not columns or frame.select(columns).n_unique() == frame.height or "attribute" in extra):
+        return _Layout(rest, [*rows, *extra])
+    if extra and frame["category"].n_unique() > _FEW_VALUES:
+        return _Layout(rest, ["category", *rows], most=_TOP_ROWS)
+    if row and rest and frame[row].drop_nulls().n_unique() <= _FEW_VALUES:
+        single, others = rest[-1], rest[:-1]
+        if frame[row].n_unique() > 1 and row != "reference":
+            return _Layout([*extra, *others], [single], row)
+        return _Layout([*extra, *others], [single, row])
+    return _Layout([*extra, *rest], rows)
+
+
+def _parts(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
+    """The panels of a figure with their titles, in the order of the design."""
+    parts = frame.partition_by(by, maintain_order=True) if by else [frame]
+    parts.sort(key=lambda p: tuple(material.position(c, p[c][0]) for c in by))
+    return [(" · ".join(str(p[c][0]) for c in by if p[c][0] is not None), p) for p in parts]
 
 
 def _dots_figure(
     material: Material, frame: pl.DataFrame, prose: MeasureProse, title: str, name: str
 ) -> Figure:
-    panel_by, row_by, series = _layout(material, frame)
-    parts = frame.partition_by(panel_by, maintain_order=True) if panel_by else [frame]
-    parts = sorted(parts, key=lambda p: _panel_order(material, p, panel_by))
+    layout = _layout(material, frame)
+    parts = _parts(material, frame, layout.panels)
     domain = _domain(frame, ranks=prose.unit.startswith("rank"))
-    order = (
-        sorted(frame[series].drop_nulls().unique().to_list(), key=lambda v: material.position(series, v))
-        if series
-        else None
-    )
+    names: list[str] = []
+    if layout.series:
+        factor = layout.series
+        names = sorted(
+            frame[factor].drop_nulls().unique().to_list(), key=lambda v: material.position(factor, v)
+        )
+    flat = prose.section == "missing" and not any(frame["value"].fill_null(1.0))
     panels, cut = [], 0
-    for part in parts[:MOST_PANELS]:
-        rows, left = _dot_rows(material, part, row_by, series, prose)
+    for heading, part in [] if flat else parts[:MOST_PANELS]:
+        rows, left = _dot_rows(material, part, layout, prose)
         cut += left
-        heading = " · ".join(str(part[c][0]) for c in panel_by if part[c][0] is not None)
-        spec = charts.dots(rows, unit=prose.unit, domain=domain, series=order, zero_line=domain[0] < 0)
+        spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, _alt(title, heading, rows), len(rows)))
-    notes = _notes(frame, len(parts) - len(panels), cut, any(p is not None for p in frame["q_value"]))
+    notes = _notes(frame, 0 if flat else len(parts) - len(panels), cut)
+    if flat:
+        notes.append("Every value is 0, so nothing is drawn; the table has the intervals.")
     return Figure(
         name=_safe(name),
         title=title,
@@ -157,25 +202,21 @@ def _safe(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
 
 
-def _panel_order(
-    material: Material, part: pl.DataFrame, panel_by: Sequence[str]
-) -> tuple[tuple[int, str], ...]:
-    return tuple(material.position(c, part[c][0]) for c in panel_by)
-
-
 def _dot_rows(
-    material: Material, part: pl.DataFrame, row_by: Sequence[str], series: str | None, prose: MeasureProse
+    material: Material, part: pl.DataFrame, layout: _Layout, prose: MeasureProse
 ) -> tuple[list[dict[str, Any]], int]:
     records = list(part.iter_rows(named=True))
+    series = layout.series
     if series:
-        records.sort(key=lambda r: [material.position(c, r[c]) for c in (*row_by, series)])
-    elif prose.unit.startswith("rank"):
-        records.sort(key=lambda r: (r["value"] is None, r["value"] or 0.0))
+        records.sort(key=lambda r: [material.position(c, r[c]) for c in (*layout.rows, series)])
+    elif layout.most < _ROWS_A_PANEL:
+        records.sort(key=lambda r: (r["value"] is None, -abs(r["value"] or 0.0)))
     else:
-        records.sort(key=lambda r: (r["value"] is None, -(r["value"] or 0.0)))
+        upwards = 1.0 if prose.unit.startswith("rank") else -1.0
+        records.sort(key=lambda r: (r["value"] is None, upwards * (r["value"] or 0.0)))
     rows = []
-    for r in records[:_ROWS_A_PANEL]:
-        label = _row_label(material, r, row_by)
+    for r in records[: layout.most]:
+        label = _row_label(r, layout.rows)
         text = estimate_text(r)
         if r["q_value"] is not None:
             q = probability(r["q_value"])
@@ -194,7 +235,7 @@ def _dot_rows(
                 "tip": f"{label}{', ' + str(r[series]) if series else ''}: {text}, n = {r['n']}",
             }
         )
-    return rows, max(0, len(records) - _ROWS_A_PANEL)
+    return rows, max(0, len(records) - layout.most)
 
 
 def _domain(frame: pl.DataFrame, *, ranks: bool = False) -> list[float]:
@@ -227,10 +268,10 @@ def _n_text(frame: pl.DataFrame) -> str:
     return f"n = {text} a row{left}"
 
 
-def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, has_q: bool) -> list[str]:
+def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool = True) -> list[str]:
     notes = []
-    if has_q:
-        tested = frame.filter(pl.col("q_value").is_not_null())
+    tested = frame.filter(pl.col("q_value").is_not_null())
+    if dots and tested.height:
         full = tested.filter(pl.col("q_value") <= SIGNIFICANT).height
         notes.append(
             f"● q ≤ {SIGNIFICANT}: {full} of {tested.height} rows. ○ q above it. "
@@ -245,58 +286,81 @@ def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, has_q: bool) -> 
     if panels_cut or rows_cut:
         parts = [count(panels_cut, "panel")] * bool(panels_cut) + [count(rows_cut, "row")] * bool(rows_cut)
         notes.append(f"Not drawn: {' and '.join(parts)}; they are in the table and in the files.")
-    flags = sorted({f.strip() for cell in frame["flags"].drop_nulls() for f in cell.split(",") if f.strip()})
+    flags = sorted(
+        {
+            f.strip()
+            for cell in frame["flags"].drop_nulls()
+            for f in cell.split(",")
+            if f.strip() and "=" not in f
+        }
+    )
     if flags:
         notes.append(f"Warnings in this figure: {', '.join(words(f) for f in flags)}; see the table.")
     return notes
 
 
-def _heat_figure(material: Material, frame: pl.DataFrame, prose: MeasureProse, suffix: str) -> Figure:
-    columns = material.scope_columns(frame)
+def _heat_figure(
+    material: Material,
+    frame: pl.DataFrame,
+    prose: MeasureProse,
+    title: str,
+    column: str,
+    *,
+    reads: str,
+    defined: bool,
+) -> Figure:
+    """Numbers as a coloured table: ``column`` (attribute or category) across, conditions down."""
+    scope = material.scope_columns(frame)
     if frame["reference"].drop_nulls().n_unique() > 1:
-        columns.append("reference")
-    row = material.row_factor if material.row_factor in columns else (columns[-1] if columns else None)
-    panel_by = [c for c in columns if c != row]
-    parts = frame.partition_by(panel_by, maintain_order=True) if panel_by else [frame]
-    parts = sorted(parts, key=lambda p: _panel_order(material, p, panel_by))
-    title = f"{prose.short} by attribute: where it comes from{suffix}"
+        scope.append("reference")
+    row = material.row_factor if material.row_factor in scope else (scope[-1] if scope else None)
+    rest = [c for c in scope if c != row]
+    lines_by = [row] if row else []
+    if row and rest and frame[row].drop_nulls().n_unique() <= _FEW_VALUES:
+        lines_by = [rest.pop(), row]
+    parts = _parts(material, frame, rest)
     panels = []
-    for part in parts[:MOST_PANELS]:
-        attributes = part["attribute"].unique(maintain_order=True).to_list()
-        records = list(part.iter_rows(named=True))
-        records.sort(key=lambda r: material.position(row, r[row]) if row else (0, ""))
-        lines = list(dict.fromkeys(_row_label(material, r, [row] if row else []) for r in records))
-        rows = [_heat_row(material, r, row) for r in records]
-        heading = " · ".join(str(part[c][0]) for c in panel_by if part[c][0] is not None)
-        spec = charts.heat(rows, columns=[words(a) for a in attributes], lines=lines)
-        panels.append(Panel(heading, spec, _alt(title, heading, rows), len(lines)))
-    notes = _notes(frame, len(parts) - len(panels), 0, False)
-    if frame["q_value"].drop_nulls().len():
-        notes.insert(
-            0,
-            f"* q ≤ {SIGNIFICANT}. The numbers include the noise floor, which the table gives for each cell.",
+    for heading, part in parts[:MOST_PANELS]:
+        across = sorted(part[column].drop_nulls().unique(maintain_order=True).to_list())
+        records = sorted(
+            part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
         )
+        rows = [_heat_row(r, lines_by, column) for r in records]
+        lines = list(dict.fromkeys(r["line"] for r in rows))
+        heads = [words(c) if column == "attribute" else c for c in across]
+        spec = charts.heat(rows, columns=heads, lines=lines)
+        panels.append(Panel(heading, spec, _alt(title, heading, rows), len(lines)))
+    notes = _notes(frame, len(parts) - len(panels), 0, dots=False)
+    if frame["q_value"].drop_nulls().len():
+        floor = " The numbers include the noise floor, which the table gives for each cell."
+        notes.insert(0, f"* q ≤ {SIGNIFICANT}.{floor if frame['floor'].drop_nulls().len() else ''}")
     return Figure(
-        f"{_safe(prose.name)}-attributes",
+        _safe(
+            f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
+        ),
         title,
         prose,
         _n_text(frame),
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         notes,
-        reads="The mean over a row is the score above; lighter is more.",
-        defined=False,
+        reads=reads,
+        defined=defined,
     )
 
 
-def _heat_row(material: Material, r: Mapping[str, Any], row: str | None) -> dict[str, Any]:
+def _heat_row(r: Mapping[str, Any], lines_by: Sequence[str], column: str) -> dict[str, Any]:
     star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
-    line = _row_label(material, r, [row] if row else [])
-    text = estimate_text(r)
+    line = _row_label(r, lines_by)
+    across = words(r["attribute"]) if column == "attribute" else str(r[column])
+    text = "n. d." if r["value"] is None else number(r["value"], r["n"]) + star
+    if column == "attribute" and r["category"] is not None and r["value"] is not None:
+        whole = r["value"] in (0.0, 1.0) and r["low"] is None
+        text = r["category"] if whole else f"{r['category']} {text}"
     return {
         "line": line,
-        "column": words(r["attribute"]),
+        "column": across,
         "value": r["value"],
-        "text": "n. d." if r["value"] is None else number(r["value"], r["n"]) + star,
-        "tip": f"{line}, {words(r['attribute'])}: {text}, n = {r['n']}",
+        "text": shorten(text, 22),
+        "tip": f"{line}, {across}: {estimate_text(r)}, n = {r['n']}",
     }

@@ -14,7 +14,7 @@ from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["headline", "missing_table"]
+__all__ = ["headline", "headline_of", "missing_table", "quality", "reasons"]
 
 _FINDINGS = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
@@ -188,6 +188,23 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
             f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
         )
     return " ".join(parts)
+
+
+def quality(material: Material) -> list[str]:
+    """Pictures that are blank or copies of another, in words; they count unless the audit leaves them out."""
+    labels = material.labels.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
+    said = {
+        "blank": "blank",
+        "exact_duplicate_of": "an exact copy of another",
+        "near_duplicate_of": "nearly a copy of another",
+    }
+    found = []
+    for attribute, what in said.items():
+        rows = labels.filter((pl.col("attribute") == attribute) & (pl.col("value") != "no"))
+        n = rows["subject_id"].n_unique()
+        if n:
+            found.append(f"{count(n, 'picture is', 'pictures are')} {what}.")
+    return found
 
 
 def reasons(material: Material) -> list[tuple[str, int]]:

@@ -13,7 +13,11 @@ import polars as pl
 
 from stereotrope.tables import ESTIMATES, PROMPTS
 
-__all__ = ["Material", "RunLike", "Sheet", "words"]
+__all__ = ["QUALITY", "Material", "RunLike", "Sheet", "words"]
+
+QUALITY = ("blank", "exact_duplicate_of", "near_duplicate_of", "perceptual_hash")
+"""Attributes that say something about a file, not about what it shows."""
+_FOLDED = "folded:"
 
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
@@ -102,7 +106,7 @@ class Material:
         self.info = run.info
         self.prompts = run.prompts
         self.estimates = run.estimates
-        self.findings = run.findings.sort("rank") if run.findings.height else run.findings
+        self.findings = _told_once(run.findings)
         self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
         self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
         self.shown = _irredundant(self.prompts.select(self.factors))
@@ -128,13 +132,23 @@ class Material:
         )
 
     @cached_property
+    def shown_labels(self) -> pl.DataFrame:
+        """Labels of what pictures show: folded ones in place of those they were made from."""
+        labels = self.labels.filter(~pl.col("attribute").is_in(QUALITY))
+        pairs = labels.select("attribute", "annotator").unique().rows()
+        superseded = [(a, who) for a, who in pairs if (a, f"{_FOLDED}{who}") in pairs]
+        for attribute, who in superseded:
+            labels = labels.filter(~((pl.col("attribute") == attribute) & (pl.col("annotator") == who)))
+        return labels
+
+    @cached_property
     def image_labels(self) -> dict[str, list[tuple[str, str]]]:
         """``image_id`` → (attribute, value) of its first usable label of each attribute."""
         found: dict[str, dict[str, str]] = {}
         for image, attribute, value, status in self.run.labels.select(
             "subject_id", "attribute", "value", "status"
         ).iter_rows():
-            if status == "ok" and value is not None:
+            if status == "ok" and value is not None and attribute not in QUALITY:
                 found.setdefault(image, {}).setdefault(attribute, value)
         return {image: list(pairs.items()) for image, pairs in found.items()}
 
@@ -239,6 +253,20 @@ class Material:
 def image_ids(finding: Mapping[str, Any]) -> list[str]:
     """The images that a finding names."""
     return [str(i) for i in json.loads(finding["image_ids"] or "[]")]
+
+
+def _told_once(findings: pl.DataFrame) -> pl.DataFrame:
+    """Findings by rank; of two that show the same images of one attribute the first is kept."""
+    if not findings.height:
+        return findings
+    ordered = findings.sort("rank", maintain_order=True)
+    named = ordered.with_columns(
+        pl.when(pl.col("image_ids").fill_null("[]") == "[]")
+        .then(pl.col("finding_id"))
+        .otherwise("image_ids")
+        .alias("__shows")
+    )
+    return named.unique(["__shows", "attribute"], keep="first", maintain_order=True).drop("__shows")
 
 
 def _irredundant(frame: pl.DataFrame) -> list[str]:

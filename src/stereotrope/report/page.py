@@ -21,7 +21,7 @@ from stereotrope.report import charts, escape
 from stereotrope.report.datatable import MOST_ROWS, Cell, Table
 from stereotrope.report.distributions import WIDTH, Distribution, distributions
 from stereotrope.report.figures import Figure, figures_of
-from stereotrope.report.headline import headline_of, reasons
+from stereotrope.report.headline import headline_of, quality, reasons
 from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
@@ -93,6 +93,7 @@ def build(material: Material, *, budget: int) -> Page:
             head["missing"]["labels"],
         ),
         "reasons": reasons(material)[:40],
+        "quality": quality(material),
         "figures": by_section,
         "scored": _SCORED,
         "spread": [shown.distribution(d, material) for d in spread],
@@ -353,6 +354,13 @@ def _script() -> str:
     return f"{bundle}\n{_asset('page.js')}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
+def _unbroken(sentence: str) -> str:
+    """Keep ``q < 0.001`` on one line."""
+    for sign in "<=":
+        sentence = sentence.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return sentence
+
+
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
@@ -372,6 +380,7 @@ def _render(context: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     )
     environment.filters["t"] = escape.html
     environment.filters["long"] = lambda text: escape.html(text, _LONG_TEXT)
+    environment.filters["sentence"] = lambda text: escape.html(_unbroken(text), _LONG_TEXT)
     environment.filters["audit"] = lambda text: escape.html(text, _AUDIT_TEXT)
     return environment.get_template("page.html.j2").render(
         **context,
