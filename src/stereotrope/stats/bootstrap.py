@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,21 +30,38 @@ _PSEUDO_IMAGES = 2.0
 """Images' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
 
 
-@lru_cache(maxsize=64)
+_KEPT_BYTES = 1 << 27
+"""Size of the weights that are kept for further groups of the same sizes; the oldest go first."""
+_kept: OrderedDict[tuple[int, ...], NDArray[np.uint8]] = OrderedDict()
+_lock = Lock()
+
+
 def _weights(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
     rng = np.random.default_rng([seed, 1, n, stream])
     return _tally(rng.integers(0, n, size=(n_resamples, n)), n)
 
 
-@lru_cache(maxsize=256)
 def _smoothed_weights(
     first: int, n: int, total: int, n_resamples: int, seed: int, stream: int, attribute: int
 ) -> Counts:
+    key = (first, n, total, n_resamples, seed, stream, attribute)
+    with _lock:
+        found = _kept.get(key)
+        if found is not None:
+            _kept.move_to_end(key)
+    if found is not None:
+        return found.astype(np.float32)
     own = np.random.default_rng([seed, 1, n, stream]).integers(0, n, size=(n_resamples, n)) + first
     rng = np.random.default_rng([seed, 2, n, total, stream, attribute])
     borrowed = rng.integers(0, total, size=(n_resamples, n))
     mixed = np.where(rng.random((n_resamples, n)) < _borrowed_share(n), borrowed, own)
-    return _tally(mixed, total)
+    weights = _tally(mixed, total)
+    if weights.size <= _KEPT_BYTES // 16 and weights.max(initial=0) < 256:
+        with _lock:
+            _kept[key] = weights.astype(np.uint8)
+            while sum(kept.size for kept in _kept.values()) > _KEPT_BYTES:
+                _kept.popitem(last=False)
+    return weights
 
 
 def _borrowed_share(n: int) -> float:
@@ -54,9 +72,7 @@ def _tally(drawn: NDArray[np.int64], n: int) -> Counts:
     rows = len(drawn)
     flat = drawn + np.arange(rows)[:, None] * n
     weights = np.bincount(flat.ravel(), minlength=n * rows).reshape(rows, n)
-    kept = np.ascontiguousarray(weights.T, dtype=np.float32)
-    kept.setflags(write=False)
-    return kept
+    return np.ascontiguousarray(weights.T, dtype=np.float32)
 
 
 def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream: int = 0) -> Counts:

@@ -75,7 +75,7 @@ def _memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> Iterator
         yield from _draw_memberships(sizes, n_shuffles, seed)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _kept_memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> tuple[tuple[Counts, ...], ...]:
     return tuple(_draw_memberships(sizes, n_shuffles, seed))
 
