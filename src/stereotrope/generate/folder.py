@@ -182,7 +182,7 @@ class FolderGenerator:
 
     def process(self, request: ImageRequest) -> ImageResult:
         """Read one picture; what cannot be used is ``excluded`` with the reason."""
-        index = self._index or FolderIndex(self.folder)
+        index = self._index = self._index or FolderIndex(self.folder)
         try:
             relative, _ = index.locate(request.source or "")
             data = index.read(relative)
