@@ -26,6 +26,8 @@ SHADE_SPAN = 40.0
 """L* within which clusters of one hue are lit and shaded sides of one colour."""
 GREY_SPAN = 12.0
 """L* within which clusters without hue are one colour."""
+NEAR_WHITE, NEAR_BLACK = 92.0, 18.0
+"""L* from which the lit quarter makes a surface white; L* up to which the dark quarter makes it black."""
 MIN_PRODUCT = 0.01
 """Share of the picture below which the product's colour is unclear."""
 MIN_BACKGROUND = 0.02
@@ -60,7 +62,17 @@ class ColourAnnotator:
     def fingerprint(self) -> str:
         """Name, version, thresholds, segmentation and palette."""
         parameters = {
-            "colour": [CLUSTERS, MAX_POINTS, LIGHTNESS_WEIGHT, CHROMATIC, HUE_SPAN, SHADE_SPAN, GREY_SPAN],
+            "colour": [
+                CLUSTERS,
+                MAX_POINTS,
+                LIGHTNESS_WEIGHT,
+                CHROMATIC,
+                HUE_SPAN,
+                SHADE_SPAN,
+                GREY_SPAN,
+                NEAR_WHITE,
+                NEAR_BLACK,
+            ],
             "least": [MIN_PRODUCT, MIN_BACKGROUND],
             "foreground": foreground.parameters(),
         }
@@ -105,7 +117,9 @@ def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float
     Returns
     -------
     colour, share
-        Median CIELAB of the colour's largest shade, and the share of pixels in all its shades.
+        Median CIELAB of the colour's largest shade, and the share of pixels in all its shades. Without
+        hue, L* is the lit quarter's where that is near white and the dark quarter's where that is near
+        black: shade greys white things, and gloss greys black ones.
     """
     points = points[:: max(1, len(points) // MAX_POINTS)]
     _, member = foreground.clusters(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)
@@ -116,7 +130,11 @@ def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float
     size_of = np.bincount(groups, sizes)
     best = groups == int(size_of.argmax())
     largest = int(np.where(best, sizes, -1).argmax())
-    return shades[largest], float(size_of.max() / sizes.sum())
+    colour = shades[largest].copy()
+    if np.hypot(colour[1], colour[2]) < CHROMATIC:
+        low, high = np.quantile(points[np.isin(member, np.array(used)[best]), 0], [0.25, 0.75])
+        colour[0] = high if high >= NEAR_WHITE else low if low <= NEAR_BLACK else colour[0]
+    return colour, float(size_of.max() / sizes.sum())
 
 
 def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -45,9 +45,9 @@ RING_QUANTILE = 0.8
 """Quantile of the path cost in the ring; the rest may be a product cut by the border, or lettering."""
 RING_FACTOR = 1.5
 """Path cost beyond the ring's quantile, as a multiple, from which a pixel is taken for the product."""
-SOLID = 0.62
-"""Share of its convex hull that what stands out must fill. Below, only its outline, shadows and details
-differ from the background: a white cup on white. The hull is then taken for the product."""
+SOLID = 0.5
+"""Share of its convex hull that the thick parts of what stands out must fill. Below, only its outline,
+shadows and details differ from the background: a white cup on white. The hull is then the product."""
 BORDER_SHARE = 0.12
 """Share of the border from which a colour counts as background there."""
 BORDER_SPREAD = 12.0
@@ -103,21 +103,27 @@ def segment(found: Relief, print_at: Sequence[tuple[slice, slice]] = ()) -> Grou
         raised = raised.copy()
         filled = _closed(raised)
         for rows, columns in print_at:
-            raised[rows, columns] = _around(filled, rows, columns) >= 0.5
+            raised[rows, columns] = _around(filled, rows, columns) > 0.5
     product = _main_part(raised)
     background = ~ndimage.binary_dilation(found.raised | product, iterations=2)
     return Ground(found.lab, product, background)
 
 
 def _around(mask: NDArray[np.bool_], rows: slice, columns: slice) -> float:
-    """Share of a mask in a frame around a box, half as thick as the box is high."""
+    """Share of a mask above and below a box, or in a whole frame around it: the larger.
+
+    The frame is half as thick as the box is high. Above and below matter alone where print is as wide as
+    the thing that it is on.
+    """
     thick = max(2, (rows.stop - rows.start) // 2)
-    frame = np.zeros_like(mask)
-    frame[
-        max(0, rows.start - thick) : rows.stop + thick, max(0, columns.start - thick) : columns.stop + thick
-    ] = True
-    frame[rows, columns] = False
-    return float(mask[frame].mean()) if frame.any() else 0.0
+    high = slice(max(0, rows.start - thick), rows.stop + thick)
+    shares = []
+    for wide in (columns, slice(max(0, columns.start - thick), columns.stop + thick)):
+        frame = np.zeros_like(mask)
+        frame[high, wide] = True
+        frame[rows, columns] = False
+        shares.append(float(mask[frame].mean()) if frame.any() else 0.0)
+    return max(shares)
 
 
 def clusters(
@@ -193,9 +199,8 @@ def _path_cost(lab: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray
     starts = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel(), np.full(len(border), outside)])
     ends = np.concatenate([node[:, 1:].ravel(), node[1:].ravel(), border])
     contrast = np.concatenate([right.ravel(), down.ravel()])
-    slack = 1.5 * np.quantile(
-        np.concatenate([right[_ring(right.shape)], down[_ring(down.shape)]]), RING_QUANTILE
-    )
+    ring = np.concatenate([right[_ring(right.shape)], down[_ring(down.shape)], np.zeros(1)])
+    slack = 1.5 * np.quantile(ring, RING_QUANTILE)
     free = np.maximum(contrast - np.clip(slack, *SLACK), 0.0)
     # A tiny length keeps free steps from being read as missing edges.
     weight = np.concatenate([free, np.maximum(entry - BORDER_SPREAD, 0.0)]) + 1e-3
@@ -232,7 +237,8 @@ def _main_part(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:
     main = part == int(weight.argmax())
     central = closed & (off < 1.0)
     hull = convex_hull(central | main)
-    return hull if (closed & hull).sum() < SOLID * hull.sum() else np.asarray(main)
+    thick = ndimage.binary_opening(closed, iterations=3)
+    return hull if (thick & hull).sum() < SOLID * hull.sum() else np.asarray(main)
 
 
 def _closed(raised: NDArray[np.bool_]) -> NDArray[np.bool_]:

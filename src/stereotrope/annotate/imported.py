@@ -115,7 +115,12 @@ class ImportedLabels:
         """Return the file's labels of the images in the table, in the table's order."""
         self.notes = []
         if self._doubled:
-            self.notes.append(f"{self.file}: {self._doubled} labels given twice count once")
+            what = (
+                "1 label given twice counts"
+                if self._doubled == 1
+                else f"{self._doubled} labels given twice count"
+            )
+            self.notes.append(f"{self.file}: {what} once")
         if not self._said:
             self.notes.append(f"{self.file}: no label in it")
         usable = images.filter(pl.col("status") == "ok")

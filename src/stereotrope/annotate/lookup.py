@@ -17,7 +17,7 @@ class Lookup:
         self.column = column
         self._exact: dict[str, list[str]] = defaultdict(list)
         self._tail: dict[str, list[str]] = defaultdict(list)
-        for image_id, value in images.select("image_id", column).iter_rows():
+        for image_id, value in zip(images["image_id"], images[column], strict=True):
             if value is None:
                 continue
             key = normal_path(value) if column == "source" else value

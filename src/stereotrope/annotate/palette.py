@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 
-__all__ = ["Anchor", "Palette", "load"]
+__all__ = ["Anchor", "Palette", "load", "markdown"]
 
 
 @dataclass(frozen=True)
@@ -75,3 +75,27 @@ def load() -> Palette:
 def _rgb(text: str) -> tuple[int, int, int]:
     red, green, blue = bytes.fromhex(text.removeprefix("#"))
     return red, green, blue
+
+
+def markdown() -> str:
+    """Return the palette as the page docs/reference/palette.md."""
+    lines = [
+        "# Colour palette",
+        "",
+        "The `colour` annotator gives a colour the name of its nearest anchor by CIEDE2000",
+        "(D65, 2° observer, k_L = k_C = k_H = 1). `css` anchors are named colours of CSS Color",
+        "Module Level 4 (W3C); `own` ones are ours, and so is the grouping under a name. This page",
+        "is made from `annotate/palette.yaml`:",
+        "",
+        '    python -c "from pathlib import Path; from stereotrope.annotate import palette;'
+        " Path('docs/reference/palette.md').write_text(palette.markdown(), encoding='utf-8')\"",
+        "",
+        "| name | sRGB | L* | a* | b* | source |",
+        "|---|---|---:|---:|---:|---|",
+    ]
+    known = load()
+    for anchor, lab in zip(known.anchors, known.lab, strict=True):
+        rgb = "#" + bytes(anchor.rgb).hex()
+        cells = " | ".join(f"{v + 0.0:.1f}".replace("-0.0", "0.0") for v in lab)
+        lines.append(f"| {anchor.name} | `{rgb}` | {cells} | {anchor.source} |")
+    return "\n".join(lines) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -174,9 +174,25 @@ def _share_on(product: NDArray[np.bool_], box: tuple[float, float, float, float]
 
 
 def _label(attribute: str, readings: list[Reading]) -> Label:
-    counted = [r for r in readings if r.counts]
+    counted = _distinct(r for r in readings if r.counts)
     if counted:
-        words = " | ".join(dict.fromkeys(r.words for r in counted))
+        words = " | ".join(r.words for r in counted)
         return Label(attribute, "present", round(max(r.confidence for r in counted), 4), rationale=words)
     doubt = max((r.confidence for r in readings), default=0.0)
     return Label(attribute, "absent", round(1 - doubt, 4))
+
+
+def _distinct(readings: Iterable[Reading]) -> list[Reading]:
+    """Of readings of one place, the most confident, in reading order: what is read twice is said once."""
+    kept: list[Reading] = []
+    for reading in sorted(readings, key=lambda r: (-r.confidence, -len(r.words), r.words)):
+        if all(_overlap(reading.box, other.box) < 0.5 for other in kept):
+            kept.append(reading)
+    return sorted(kept, key=lambda r: (r.box[1], r.box[0]))
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+    """Intersection over the smaller of two boxes."""
+    wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    smaller = min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))
+    return max(wide, 0.0) * max(high, 0.0) / smaller if smaller > 0 else 0.0

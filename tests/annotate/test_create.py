@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from stereotrope import annotate
+from stereotrope.annotate import Label, Picture, PictureAnnotator, TableAnnotator
+from stereotrope.errors import UsageError
+
+
+@pytest.mark.parametrize("name", sorted(set(annotate.NAMES) - {"labels"}))
+def test_every_name_makes_an_annotator_of_that_name(name):
+    made = annotate.create(name)
+    assert made.name == name
+    assert isinstance(made, PictureAnnotator)
+    assert isinstance(made, TableAnnotator) is (name == "duplicates")
+    assert len(made.fingerprint) == 16
+    assert made.concurrency >= 1
+
+
+def test_fingerprints_differ_and_repeat():
+    names = sorted(set(annotate.NAMES) - {"labels"})
+    first = [annotate.create(n).fingerprint for n in names]
+    assert first == [annotate.create(n).fingerprint for n in names]
+    assert len(set(first)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("color", r"annotator 'color': no such annotator; did you mean 'colour'\?"),
+        ("xyzzy", "annotator 'xyzzy': no such annotator; known are blank, colour"),
+        ("labels", "annotator 'labels': no such annotator; write {labels: FILE, name: NAME}"),
+        ({"label": "a.csv", "name": "r"}, r"annotator: unknown key 'label'; did you mean 'labels'\?"),
+        ({"labels": "a.csv"}, "annotator: 'name' must be given as text, found None"),
+        ({"labels": "", "name": "r"}, "annotator: 'labels' must be given as text, found ''"),
+        (
+            {"labels": "a.csv", "name": "r", "attributes": "gender"},
+            "annotator 'r': 'attributes' must be a list of names, found 'gender'",
+        ),
+    ],
+)
+def test_mistakes_are_named(spec, message):
+    with pytest.raises(UsageError, match=message):
+        annotate.create(spec)
+
+
+def test_relative_files_start_from_the_folder(tmp_path):
+    (tmp_path / "human.csv").write_text("image_id,gender\na,female\n")
+    made = annotate.create({"labels": "human.csv", "name": "rater-1"}, folder=tmp_path)
+    assert (made.name, dict(made.attributes)) == ("rater-1", {"gender": None})
+
+
+@pytest.mark.parametrize(("value", "status"), [(None, "ok"), ("red", "unclear")])
+def test_a_label_has_a_value_exactly_when_it_is_ok(value, status):
+    with pytest.raises(ValueError, match="a value belongs to status 'ok' and to no other"):
+        Label("product_colour", value, status=status)
+
+
+def test_pixels_are_read_once_and_cannot_be_changed(drawing):
+    reads = []
+    data = drawing.encoded(drawing.cup("red", "white"))
+    picture = Picture("a", "0" * 64, lambda: reads.append(1) or data)
+    first = picture.pixels(64)
+    assert picture.pixels(64) is first
+    assert len(reads) == 1
+    assert first.shape == (64, 64, 3)
+    with pytest.raises(ValueError, match="read-only"):
+        first[0, 0] = 0

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from stereotrope.annotate import ImportedLabels
+from stereotrope.errors import MetadataError, UsageError
+from stereotrope.tables import LABELS
+
+TABLE = pl.DataFrame(
+    {
+        "image_id": ["i1", "i2", "i3", "i4"],
+        "source": ["a/1.jpg", "a/2.jpg", "b/2.jpg", "caf\u00e9.png"],
+        "sha256": ["aa", "bb", "bb", "cc"],
+        "status": ["ok", "ok", "ok", "ok"],
+    }
+)
+NONE = pl.DataFrame(schema={c.name: pl.String for c in LABELS})
+
+
+def imported(folder: Path, content: str | bytes, name: str = "human.csv", **options) -> ImportedLabels:
+    data = content.encode() if isinstance(content, str) else content
+    (folder / name).write_bytes(data)
+    return ImportedLabels(name, name="rater-1", folder=folder, **options)
+
+
+def said(labels: ImportedLabels, table: pl.DataFrame = TABLE) -> dict[tuple[str, str], str | None]:
+    frame = labels.derive(table, NONE)
+    assert frame.columns == [c.name for c in LABELS]
+    return {(r["subject_id"], r["attribute"]): r["value"] for r in frame.iter_rows(named=True)}
+
+
+def test_wide_files_have_a_column_an_attribute(tmp_path):
+    labels = imported(tmp_path, "image_id,gender,race\ni1,female,asian\ni2,male,\n")
+    assert said(labels) == {("i1", "gender"): "female", ("i2", "gender"): "male", ("i1", "race"): "asian"}
+    assert dict(labels.attributes) == {"gender": None, "race": None}
+
+
+def test_tidy_files_have_a_row_a_label_and_may_say_more(tmp_path):
+    head = "image_id,attribute,value,confidence,status,rationale\n"
+    text = head + "i1,gender,female,0.8,,hair\ni2,gender,,,unclear,dark\n"
+    frame = imported(tmp_path, text).derive(TABLE, NONE)
+    assert frame.select("value", "confidence", "status", "rationale").rows() == [
+        ("female", 0.8, "ok", "hair"),
+        (None, None, "unclear", "dark"),
+    ]
+    assert frame["annotator"].to_list() == ["rater-1", "rater-1"]
+
+
+def test_the_layout_can_be_given(tmp_path):
+    text = "image_id,attribute,value\ni1,big,3\n"
+    assert said(imported(tmp_path, text, layout="wide")) == {("i1", "attribute"): "big", ("i1", "value"): "3"}
+    with pytest.raises(
+        MetadataError, match=r"human.csv:1: a tidy file needs the column 'attribute', found image_id, x"
+    ):
+        imported(tmp_path, "image_id,x\ni1,1\n", layout="tidy")
+    with pytest.raises(UsageError, match="'layout' must be 'tidy' or 'wide', found 'long'"):
+        imported(tmp_path, text, layout="long")
+
+
+def test_json_lines_are_read_like_rows(tmp_path):
+    first = '{"image_id": "i1", "gender": "female", "age": 30, "old": false}'
+    text = first + '\n\n{"image_id": "i2", "gender": null}\n'
+    assert said(imported(tmp_path, text, "h.jsonl")) == {
+        ("i1", "gender"): "female",
+        ("i1", "age"): "30",
+        ("i1", "old"): "false",
+    }
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_byte_order_marks_blank_lines_and_delimiters_are_accepted(tmp_path, delimiter):
+    text = "\ufeff\nimage_id,gender\r\n\r\ni1, female \r\n,\r\n".replace(",", delimiter)
+    assert said(imported(tmp_path, text)) == {("i1", "gender"): "female"}
+
+
+def test_none_and_na_are_values_and_an_empty_cell_is_missing(tmp_path):
+    labels = imported(tmp_path, "image_id,text\ni1,None\ni2,NA\ni3,\n")
+    assert said(labels) == {("i1", "text"): "None", ("i2", "text"): "NA"}
+    assert labels.notes == ["human.csv: 2 of 4 images have no label of 'text'"]
+
+
+@pytest.mark.parametrize("word", ["unclear", "Refused", "INVALID"])
+def test_words_of_status_become_the_status(tmp_path, word):
+    frame = imported(tmp_path, f"image_id,gender\ni1,{word}\n").derive(TABLE, NONE)
+    assert frame.select("value", "status").rows() == [(None, word.lower())]
+
+
+@pytest.mark.parametrize(
+    ("key", "image"),
+    [
+        ("a/1.jpg", "i1"),
+        ("a\\1.jpg", "i1"),
+        ("./a//1.jpg", "i1"),
+        ("downloads/a/1.jpg", "i1"),
+        ("1.jpg", "i1"),
+        ("cafe\u0301.png", "i4"),
+    ],
+)
+def test_file_names_are_matched_however_they_are_written(tmp_path, key, image):
+    for column in ("file_name", "source"):
+        assert said(imported(tmp_path, f"{column},gender\n{key},female\n")) == {(image, "gender"): "female"}
+
+
+def test_a_file_name_of_two_images_is_refused(tmp_path):
+    labels = imported(tmp_path, "file_name,gender\na/1.jpg,male\n2.jpg,female\n")
+    with pytest.raises(
+        MetadataError,
+        match=r"human.csv:3: 'file_name' must name one image, found 2 for '2.jpg'; give image_id or sha256",
+    ):
+        labels.derive(TABLE, NONE)
+
+
+def test_a_hash_labels_every_image_of_these_bytes(tmp_path):
+    assert said(imported(tmp_path, "sha256,gender\nBB,female\n")) == {
+        ("i2", "gender"): "female",
+        ("i3", "gender"): "female",
+    }
+
+
+def test_the_key_can_be_given(tmp_path):
+    text = "image_id,file_name,gender\nzz,a/1.jpg,female\n"
+    assert said(imported(tmp_path, text, key="file_name")) == {("i1", "gender"): "female"}
+    assert said(imported(tmp_path, text)) == {}
+
+
+def test_what_does_not_match_is_counted_and_named(tmp_path):
+    rows = "".join(f"x{k},female\n" for k in range(7))
+    labels = imported(tmp_path, "image_id,gender\ni1,male\n" + rows)
+    labels.derive(TABLE, NONE)
+    assert labels.notes == [
+        "human.csv: 7 rows match no image (line 3, 4, 5, 6, 7 …)",
+        "human.csv: 3 of 4 images have no label of 'gender'",
+    ]
+    labels.derive(TABLE, NONE)
+    assert len(labels.notes) == 2
+
+
+def test_images_without_a_picture_get_no_label(tmp_path):
+    labels = imported(tmp_path, "image_id,gender\ni1,male\n")
+    assert said(labels, TABLE.with_columns(status=pl.lit("refused"))) == {}
+    assert labels.notes == ["human.csv: 1 row matches no image (line 2)"]
+
+
+def test_a_row_given_twice_counts_once_and_a_conflict_names_both_lines(tmp_path):
+    labels = imported(tmp_path, "image_id,gender\ni1,male\ni1,male\n")
+    assert said(labels) == {("i1", "gender"): "male"}
+    assert labels.notes[0] == "human.csv: 1 label given twice counts once"
+    with pytest.raises(
+        MetadataError, match=r"human.csv:4: .*'gender' 'female' here and 'male' on line 2 for 'i1'; keep one"
+    ):
+        imported(tmp_path, "image_id,gender\ni1,male\ni2,male\ni1,female\n")
+
+
+def test_two_names_of_one_image_may_not_conflict(tmp_path):
+    labels = imported(tmp_path, "file_name,gender\na/1.jpg,male\n1.jpg,female\n")
+    with pytest.raises(MetadataError, match=r"human.csv:3: .*'female' here and 'male' on line 2"):
+        labels.derive(TABLE, NONE)
+
+
+def test_attributes_can_be_chosen(tmp_path):
+    text = "image_id,model,gender\ni1,x,male\n"
+    assert said(imported(tmp_path, text, attributes=["gender"])) == {("i1", "gender"): "male"}
+    with pytest.raises(
+        MetadataError, match=r"human.csv:1: no column 'race', found image_id, model, gender; correct"
+    ):
+        imported(tmp_path, text, attributes=["race"])
+    tidy = "image_id,attribute,value\ni1,gender,male\n"
+    assert said(imported(tmp_path, tidy, attributes=["gender"])) == {("i1", "gender"): "male"}
+    with pytest.raises(
+        MetadataError, match=r"human.csv: no label of attribute 'race', found gender; correct"
+    ):
+        imported(tmp_path, tidy, attributes=["race"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "human.csv:1: a file of labels needs a header and rows, found nothing; fill it"),
+        (b" \n\n", "human.csv:1: a file of labels needs a header and rows, found nothing; fill it"),
+        (
+            "image_id,gender\ni1,é".encode("latin-1"),
+            "human.csv:2: the text must be UTF-8, found byte 0xE9; save",
+        ),
+        ("image_id,g\n".encode("utf-16"), "human.csv:1: the text must be UTF-8, found UTF-16; save"),
+        (
+            b"image_id,g\ni1,\0\n",
+            "human.csv:2: a text file holds no NUL, found one; is this a CSV or JSONL file?",
+        ),
+        (
+            b"who,gender\ni1,x\n",
+            "human.csv:1: a column must name the picture (image_id, file_name, source, sha256), "
+            "found who, gender; rename one or give 'key'",
+        ),
+        (b"image_id,\ni1,x\n", "human.csv:1: every column needs a name, found none for column 2; name it"),
+        (b"image_id,g,g\ni1,x,y\n", "human.csv:1: columns must differ, found 'g' twice; rename one"),
+        (
+            b"image_id,g\ni1,x\ni2\n",
+            "human.csv:3: a row must have as many cells as the header (2), found 1; quote",
+        ),
+        (
+            b"image_id,g\ni1,x,y\n",
+            "human.csv:2: a row must have as many cells as the header (2), found 3; quote",
+        ),
+        (b'image_id,g\ni1,"x\n', "human.csv:2: the row must be valid CSV, found: "),
+        (b"image_id,g\n,x\n", "human.csv:2: 'image_id' must name a picture, found nothing; fill it in"),
+        (
+            b"image_id,attribute,value\ni1,,x\n",
+            "human.csv:2: 'attribute' must be given, found nothing; fill it in",
+        ),
+        (
+            b"image_id,attribute,value,confidence\ni1,g,x,1.5\n",
+            "human.csv:2: 'confidence' must be a number from 0 to 1, found '1.5'; correct it",
+        ),
+        (
+            b"image_id,attribute,value,confidence\ni1,g,x,nan\n",
+            "human.csv:2: 'confidence' must be a number from 0 to 1, found 'nan'; correct it",
+        ),
+        (
+            b"image_id,attribute,value,confidence\ni1,g,x,high\n",
+            "human.csv:2: 'confidence' must be a number from 0 to 1, found 'high'; correct it",
+        ),
+        (
+            b"image_id,attribute,value,status\ni1,g,x,done\n",
+            "human.csv:2: 'status' must be ok, unclear, refused, invalid or empty, found 'done'; correct it",
+        ),
+        (b'{"image_id": "i1"}\n{"image_id"\n', "human.csv:2: each line must be one JSON object, found: "),
+        (
+            b'{"image_id": "i1"}\n[1]\n',
+            "human.csv:2: each line must be one JSON object, found '[1]'; fix the line",
+        ),
+        (
+            b'{"image_id": "i1", "g": NaN}\n',
+            "human.csv:1: each line must be one JSON object, found: NaN is no JSON number",
+        ),
+        (
+            b'{"image_id": "i1", "g": {"a": 1}}\n',
+            "human.csv:1: 'g' must be text or a number, found a list or object; write text",
+        ),
+        (
+            b'{"image_id": "i1", "g": "a", "g": "b"}\n',
+            "human.csv:1: keys must differ, found 'g' twice; rename one",
+        ),
+    ],
+)
+def test_mistakes_are_named_with_file_and_line(tmp_path, content, message):
+    with pytest.raises(MetadataError, match=re.escape(message)):
+        imported(tmp_path, content)
+
+
+def test_a_missing_file_and_a_wrong_key_are_named(tmp_path):
+    with pytest.raises(MetadataError, match=r"no\.csv: the file of labels cannot be read: No such file"):
+        ImportedLabels("no.csv", name="r", folder=tmp_path)
+    with pytest.raises(
+        MetadataError, match=r"human.csv:1: 'key' must be one of image_id, file_name, source, sha256, found"
+    ):
+        imported(tmp_path, "image_id,g\ni1,x\n", key="path")
+    with pytest.raises(
+        MetadataError, match=r"human.csv:1: no column 'sha256', found image_id, g; correct 'key'"
+    ):
+        imported(tmp_path, "image_id,g\ni1,x\n", key="sha256")
+
+
+def test_hostile_text_stays_text(tmp_path):
+    value = "=HYPERLINK(1)<script>{{7*7}}\u202e"
+    labels = imported(tmp_path, f"image_id,g\ni1,{value}\n../../etc/passwd,x\n")
+    assert said(labels) == {("i1", "g"): value}
+
+
+def test_a_huge_cell_is_refused_with_its_line(tmp_path):
+    with pytest.raises(MetadataError, match=r"human.csv:2: the row must be valid CSV, found: field larger"):
+        imported(tmp_path, "image_id,g\ni1," + "x" * 1_000_000 + "\n")
+
+
+def test_the_fingerprint_holds_the_files_bytes(tmp_path):
+    first = imported(tmp_path, "image_id,g\ni1,x\n").fingerprint
+    assert imported(tmp_path, "image_id,g\ni1,x\n").fingerprint == first
+    assert imported(tmp_path, "image_id,g\ni1,y\n").fingerprint != first
+
+
+def test_the_published_labels_of_real_pictures_are_matched(shared: Path):
+    folder = shared / "data" / "occupations"
+    files = sorted(p.name for p in (folder / "images").iterdir())
+    table = pl.DataFrame(
+        {
+            "image_id": files,
+            "source": [f"images/{f}" for f in files],
+            "sha256": files,
+            "status": ["ok"] * len(files),
+        }
+    )
+    labels = ImportedLabels("labels.csv", name="published", folder=folder, attributes=["gender", "race"])
+    frame = labels.derive(table, NONE)
+    assert frame.height + frame["value"].null_count() >= 2 * len(files)
+    assert not any("match no image" in note for note in labels.notes)

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from stereotrope.annotate import TextAnnotator
+from stereotrope.annotate.text import Reading
+
+
+@pytest.fixture(scope="module")
+def annotator() -> TextAnnotator:
+    made = TextAnnotator()
+    made.setup()
+    return made
+
+
+def written(image: Image.Image, words: str, at: tuple[int, int], size: int = 30) -> Image.Image:
+    image = image.copy()
+    ImageDraw.Draw(image).text(at, words, font=ImageFont.load_default(size), fill=(20, 20, 20), anchor="mm")
+    return image
+
+
+def seen(annotator: TextAnnotator, picture) -> tuple[str | None, str | None]:
+    product, background = annotator.process(picture)
+    assert (product.attribute, background.attribute) == ("text_presence", "background_text_presence")
+    return product.value, background.value
+
+
+@pytest.mark.parametrize("pair", [("orange", "white"), ("white", "beige"), ("white", "white")])
+def test_print_is_found_and_placed(drawing, annotator, pair):
+    cup = drawing.cup(*pair)
+    on_product = written(cup, "HELLO", (122, 138))
+    on_both = written(on_product, "SALE", (128, 30))
+    assert seen(annotator, drawing.picture(cup)) == ("absent", "absent")
+    assert seen(annotator, drawing.picture(on_product, "JPEG", quality=75)) == ("present", "absent")
+    assert seen(annotator, drawing.picture(written(cup, "SALE", (128, 30)))) == ("absent", "present")
+    assert seen(annotator, drawing.picture(on_both)) == ("present", "present")
+
+
+def test_letters_on_the_wall_that_touch_the_product_are_the_walls(drawing, annotator):
+    touching = written(drawing.cup("orange", "white"), "STUDIO", (128, 60), 32)
+    assert seen(annotator, drawing.picture(touching)) == ("absent", "present")
+
+
+def test_the_words_are_kept_as_data(drawing, annotator):
+    product, background = annotator.process(
+        drawing.picture(written(drawing.cup("yellow", "white"), "OBEY ME", (122, 138), 24))
+    )
+    assert product.rationale == "OBEY ME"
+    assert 0.7 <= product.confidence <= 1
+    assert (background.value, background.rationale) == ("absent", None)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (40, 3), (64, 64), (300, 20)])
+def test_empty_pictures_have_no_text(drawing, annotator, size):
+    assert seen(annotator, drawing.picture(Image.new("RGB", size, (250, 250, 250)))) == ("absent", "absent")
+
+
+def test_threads_read_the_same(drawing, annotator):
+    pictures = [
+        drawing.picture(written(drawing.cup("pink", "white"), w, (122, 138))) for w in ("ONE", "TWO", "SIX")
+    ]
+    alone = [annotator.process(p) for p in pictures]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(annotator.process, pictures)) == alone
+
+
+def test_reading_is_silent(drawing, annotator, capfd, caplog):
+    with caplog.at_level(logging.DEBUG):
+        annotator.process(drawing.picture(Image.new("RGB", (64, 64), (250, 250, 250))))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "confidence", "counts"),
+    [
+        ("HELLO", 0.9, True),
+        ("HELLO", 0.69, False),
+        ("I", 0.99, False),
+        ("- -", 0.99, False),
+        ("茶杯", 0.9, True),
+    ],
+)
+def test_only_clear_readings_of_two_characters_count(words, confidence, counts):
+    assert Reading(words, confidence, (0, 0, 1, 1)).counts is counts
+
+
+def test_the_fingerprint_holds_the_least_confidence(monkeypatch):
+    before = TextAnnotator().fingerprint
+    monkeypatch.setattr("stereotrope.annotate.text.MIN_CONFIDENCE", 0.5)
+    assert TextAnnotator().fingerprint != before
