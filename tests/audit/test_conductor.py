@@ -218,3 +218,42 @@ def test_every_label_is_of_an_image_of_the_run(finished):
     run = st.open(finished)
     assert set(run.labels["subject_id"]) <= set(run.images["image_id"])
     assert run.labels.filter((pl.col("status") == "ok") & pl.col("value").is_null()).height == 0
+
+
+def test_a_picture_an_annotator_cannot_decode_has_invalid_labels_with_the_reason(tmp_path, monkeypatch):
+    from stereotrope.annotate import ColourAnnotator
+    from stereotrope.errors import PictureError
+
+    def process(self, picture):
+        raise PictureError("truncated")
+
+    monkeypatch.setattr(ColourAnnotator, "process", process)
+    run = audit().run(tmp_path / "undecodable")
+    said = run.labels.filter(annotator="colour")
+    assert set(said["status"]) == {"invalid"}
+    assert set(said["rationale"]) == {"truncated"}
+    scores = run.estimates.filter(measure="bds", attribute="all")
+    assert scores["value"].null_count() == scores.height > 0
+    assert scores["undefined"].null_count() == 0
+
+
+def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_path, monkeypatch):
+    from stereotrope.errors import UsageError
+    from stereotrope.generate import CalibratedGenerator
+
+    process = CalibratedGenerator.process
+
+    def failing(self, request):
+        if request.seed == 2:
+            raise UsageError("the pencil broke")
+        return process(self, request)
+
+    monkeypatch.setattr(CalibratedGenerator, "process", failing)
+    with pytest.raises(
+        IncompleteError, match=r"generate: 3 of 12 items failed, the first with: the pencil broke"
+    ):
+        audit().run(tmp_path / "broken")
+    assert st.open(tmp_path / "broken").images.height == 9
+    monkeypatch.undo()
+    audit().run(tmp_path / "broken")
+    assert bytes_of(tmp_path / "broken") == bytes_of(finished)

@@ -111,12 +111,12 @@ def info_of(
         "audit_base": os.path.relpath(plan.source.base, into.path),
         "generators": [
             {
-                "name": g.name,
-                "kind": type(g).__name__,
-                "fingerprint": g.fingerprint,
-                "note": getattr(g, "note", None),
+                "name": name,
+                "kind": type(made_by).__name__,
+                "fingerprint": made_by.fingerprint,
+                "note": getattr(made_by, "note", None),
             }
-            for g in plan.generators
+            for name, made_by in {r.generator: g for g, r in plan.requests}.items()
         ],
         "annotators": [
             {

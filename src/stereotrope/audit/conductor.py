@@ -138,7 +138,7 @@ class Audit:
         Interrupted
             ``stop`` was set; the same call continues.
         IncompleteError
-            The report is written, and more pictures than ``max_excluded`` cannot be used.
+            The report is written; items failed, or more pictures than ``max_excluded`` cannot be used.
         """
         plan, watcher = self.plan(), watcher or Silent()
         with RunFolder(Path(folder)) as into:
@@ -146,12 +146,12 @@ class Audit:
             for note in into.notes:
                 watcher.say(note)
             into.write_audit(self.source.text)
-            generate_images(plan, into, watcher, stop)
+            failed = generate_images(plan, into, watcher, stop)
             images = images_frame(plan, into)
-            annotate_pictures(plan, images, into, watcher, stop)
+            failed += annotate_pictures(plan, images, into, watcher, stop)
             labels = labels_frame(plan, images, into)
             _measure(plan, images, labels, into, watcher, reference=reference)
-        return _finish(plan, images, Path(folder), watcher)
+        return _finish(plan, images, Path(folder), watcher, failed)
 
     def measure(self, folder: Path | str, *, watcher: Watcher | None = None) -> Run:
         """Compute derived labels, estimates and report of a run again; draws and looks at nothing.
@@ -167,7 +167,7 @@ class Audit:
         with RunFolder(Path(folder)) as into:
             labels = labels_frame(plan, images, into)
             _measure(plan, images, labels, into, watcher, kept={"generators": run.info["generators"]})
-        return _finish(plan, images, Path(folder), watcher)
+        return _finish(plan, images, Path(folder), watcher, [])
 
 
 def _measure(
@@ -192,11 +192,15 @@ def _measure(
     into.write_info({**info_of(plan, images, labels, into, merged), **(kept or {})})
 
 
-def _finish(plan: Plan, images: pl.DataFrame, folder: Path, watcher: Watcher) -> Run:
+def _finish(plan: Plan, images: pl.DataFrame, folder: Path, watcher: Watcher, failed: list[str]) -> Run:
     watcher.stage("report", 1, 0)
     run = open_run(folder)
     report.write(run)
     watcher.advance("report", 1)
+    if failed:
+        raise IncompleteError(
+            f"{'; '.join(failed)}. The report is written from what there is; the same command tries again"
+        )
     _require_complete(plan, images)
     return run
 

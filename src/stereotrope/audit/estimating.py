@@ -60,7 +60,7 @@ def estimate(
     if reference is not None:
         done.append(_agreement(plan, tidy, reference))
     estimates = _stack(done)
-    return estimates, measure.findings(estimates, tidy)
+    return estimates, measure.findings(estimates, tidy, images=images)
 
 
 def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.DataFrame:

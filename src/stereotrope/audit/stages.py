@@ -36,14 +36,16 @@ class _Drawing:
         return self.generators[name].process(request)
 
 
-def generate_images(plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event | None) -> None:
-    """Ask for every picture that the ledger does not hold."""
+def generate_images(plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event | None) -> list[str]:
+    """Ask for every picture that the ledger does not hold; say what failed."""
     generators = {g.name: g for g in plan.generators}
     items = list({r.image_id: (r.image_id, (g.name, r)) for g, r in plan.requests}.values())
     stage = Stage(
         GENERATE, make=lambda: _Drawing(generators), concurrency=max(g.concurrency for g in plan.generators)
     )
-    _carry_out(stage, items, into, watcher, stop, commit=lambda key, item, result: _store(result, into))
+    return _carry_out(
+        stage, items, into, watcher, stop, commit=lambda key, item, result: _store(result, into)
+    )
 
 
 def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
@@ -90,10 +92,11 @@ class _Looking:
 
 def annotate_pictures(
     plan: Plan, images: pl.DataFrame, into: RunFolder, watcher: Watcher, stop: threading.Event | None
-) -> None:
-    """Let every annotator look at every picture it has not seen."""
+) -> list[str]:
+    """Let every annotator look at every picture it has not seen; say what failed."""
     usable = images.filter(pl.col("status") == "ok").unique("sha256", keep="first", maintain_order=True)
     rows = usable.select("image_id", "sha256", "path").to_dicts()
+    failed: list[str] = []
     for annotator in plan.annotators:
         if not looks(annotator):
             continue
@@ -101,9 +104,25 @@ def annotate_pictures(
         stage = Stage(
             stage_of(annotator), make=partial(_Looking, annotator, into), concurrency=annotator.concurrency
         )
-        _carry_out(
-            stage, items, into, watcher, stop, commit=lambda key, item, labels: _labels_payload(labels)
+        failed += _carry_out(
+            stage,
+            items,
+            into,
+            watcher,
+            stop,
+            commit=lambda key, item, labels: _labels_payload(labels),
+            on_failure=partial(_unreadable, annotator),
         )
+    return failed
+
+
+def _unreadable(annotator: PictureAnnotator, key: str, item: Any, error: Exception) -> dict[str, Any] | None:
+    """A picture an annotator cannot decode has invalid labels with the reason; other failures are retried."""
+    if not isinstance(error, PictureError):
+        return None
+    return _labels_payload(
+        [Label(name, None, status="invalid", rationale=error.reason) for name in annotator.attributes]
+    )
 
 
 def _labels_payload(labels: list[Label]) -> dict[str, Any]:
@@ -130,17 +149,21 @@ def _carry_out(
     stop: threading.Event | None,
     *,
     commit: Any,
-) -> None:
+    on_failure: Any = None,
+) -> list[str]:
     missing = into.ledger.missing(stage.name, [key for key, _ in items])
-    wanted = set(missing)
-    todo = [(key, item) for key, item in items if key in wanted]
-    before = len(items) - len(todo)
-    watcher.stage(stage.name, len(items), before)
-    engine.run(
+    watcher.stage(stage.name, len(items), len(items) - len(missing))
+    summary = engine.run(
         stage,
-        todo,
+        items,
         ledger=into.ledger,
         commit=commit,
+        on_failure=on_failure,
         stop=stop,
-        progress=lambda done, total: watcher.advance(stage.name, before + done),
+        progress=lambda done, total: watcher.advance(stage.name, done),
     )
+    again = into.ledger.missing(stage.name, list(summary.failed))
+    if not again:
+        return []
+    first = summary.failed[again[0]]
+    return [f"{stage.name}: {len(again)} of {summary.total} items failed, the first with: {first}"]
