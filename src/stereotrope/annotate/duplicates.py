@@ -18,7 +18,7 @@ HASH_COLUMNS, HASH_ROWS = 9, 8
 """A difference hash compares 8 × 8 pairs of neighbours on a 9 × 8 grey copy: 64 bits."""
 MAX_DISTANCE = 3
 """Bits by which near duplicates may differ: recompressed and resized copies of a picture differ by 0 to 3
-of 64, other pictures of one prompt by about 20 (docs/explanation/offline-annotators.md)."""
+of 64, other pictures of one prompt by 10 or more (docs/explanation/offline-annotators.md)."""
 FLAT = 2.0
 """Grey levels by which the copy must vary (standard deviation); a flat picture has no hash."""
 
