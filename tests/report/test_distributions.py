@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stereotrope.report.distributions import WIDTH, distributions
+from stereotrope.report.distributions import distributions
 from stereotrope.report.material import Material
 
 
@@ -26,7 +26,7 @@ def test_strips_count_the_labels_and_fill_their_width(objects_run: Any) -> None:
         for line in d.lines:
             for strip in line.strips:
                 assert sum(s.count for s in strip.segments) == strip.n
-                assert sum(s.width for s in strip.segments) == pytest.approx(WIDTH, abs=0.1)
+                assert sum(s.width for s in strip.segments) == pytest.approx(d.width, abs=0.1)
 
 
 def test_labels_without_value_are_counted_apart(objects_run: Any) -> None:

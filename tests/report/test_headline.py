@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report import headline
+from stereotrope.report.headline import quality
+from stereotrope.report.material import Material
 
 
 def test_the_headline_is_plain_json(objects_run: Any) -> None:
@@ -61,3 +64,10 @@ def test_findings_come_in_their_rank_and_with_their_pictures(objects_run: Any) -
     findings = headline(objects_run)["findings"]
     assert [f["rank"] for f in findings] == [1, 2, 3, 4]
     assert len(findings[0]["images"]) == 24
+
+
+def test_blank_and_doubled_pictures_are_counted(objects_run: Any) -> None:
+    blank = objects_run.labels.head(4).with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"))
+    labels = pl.concat([objects_run.labels, blank.unique("subject_id")])
+    assert quality(Material(replace(objects_run, labels=labels))) == ["1 picture is blank."]
+    assert quality(Material(objects_run)) == []

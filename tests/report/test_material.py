@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import polars as pl
 
 from stereotrope.report.material import Material
 
@@ -26,3 +29,22 @@ def test_an_estimate_leads_to_the_pictures_behind_it(objects_run: Any) -> None:
     assert sheet.title == "cup, women"
     assert material.find_sheet({"generator": "no such"}) is None
     assert material.find_sheet({}) is None
+
+
+def test_a_finding_that_shows_the_same_pictures_is_told_once(objects_run: Any) -> None:
+    again = objects_run.findings.with_columns(rank=pl.col("rank") + 10, kind=pl.lit("share_difference"))
+    run = replace(objects_run, findings=pl.concat([again, objects_run.findings]))
+    assert Material(run).findings["rank"].to_list() == [1, 2, 3, 4]
+
+
+def test_folded_labels_stand_in_for_what_they_were_made_from(objects_run: Any) -> None:
+    folded = objects_run.labels.filter(attribute="product_colour").with_columns(
+        annotator=pl.lit("folded:colour")
+    )
+    quality = objects_run.labels.head(3).with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"))
+    material = Material(replace(objects_run, labels=pl.concat([objects_run.labels, folded, quality])))
+    pairs = set(material.shown_labels.select("attribute", "annotator").unique().rows())
+    assert ("product_colour", "folded:colour") in pairs
+    assert ("product_colour", "colour") not in pairs
+    assert ("background_colour", "colour") in pairs
+    assert "blank" not in {a for a, _ in pairs}

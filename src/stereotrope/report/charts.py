@@ -216,7 +216,7 @@ def heat(
     heads = [_wrapped(_plain(v)) for v in columns]
     for v in values:
         v["column"] = _wrapped(v["column"])
-    top = max((float(v["value"]) for v in values if "value" in v), default=1.0)
+    top = max((float(v["value"]) for v in values if "value" in v), default=1.0) or 1.0
     axis = {
         "orient": "top",
         "labelAngle": 0,

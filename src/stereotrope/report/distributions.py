@@ -24,9 +24,9 @@ _NEUTRAL = ("absent", "no", "none")
 _MOST_VALUES = 7
 _MOST_COLOURS = 14
 _ROW_LEVELS = 4
-_LABEL_SHARE = 0.2
-WIDTH = 160
-"""Units of a strip's view box; a share of 1 is this wide."""
+_SHORTEST_LABELLED = 24
+_WIDTHS = {5: 132, 6: 112}
+_WIDEST = 160
 _SIGN_WIDTH = 6.0
 _GENDER = ("gender", "sex", "presentation")
 
@@ -67,10 +67,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Conditions set side by side on the same attributes."""
+    """Conditions set side by side on the same attributes; a share of 1 is ``width`` units long."""
 
     name: str
     title: str
+    width: int
     attributes: Sequence[str]
     lines: Sequence[Line]
     keys: Sequence[tuple[str, Sequence[Segment]]]
@@ -92,9 +93,9 @@ def distributions(material: Material) -> list[Distribution]:
     for sheet in material.sheets:
         groups.setdefault((sheet.generator, *(str(sheet.scope.get(f, "")) for f in lead)), []).append(sheet)
     counts = _count(usable)
-    names = _column_names(
-        list(usable.select("attribute", "annotator").unique(maintain_order=True).iter_rows())
-    )
+    order = material.labels["attribute"].unique(maintain_order=True).to_list()
+    pairs = usable.select("attribute", "annotator").unique(maintain_order=True).rows()
+    names = _column_names(sorted(pairs, key=lambda pair: order.index(pair[0])))
     overall: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
     for rows in counts.values():
         for attribute, who, value, status in rows:
@@ -108,7 +109,7 @@ def distributions(material: Material) -> list[Distribution]:
         if made is not None:
             title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
             attributes, lines, keys = made
-            out.append(Distribution(f"distribution-{i}", title, attributes, lines, keys))
+            out.append(Distribution(f"distribution-{i}", title, _width(attributes), attributes, lines, keys))
     return out
 
 
@@ -146,18 +147,23 @@ def _distribution(
     columns = [c for c in names.values() if totals[c]]
     if not columns:
         return None
+    width = _width(columns)
     styles = {c: _styles(c, totals[c] if _is_colour(c) else overall[c]) for c in columns}
     lines = [
         Line(
             material.title(sheet.scope, leave_out=lead),
             sheet.anchor,
-            [_strip(c, seen[sheet.anchor][c], left[sheet.anchor][c], styles[c]) for c in columns],
+            [_strip(c, seen[sheet.anchor][c], left[sheet.anchor][c], styles[c], width) for c in columns],
             material.highlighted.get(sheet.anchor, [])[:3],
         )
         for sheet in sheets
     ]
     keys = [(c, _key(totals[c], styles[c])) for c in columns]
     return columns, lines, keys
+
+
+def _width(columns: Sequence[str]) -> int:
+    return _WIDTHS.get(min(len(columns), max(_WIDTHS)), _WIDEST)
 
 
 def _key(totals: Counter[str], styles: Mapping[str, tuple[str, str | None]]) -> list[Segment]:
@@ -173,7 +179,7 @@ def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
 
 def _column_names(seen: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     attributes = Counter(a for a, _ in seen)
-    return {(a, who): words(a) if attributes[a] == 1 else f"{words(a)} ({who})" for a, who in sorted(seen)}
+    return {(a, who): words(a) if attributes[a] == 1 else f"{words(a)} ({who})" for a, who in seen}
 
 
 def _is_colour(column: str) -> bool:
@@ -200,13 +206,13 @@ def _styles(column: str, totals: Counter[str]) -> dict[str, tuple[str, str | Non
 
 
 def _strip(
-    column: str, counts: Counter[str], left_out: int, styles: Mapping[str, tuple[str, str | None]]
+    column: str, counts: Counter[str], left_out: int, styles: Mapping[str, tuple[str, str | None]], whole: int
 ) -> Strip:
     n = sum(counts.values())
     merged = _merged(counts, styles)
     segments, at = [], 0.0
     for value, k in merged.items():
-        width = WIDTH * k / n
+        width = whole * k / n
         segments.append(_segment(value, k, at, width, styles))
         at += width
     parts = [f"{value} {k} of {n}" for value, k in merged.items()]
@@ -218,7 +224,7 @@ def _strip(
 def _segment(value: str, k: int, start: float, width: float, styles: Mapping[str, Any]) -> Segment:
     css, colour = styles[value]
     fits = int(width / _SIGN_WIDTH) - 1
-    text = visible(value) if len(value) <= fits and width >= _LABEL_SHARE * WIDTH else ""
+    text = visible(value) if len(value) <= fits and width >= _SHORTEST_LABELLED else ""
     return Segment(value, k, round(start, 2), round(width, 2), css, colour, text, _is_light(colour))
 
 

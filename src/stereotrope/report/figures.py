@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -18,11 +18,13 @@ from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
 
-MOST_PANELS = 24
+MOST_PANELS = 40
 """Panels of one figure; the rest is in the table."""
 _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
 _FEW_VALUES = 3
+_SIDE_BY_SIDE = 8
+_NEUTRAL = ("absent", "no", "none")
 _GAP = "\u2003"
 SIGNIFICANT = 0.05
 """q at or below which a dot is drawn full."""
@@ -51,6 +53,7 @@ class Figure:
     notes: Sequence[str] = field(default=())
     reads: str = ""
     defined: bool = True
+    stacked: bool = False
 
 
 def figures_of(material: Material, measure: str) -> list[Figure]:
@@ -90,7 +93,7 @@ def _uniquely_named(figures: Sequence[Figure]) -> list[Figure]:
     for figure in figures:
         seen[figure.name] = seen.get(figure.name, 0) + 1
         name = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
-        out.append(Figure(name, *(getattr(figure, f) for f in list(Figure.__dataclass_fields__)[1:])))
+        out.append(replace(figure, name=name))
     return out
 
 
@@ -109,6 +112,11 @@ def _attribute_figures(
     for attribute in attributes:
         rows = frame.filter(pl.col("attribute") == attribute)
         values = rows["category"].drop_nulls().unique().to_list()
+        drawn = [v for v in values if v not in _NEUTRAL]
+        rest: list[str] = []
+        if len(values) == 2 and len(drawn) == 1:
+            rest = [f"The rest is “{next(v for v in values if v in _NEUTRAL)}”; its rows are in the files."]
+            rows, values = rows.filter(pl.col("category") == drawn[0]), drawn
         value = f", {values[0]}" if len(values) == 1 else ""
         title = f"{prose.title}: {words(attribute)}{value}{suffix}"
         signed = (rows["value"].min() or 0.0) < 0 or rows["reference"].drop_nulls().len() > 0  # type: ignore[operator]
@@ -116,7 +124,8 @@ def _attribute_figures(
             reads = f"{prose.reads} Lighter is more."
             figures.append(_heat_figure(material, rows, prose, title, "category", reads=reads, defined=True))
         else:
-            figures.append(_dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}"))
+            figure = _dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}")
+            figures.append(replace(figure, notes=[*figure.notes, *rest]))
     return figures
 
 
@@ -183,7 +192,7 @@ def _dots_figure(
         cut += left
         spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, _alt(title, heading, rows), len(rows)))
-    notes = _notes(frame, 0 if flat else len(parts) - len(panels), cut)
+    notes = _notes(frame, 0 if flat else len(parts) - len(panels), cut, dots=not flat)
     if flat:
         notes.append("Every value is 0, so nothing is drawn; the table has the intervals.")
     return Figure(
@@ -320,6 +329,7 @@ def _heat_figure(
         lines_by = [rest.pop(), row]
     parts = _parts(material, frame, rest)
     panels = []
+    stacked = frame[column].n_unique() > _SIDE_BY_SIDE
     for heading, part in parts[:MOST_PANELS]:
         across = sorted(part[column].drop_nulls().unique(maintain_order=True).to_list())
         records = sorted(
@@ -346,6 +356,7 @@ def _heat_figure(
         notes,
         reads=reads,
         defined=defined,
+        stacked=stacked,
     )
 
 
@@ -353,7 +364,7 @@ def _heat_row(r: Mapping[str, Any], lines_by: Sequence[str], column: str) -> dic
     star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
     line = _row_label(r, lines_by)
     across = words(r["attribute"]) if column == "attribute" else str(r[column])
-    text = "n. d." if r["value"] is None else number(r["value"], r["n"]) + star
+    text = "n. d." if r["value"] is None else ("0" if r["value"] == 0 else number(r["value"], r["n"])) + star
     if column == "attribute" and r["category"] is not None and r["value"] is not None:
         whole = r["value"] in (0.0, 1.0) and r["low"] is None
         text = r["category"] if whole else f"{r['category']} {text}"

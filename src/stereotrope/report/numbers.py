@@ -26,12 +26,15 @@ def decimals(size: float, n: int | None = None) -> int:
     """Digits after the point that ``n`` carries.
 
     ``size`` is the magnitude of the number. Up to 1 it is 0.01 below n = 100, 0.001 below n = 10,000 and
-    0.0001 from there on; a larger number has two significant digits, three from n = 100 on.
+    0.0001 from there on; up to 10 it is 0.01, and a larger number has two significant digits, three from
+    n = 100 on.
     """
     finest = 2 if n is None or n < 100 else 3 if n < 10_000 else 4
     significant = 2 if n is None or n < 100 else 3
     if size <= 1 or not math.isfinite(size):
         return finest
+    if size < 10:
+        return min(finest, 2)
     return max(0, min(finest, significant - 1 - math.floor(math.log10(abs(size)))))
 
 

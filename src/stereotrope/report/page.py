@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 import stereotrope
 from stereotrope.report import charts, escape
 from stereotrope.report.datatable import MOST_ROWS, Cell, Table
-from stereotrope.report.distributions import WIDTH, Distribution, distributions
+from stereotrope.report.distributions import Distribution, distributions
 from stereotrope.report.figures import Figure, figures_of
 from stereotrope.report.headline import headline_of, quality, reasons
 from stereotrope.report.material import Material, Sheet, image_ids, words
@@ -30,7 +30,7 @@ from stereotrope.report.thumbnails import Thumbnails
 __all__ = ["Page", "build"]
 
 _CASES = ("deterministic", "dominance_shift")
-_MOST_CASES = 16
+_MOST_CASES = 8
 _MOST_EXHIBITED = 6
 _LONG_TEXT = 1200
 _AUDIT_TEXT = 20_000
@@ -53,7 +53,7 @@ _SCORED = (
     (
         "cases",
         "Repetition and change, with the pictures",
-        "Conditions in which all pictures agree, and values that change when a group is named.",
+        "Conditions in which all pictures agree, and most frequent values that change.",
     ),
     ("other", "Further measures", "What else this run measured."),
 )
@@ -97,7 +97,6 @@ def build(material: Material, *, budget: int) -> Page:
         "figures": by_section,
         "scored": _SCORED,
         "spread": [shown.distribution(d, material) for d in spread],
-        "strip_width": WIDTH,
         "cases": [shown.case(r) for r in cases[:_MOST_CASES]],
         "cases_left": max(0, len(cases) - _MOST_CASES),
         "pictures_note": _pictures_note(material, thumbs),
@@ -243,6 +242,7 @@ class Exhibits:
         low, high = min(ns), max(ns)
         return {
             "name": d.name,
+            "width": d.width,
             "heading": heading,
             "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
             "attributes": d.attributes,

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from stereotrope.report.figures import Figure, figures_of
+from stereotrope.report.material import Material
+
+
+def drawn(figure: Figure) -> list[dict[str, Any]]:
+    return [v for panel in figure.panels for v in panel.spec["data"]["values"]]
+
+
+def test_rows_are_sorted_and_the_floor_is_drawn(objects_run: Any) -> None:
+    figure = figures_of(Material(objects_run), "bds")[0]
+    assert [p.title for p in figure.panels] == ["laptop", "cup"]
+    for panel in figure.panels:
+        values = [v["value"] for v in panel.spec["data"]["values"]]
+        assert values == sorted(values, reverse=True)
+        assert all(v["floor"] > 0 for v in panel.spec["data"]["values"])
+
+
+def test_certainty_is_a_form_and_not_only_a_colour(objects_run: Any) -> None:
+    figure = figures_of(Material(objects_run), "bds")[0]
+    for v in drawn(figure):
+        assert v["sure"] == ("q < 0.001" in v["text"])
+    assert "● q ≤ 0.05: 4 of 10 rows" in figure.notes[0]
+
+
+def test_attributes_stand_side_by_side_with_undefined_ones_marked(objects_run: Any) -> None:
+    heat = figures_of(Material(objects_run), "bds")[1]
+    cells = drawn(heat)
+    assert len(cells) == 40
+    undefined = [c for c in cells if "value" not in c]
+    assert [c["text"] for c in undefined] == ["n. d.", "n. d."]
+    assert all("not defined: only one value" in c["tip"] for c in undefined)
+
+
+def test_two_levels_become_two_series_with_a_shape_each(people_run: Any) -> None:
+    figure = figures_of(Material(people_run), "share")[0]
+    assert figure.title.endswith("gender, female")
+    assert [p.title for p in figure.panels] == ["dall_e_3", "imagen-4", "sd-3.5"]
+    assert {v["series"] for v in drawn(figure)} == {"plain", "with diversity"}
+    shapes = [
+        layer["encoding"]["shape"] for layer in figure.panels[0].spec["layer"] if "shape" in layer["encoding"]
+    ]
+    assert shapes[0]["scale"]["range"] == ["circle", "square"]
+
+
+def test_averages_stand_apart_on_their_own_axis(objects_run: Any) -> None:
+    bds = objects_run.estimates.filter(measure="bds")
+    mean = bds.filter(object="laptop", attribute="all").with_columns(
+        object=pl.lit(None, pl.String), low=pl.lit(-3.0)
+    )
+    run = replace(objects_run, estimates=pl.concat([bds, mean]))
+    first, *_, last = figures_of(Material(run), "bds")
+    assert last.title.endswith(", averaged over object")
+    assert len(drawn(last)) == 5
+    assert min(v["low"] for v in drawn(first)) >= 0
+
+
+def test_many_differences_are_cut_to_the_largest_and_said(objects_run: Any) -> None:
+    rows = objects_run.estimates.filter(measure="share_difference")
+    many = [rows.with_columns(category=pl.lit(f"colour {i}"), value=pl.lit(i / 10)) for i in range(5)]
+    figure = figures_of(Material(replace(objects_run, estimates=pl.concat(many))), "share_difference")[0]
+    assert [len(p.spec["data"]["values"]) for p in figure.panels] == [12, 12]
+    assert any("Not drawn: 26 rows" in note for note in figure.notes)
+    assert figure.table.total == 50
+
+
+def test_of_two_values_the_one_that_says_something_is_drawn(objects_run: Any) -> None:
+    rows = objects_run.estimates.filter(measure="share", category="black")
+    both = [
+        rows.with_columns(category=pl.lit(c), attribute=pl.lit("text_presence"))
+        for c in ("present", "absent")
+    ]
+    figure = figures_of(Material(replace(objects_run, estimates=pl.concat(both))), "share")[0]
+    assert figure.title.endswith("text presence, present")
+    assert any("“absent”; its rows are in the files" in note for note in figure.notes)
+
+
+def test_refusals_that_are_all_0_are_a_table_and_no_chart(objects_run: Any) -> None:
+    none = objects_run.estimates.filter(measure="refusal_rate").with_columns(value=pl.lit(0.0))
+    figure = figures_of(Material(replace(objects_run, estimates=none)), "refusal_rate")[0]
+    assert figure.panels == []
+    assert figure.table.total == 10
+
+
+def test_two_definitions_are_two_figures_that_say_so(objects_run: Any) -> None:
+    bds = objects_run.estimates.filter(measure="bds", attribute="all")
+    both = pl.concat([bds, bds.with_columns(definition=pl.lit("released"))])
+    figures = figures_of(Material(replace(objects_run, estimates=both)), "bds")
+    assert [f.title[-11:] for f in figures] == ["ine (paper)", " (released)"]
+    assert len({f.name for f in figures}) == 2
+
+
+@pytest.mark.parametrize("measure", ["bds", "share", "default_rank", "refusal_rate"])
+def test_every_panel_has_words_for_those_who_cannot_see_it(objects_run: Any, measure: str) -> None:
+    for figure in figures_of(Material(objects_run), measure):
+        assert all(len(p.alt) > 40 for p in figure.panels)
