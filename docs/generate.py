@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
-
-os.environ.update(NO_COLOR="1", TERMINAL_WIDTH="100", COLUMNS="100", _TYPER_FORCE_DISABLE_TERMINAL="1")
 
 import typer
 
 from stereotrope import tables
+from stereotrope.annotate import palette
 from stereotrope.audit.file import AuditSpec, ReportSpec, TemplatesSpec, json_schema
 from stereotrope.cli import app
 from stereotrope.measure.registry import measures_page
 
 FOLDER = Path(__file__).parent / "reference"
 
+ENTRIES = FOLDER / "audit-file.entries.md"
+
 
 def commands() -> str:
-    """Return the help of every command."""
-    from typer.testing import CliRunner
-
-    def help_of(*words: str) -> str:
-        result = CliRunner().invoke(app, [*words, "--help"])
-        return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
-
+    """Return every command with its arguments and options."""
     group = typer.main.get_command(app)
     parts = [
         "# Commands",
         "",
-        "What `--help` prints. Exit codes: 0 done · 2 usage or audit-file error · 3 incomplete or",
-        "insufficient evidence · 130 stopped, continues with the same command.",
+        "Data goes to stdout, progress to stderr. Global options stand before the command. Exit codes:",
+        "0 done · 2 usage or audit-file error · 3 incomplete or insufficient evidence · 130 stopped,",
+        "continues with the same command.",
         "",
+        "## stereotrope",
+        "",
+        *_parameters(group),
     ]
-    for words in [(), *((name,) for name in group.commands)]:
-        title = " ".join(("stereotrope", *words))
-        parts += [f"## {title}", "", "```text", help_of(*words), "```", ""]
+    for name, command in group.commands.items():
+        parts += [f"## stereotrope {name}", "", _plain(command.help or ""), "", *_parameters(command)]
     return "\n".join(parts)
+
+
+def _parameters(command: typer.core.TyperCommand) -> list[str]:
+    rows = []
+    for parameter in command.params:
+        names = ", ".join(f"`{o}`" for o in (*parameter.opts, *parameter.secondary_opts))
+        if parameter.param_type_name == "argument":
+            names = f"`{parameter.metavar or parameter.name.upper()}`"
+        if "completion" not in names:
+            rows.append(f"| {names} | {_cell(_plain(parameter.help or ''))} |")
+    return ["| | |", "|---|---|", *rows, ""] if rows else []
+
+
+def _plain(text: str) -> str:
+    paragraphs = [
+        " ".join(part.split()) for part in text.replace("[bold]", "`").replace("[/bold]", "`").split("\n\n")
+    ]
+    return "\n\n".join(paragraphs)
 
 
 def tables_page() -> str:
@@ -46,8 +61,9 @@ def tables_page() -> str:
     parts = [
         "# Tables",
         "",
-        "Parquet files of a run folder, Polars frames in `st.open(run)`. Factors (`object`, `group` …) are string",
-        "columns under their own names: in `prompts` after `prompt_id`, in `estimates` after `definition`.",
+        "Parquet files of a run folder, Polars frames in `st.open(run)`. Factors (`object`, `group` …)",
+        "are string columns under their own names: in `prompts` after `prompt_id`, in `estimates` after",
+        "`definition`.",
         "",
     ]
     for name in ("PROMPTS", "IMAGES", "LABELS", "ESTIMATES", "FINDINGS"):
@@ -62,9 +78,10 @@ def audit_file() -> str:
     parts = [
         "# Audit file",
         "",
-        "An audit is a YAML file. `stereotrope init objects` prints a commented one; `stereotrope schema` prints the JSON Schema",
-        "([audit-file.schema.json](audit-file.schema.json)) that editors use for completion and checks. A mistake gets one",
-        "message with file, line, rule, what was found and what to do.",
+        "An audit is a YAML file. `stereotrope init objects` prints a commented one; `stereotrope schema`",
+        "prints the JSON Schema ([audit-file.schema.json](audit-file.schema.json)) that editors use for",
+        "completion and checks. A mistake gets one message with file, line, rule, what was found and what",
+        "to do. Paths are relative to the audit file.",
         "",
     ]
     for title, model in (("Keys", AuditSpec), ("report", ReportSpec), ("templates", TemplatesSpec)):
@@ -75,7 +92,7 @@ def audit_file() -> str:
             )
             parts.append(f"| `{name}` | {_cell(field.description or 'see below')} | {default} |")
         parts += [""]
-    return "\n".join(parts)
+    return "\n".join(parts) + "\n" + ENTRIES.read_text(encoding="utf-8")
 
 
 def schema() -> str:
@@ -99,6 +116,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "audit-file.md": audit_file,
     "audit-file.schema.json": schema,
     "measures.md": measures_page,
+    "palette.md": palette.markdown,
 }
 
 

@@ -23,5 +23,7 @@ def require(condition: bool, reason: str) -> None:
 def shared() -> Path:
     """The folder with real data for tests: STEREOTROPE_SHARED, or ../shared beside the checkout."""
     folder = Path(os.environ.get("STEREOTROPE_SHARED", ROOT.parent / "shared"))
-    require((folder / "data").is_dir(), f"the shared data folder is not at {folder.name!r} beside the checkout")
+    require(
+        (folder / "data").is_dir(), f"the shared data folder is not at {folder.name!r} beside the checkout"
+    )
     return folder

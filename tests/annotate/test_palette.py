@@ -70,8 +70,3 @@ def test_clearness_is_nothing_on_the_border_of_two_names():
 )
 def test_plain_colours_get_their_plain_names(rgb, name):
     assert named(rgb) == name
-
-
-def test_the_reference_page_is_up_to_date():
-    page = (ROOT / "docs" / "reference" / "palette.md").read_text(encoding="utf-8")
-    assert page == palette.markdown(), "make it again with the command on the page"

@@ -19,8 +19,9 @@ annotators: [blank, colour]
 permutations: 199
 resamples: 100
 """
+# pydantic is not among them: typer itself imports it where it is installed.
 HEAVY = (
-    "numpy", "polars", "pyarrow", "PIL", "altair", "scipy", "pydantic", "ruamel", "rapidocr", "onnxruntime",
+    "numpy", "polars", "pyarrow", "PIL", "altair", "scipy", "ruamel", "rapidocr", "onnxruntime",
     "torch", "narwhals", "jinja2", "vl_convert",
 )  # fmt: skip
 

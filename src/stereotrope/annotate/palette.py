@@ -85,10 +85,7 @@ def markdown() -> str:
         "The `colour` annotator gives a colour the name of its nearest anchor by CIEDE2000",
         "(D65, 2° observer, k_L = k_C = k_H = 1). `css` anchors are named colours of CSS Color",
         "Module Level 4 (W3C); `own` ones are ours, and so is the grouping under a name. This page",
-        "is made from `annotate/palette.yaml`:",
-        "",
-        '    python -c "from pathlib import Path; from stereotrope.annotate import palette;'
-        " Path('docs/reference/palette.md').write_text(palette.markdown(), encoding='utf-8')\"",
+        "is made from `annotate/palette.yaml` by `make docs`.",
         "",
         "| name | sRGB | L* | a* | b* | source |",
         "|---|---|---:|---:|---:|---|",

@@ -135,7 +135,7 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     """
     names = list(_ESTIMATE_TYPES)
     order = names[:2] + list(factors) + names[2:]
-    types = {**_ESTIMATE_TYPES, **{f: pl.String for f in factors}}
+    types = {**_ESTIMATE_TYPES, **dict.fromkeys(factors, pl.String)}
     materialised = list(rows)
     unknown = {key for row in materialised for key in row} - set(order)
     if unknown:
