@@ -48,3 +48,12 @@ def test_folded_labels_stand_in_for_what_they_were_made_from(objects_run: Any) -
     assert ("product_colour", "colour") not in pairs
     assert ("background_colour", "colour") in pairs
     assert "blank" not in {a for a, _ in pairs}
+
+
+def test_the_baseline_stands_beside_a_condition(objects_run: Any) -> None:
+    material = Material(objects_run)
+    beside = {s.title: material.baseline_of(s) for s in material.sheets}
+    assert beside["cup, women"] is not None
+    assert beside["cup, women"].title == "cup, base"
+    assert beside["cup, base"] is None
+    assert Material(replace(objects_run, info={})).baseline_of(material.sheets[2]) is None

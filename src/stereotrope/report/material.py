@@ -218,6 +218,16 @@ class Material:
             )
         return self._found[given]
 
+    def baseline_of(self, sheet: Sheet) -> Sheet | None:
+        """The baseline's sheet beside this one: same generator, same other factors; None for itself."""
+        base = {f: v for f, v in (self.info.get("baseline") or {}).items() if f in self.shown}
+        if not base or all(sheet.scope.get(f) == v for f, v in base.items()):
+            return None
+        complete = [f for f in self.shown if not self.prompts[f].null_count() and f not in base]
+        return self.find_sheet(
+            {"generator": sheet.generator, **{f: sheet.scope[f] for f in complete}, **base}
+        )
+
     @cached_property
     def _found(self) -> dict[tuple[tuple[str, Any], ...], Sheet | None]:
         return {}

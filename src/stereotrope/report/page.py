@@ -154,12 +154,16 @@ class Exhibits:
         return f"{asked}. Labelled {'; '.join(seen)}" if seen else asked
 
     def groups(self, images: Sequence[str], *, most: int = _MOST_EXHIBITED) -> list[dict[str, Any]]:
-        """Images of a finding, side by side by condition."""
+        """Images of a finding, side by side by condition; beside a single one, pictures of its baseline."""
         by_sheet: dict[str, tuple[Sheet, list[str]]] = {}
         for image in images:
             sheet = self.material.sheet_of.get(image)
             if sheet is not None:
                 by_sheet.setdefault(sheet.anchor, (sheet, []))[1].append(image)
+        if len(by_sheet) == 1:
+            base = self.material.baseline_of(next(iter(by_sheet.values()))[0])
+            if base is not None:
+                by_sheet[base.anchor] = (base, [i["image_id"] for i in base.images if i["status"] == "ok"])
         several = len(self.material.generators) > 1
         out = []
         for sheet, members in by_sheet.values():
