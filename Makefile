@@ -32,14 +32,16 @@ docs: $(VENV)/test-installed
 clean:
 	rm -rf $(VENV) runs build dist
 
-$(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit("stereotrope needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=python3.12, say") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
+# A folder that an interrupted set-up left half made is cleared first.
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit("stereotrope needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=python3.12, say") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
-$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/installed: pyproject.toml $(VENV)/made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/test-installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/test-installed: pyproject.toml $(VENV)/made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
 	@touch $@ $(VENV)/installed

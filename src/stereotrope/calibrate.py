@@ -26,7 +26,7 @@ from stereotrope.design import BASE
 from stereotrope.errors import UsageError
 from stereotrope.generate import CalibratedGenerator
 from stereotrope.run import Run
-from stereotrope.stats import js_divergence
+from stereotrope.stats import js_divergence, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
 
 __all__ = ["LEAST_ACCURACY", "Calibration", "calibrate", "calibration_audit"]
@@ -143,7 +143,7 @@ def calibrate(
             f"{', '.join(sorted(read)) or 'nothing'}"
         )
     run = audit.run(folder, watcher=watcher, stop=stop, reference=truth)
-    shares = _shares(run.estimates, _planted(plan, generator))
+    shares = _shares(run.estimates, _planted(plan, generator), plan.spec.report.level)
     return Calibration(
         run=run,
         accuracy=run.estimates.filter(pl.col("measure") == "agreement"),
@@ -180,7 +180,7 @@ def _planted(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _shares(estimates: pl.DataFrame, planted: pl.DataFrame) -> pl.DataFrame:
+def _shares(estimates: pl.DataFrame, planted: pl.DataFrame, level: float) -> pl.DataFrame:
     keys = ["object", "group", "attribute", "category"]
     seen = estimates.filter(pl.col("measure") == "share")
     read = planted.join(seen.select("attribute").unique(), on="attribute", how="semi")
@@ -188,19 +188,15 @@ def _shares(estimates: pl.DataFrame, planted: pl.DataFrame) -> pl.DataFrame:
     table = read.join(cells, on=keys[:3], how="left").join(
         seen.select(*keys, "value", "low", "high"), on=keys, how="left"
     )
+    n = table["n"].fill_null(0).to_numpy()
+    _, top = wilson(np.zeros_like(n), n, level=level)
     never = pl.col("value").is_null() & (pl.col("n") > 0)
     filled = table.with_columns(
         pl.when(never).then(0.0).otherwise(pl.col("value")).alias("value"),
         pl.when(never).then(0.0).otherwise(pl.col("low")).alias("low"),
-        pl.when(never).then(_wilson_top()).otherwise(pl.col("high")).alias("high"),
+        pl.when(never).then(pl.Series(top)).otherwise(pl.col("high")).alias("high"),
     )
     return filled.with_columns(pl.col("planted").is_between("low", "high").alias("inside"))
-
-
-def _wilson_top() -> pl.Expr:
-    """Upper end of Wilson's interval for a value never seen in n pictures: z² / (n + z²)."""
-    squared = 1.959963984540054**2
-    return squared / (pl.col("n") + squared)
 
 
 def _divergences(estimates: pl.DataFrame, plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:

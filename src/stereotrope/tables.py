@@ -7,9 +7,13 @@ measure needs is a *factor*: a string column under its own name in ``prompts`` (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError
@@ -27,6 +31,9 @@ __all__ = [
     "SCOPES",
     "Column",
     "check_factors",
+    "factors_of",
+    "polars_types",
+    "prompt_id",
     "schema",
 ]
 
@@ -160,6 +167,24 @@ def check_factors(names: Iterable[str]) -> tuple[str, ...]:
             raise TableError(f"factor {name!r} is given twice; factor names must differ")
         seen.append(name)
     return tuple(seen)
+
+
+def factors_of(columns: Iterable[str]) -> list[str]:
+    """Return the factors among the columns of a ``prompts`` table, in their order."""
+    fixed = {column.name for column in PROMPTS}
+    return [name for name in columns if name not in fixed]
+
+
+def prompt_id(text: str | None, negative: str | None, factors: Mapping[str, str | None]) -> str:
+    """Short content hash of a prompt: the first 16 hex digits of SHA-256 over its canonical JSON."""
+    content = json.dumps([text, negative, dict(sorted(factors.items()))], ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def polars_types(columns: Sequence[Column]) -> dict[str, Any]:
+    """Column → Polars type of a table in memory."""
+    types = {_S: pl.String, _F: pl.Float64, _I: pl.Int64}
+    return {column.name: types[column.type] for column in columns}
 
 
 def schema(columns: Sequence[Column], factors: Sequence[str] = ()) -> pa.Schema:

@@ -116,6 +116,20 @@ def test_measure_needs_neither_generator_nor_pictures(finished, tmp_path):
     assert bytes_of(folder) == before
 
 
+def test_measure_keeps_what_run_json_says_of_a_folder_of_pictures(finished, tmp_path):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for name, source in zip(("a", "b", "c"), sorted(finished.glob("pictures/*/*")), strict=False):
+        shutil.copy(source, pictures / f"{name}.png")
+    (pictures / "metadata.csv").write_text("file_name,thing\na.png,cup\nb.png,car\n")
+    text = "generators: [{folder: pictures, factors: [thing]}]\nannotators: [blank]\n"
+    audit(text, base=tmp_path).run(tmp_path / "run")
+    before = (tmp_path / "run" / "run.json").read_text()
+    assert any("'c.png'" in note for note in json.loads(before)["notes"])
+    Audit.from_run(tmp_path / "run").measure(tmp_path / "run")
+    assert (tmp_path / "run" / "run.json").read_text() == before
+
+
 def test_measure_of_an_unfinished_run_says_so(tmp_path):
     with pytest.raises(RunError):
         audit().measure(tmp_path / "nothing")

@@ -117,6 +117,11 @@ def test_what_does_not_fit_points_at_its_line(change, message):
         plan(text)
 
 
+def test_objects_without_templates_are_refused():
+    with pytest.raises(AuditFileError, match=r":1: objects: need `templates: .*` or `suite: objects`"):
+        plan("objects: [cup]\ngenerators: [calibrated]\n")
+
+
 def test_a_comparison_without_a_baseline_is_refused():
     with pytest.raises(AuditFileError, match=r"'bds' compares with a baseline; add `baseline:"):
         plan("prompts: [{text: a cup}]\ngenerators: [calibrated]\nmeasures: [bds]\n")

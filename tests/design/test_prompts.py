@@ -24,12 +24,6 @@ def test_a_level_may_have_words_of_its_own():
     assert prompts.select("who", "text").row(0) == ("swe", "a software engineer")
 
 
-def test_the_prompt_id_depends_on_content_alone():
-    one = design.prompt_id("a car", None, {"object": "car", "group": "base"})
-    assert one == design.prompt_id("a car", None, {"group": "base", "object": "car"})
-    assert one != design.prompt_id("a car", "people", {"object": "car", "group": "base"})
-
-
 @pytest.mark.parametrize(
     ("template", "factors", "message"),
     [

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import polars as pl
 
 from stereotrope.annotate.picture import Picture
-from stereotrope.tables import LABELS
+from stereotrope.tables import LABELS, polars_types
 
 __all__ = [
     "Attributes",
@@ -27,9 +27,7 @@ Status = Literal["ok", "unclear", "refused", "invalid"]
 Attributes = Mapping[str, tuple[str, ...] | None]
 """Attribute → its value list, or None where any value may come."""
 
-_TYPES: dict[str, Any] = {
-    c.name: {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}[str(c.type)] for c in LABELS
-}
+_TYPES = polars_types(LABELS)
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,13 @@ from stereotrope.annotate import FoldedLabels
 from stereotrope.audit.plan import Plan, derives, looks
 from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
 from stereotrope.run import RunFolder
-from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column
+from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, polars_types
 
 __all__ = ["derive_labels", "folders", "images_frame", "info_of", "labels_frame", "open_attributes"]
 
 
-def _types(columns: tuple[Column, ...]) -> dict[str, Any]:
-    arrow = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
-    return {c.name: arrow[str(c.type)] for c in columns}
-
-
 def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
-    types = _types(columns)
+    types = polars_types(columns)
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in types}, schema=types)
 
 
@@ -140,6 +135,7 @@ def info_of(
             "labels": labels.height,
         },
         "merged_colours": dict(merged),
+        "generator_notes": list(plan.notes),
         "notes": notes,
     }
 

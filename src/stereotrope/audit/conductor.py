@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -164,6 +165,7 @@ class Audit:
         run, watcher = open_run(Path(folder)), watcher or Silent()
         images = run.images
         plan = make_plan(self.spec, self.source, stored=run.prompts)
+        plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(Path(folder)) as into:
             labels = labels_frame(plan, images, into)
             _measure(plan, images, labels, into, watcher, kept={"generators": run.info["generators"]})

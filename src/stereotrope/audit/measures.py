@@ -12,7 +12,7 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.file import AuditSpec, Source, shorten
-from stereotrope.tables import QUALITY_ATTRIBUTES
+from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of
 
 __all__ = ["MeasureCall", "resolve_measures"]
 
@@ -111,7 +111,7 @@ def _read(
 def _defaults(
     prompts: pl.DataFrame, annotators: Sequence[Any], baseline: Mapping[str, str], spec: AuditSpec
 ) -> dict[str, Any]:
-    factors = [c for c in prompts.columns if c not in ("prompt_id", "text", "negative")]
+    factors = factors_of(prompts.columns)
     attributes = {
         name: values
         for annotator in annotators
@@ -166,9 +166,8 @@ def _arguments(
         arguments = _without_annotator(arguments)
     _check(name, arguments, parameters, known, source, where)
     group = arguments.get("group")
-    for key in ("within",):
-        if key in arguments and key not in given and group is not None:
-            arguments[key] = [f for f in arguments[key] if f != group]
+    if "within" in arguments and "within" not in given and group is not None:
+        arguments["within"] = [f for f in arguments["within"] if f != group]
     return arguments
 
 

@@ -16,6 +16,7 @@ from stereotrope.audit.measures import MeasureCall, resolve_measures
 from stereotrope.audit.suite import load_suite
 from stereotrope.errors import InputError, UsageError
 from stereotrope.generate import Checks, FolderGenerator, Generator, ImageRequest, request_id
+from stereotrope.tables import factors_of
 
 __all__ = ["Plan", "derives", "looks", "make_plan"]
 
@@ -48,7 +49,7 @@ class Plan:
     @property
     def factors(self) -> list[str]:
         """Factor columns of the prompts."""
-        return [c for c in self.prompts.columns if c not in ("prompt_id", "text", "negative")]
+        return factors_of(self.prompts.columns)
 
     @property
     def dimensions(self) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """From an audit's factors to the prompts that are sent."""
 
 from stereotrope.design.cues import BASE, cued_prompts
-from stereotrope.design.prompts import expand, prompt_id, prompts_frame
+from stereotrope.design.prompts import expand, prompts_frame
 
-__all__ = ["BASE", "cued_prompts", "expand", "prompt_id", "prompts_frame"]
+__all__ = ["BASE", "cued_prompts", "expand", "prompts_frame"]

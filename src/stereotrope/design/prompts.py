@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
 from stereotrope.errors import UsageError
-from stereotrope.tables import check_factors
+from stereotrope.tables import check_factors, prompt_id
 
-__all__ = ["expand", "fields_of", "prompt_id", "prompts_frame"]
+__all__ = ["expand", "fields_of", "fill", "prompts_frame"]
 
 WORDLESS = ("none", "plain")
 """Levels with these names add no words to the prompt: ``condition: [plain, "with diversity"]``."""
-
-
-def prompt_id(text: str | None, negative: str | None, factors: Mapping[str, str | None]) -> str:
-    """Short content hash of a prompt: the first 16 hex digits of SHA-256 over its canonical JSON."""
-    content = json.dumps([text, negative, dict(sorted(factors.items()))], ensure_ascii=False)
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[str]) -> pl.DataFrame:

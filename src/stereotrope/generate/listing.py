@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ import polars as pl
 from stereotrope.errors import MetadataError, PictureError
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.generate.metadata import Metadata, Row, read_metadata
+from stereotrope.tables import factors_of, prompt_id
 
 __all__ = ["LABEL", "SPLIT", "Designed", "Entry", "Listing", "listings_of", "seed_of"]
 
@@ -106,11 +105,8 @@ class Entry:
 
     def prompt_row(self) -> dict[str, str | None]:
         """Return the row of the ``prompts`` table this entry belongs to."""
-        content = json.dumps(
-            [self.text, self.negative, dict(sorted(self.factors.items()))], ensure_ascii=False
-        )
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        return {"prompt_id": digest[:16], **self.factors, "text": self.text, "negative": self.negative}
+        key = prompt_id(self.text, self.negative, self.factors)
+        return {"prompt_id": key, **self.factors, "text": self.text, "negative": self.negative}
 
 
 class Designed:
@@ -118,7 +114,7 @@ class Designed:
 
     def __init__(self, prompts: pl.DataFrame, *, by_text: bool) -> None:
         self.by_text = by_text
-        self.factors = [c for c in prompts.columns if c not in ("prompt_id", "text", "negative")]
+        self.factors = factors_of(prompts.columns)
         rows = list(prompts.iter_rows(named=True))
         self.rows = {row["text"] if by_text else tuple(row[f] for f in self.factors): row for row in rows}
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import polars as pl
+import pyarrow as pa
 
-from stereotrope.errors import TableError
-from stereotrope.tables import ESTIMATES, NOT_VALUES, check_factors
+from stereotrope.errors import TableError, UsageError
+from stereotrope.tables import ESTIMATES, NOT_VALUES, check_factors, polars_types
 
-__all__ = ["estimate_frame", "excluded_json", "read_labels", "to_polars"]
+__all__ = ["as_text", "estimate_frame", "excluded_json", "factor_names", "read_labels", "to_polars"]
 
-_ESTIMATE_TYPES: dict[str, Any] = {
-    c.name: {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}[str(c.type)] for c in ESTIMATES
-}
+_ESTIMATE_TYPES = polars_types(ESTIMATES)
 
 
 def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
@@ -25,7 +24,7 @@ def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
     Raises
     ------
     TableError
-        ``data`` is no frame.
+        ``data`` is no frame, or a column of it holds values of several types.
     """
     if isinstance(data, pl.DataFrame):
         return data
@@ -36,7 +35,50 @@ def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
             f"{what}: expected a data frame (Polars, pandas, PyArrow …), found {type(data).__name__}"
         ) from error
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    return eager.to_polars()
+    try:
+        return eager.to_polars()
+    except pa.ArrowException as error:
+        raise TableError(
+            f"{what}: a column holds values of several types ({error}); write them as text, "
+            "e.g. frame['value'].astype('string')"
+        ) from error
+
+
+def as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """A column as text; NaN is null, and a column of whole numbers has no decimals.
+
+    pandas makes 1.0 of 1 where a column has a gap; level and value stay the same word.
+    """
+    column = pl.col(name)
+    if frame.schema[name].is_float():
+        column = column.fill_nan(None)
+        known = frame.select(column)[name].drop_nulls()
+        if known.is_finite().all() and (known == known.round()).all() and (known.abs() < 2**53).all():
+            column = column.cast(pl.Int64)
+    return column.cast(pl.String)
+
+
+def factor_names(
+    names: Sequence[str], *, measure: str, taken: Sequence[str | None] = (), what: str = "within"
+) -> tuple[str, ...]:
+    """Return factors that an argument lists as a tuple, or raise.
+
+    Raises
+    ------
+    UsageError
+        A string where a list belongs, a factor twice, or one that is in ``taken``: it has another part.
+    """
+    if isinstance(names, str):
+        raise UsageError(
+            f"{measure}: {what} must be a list of factors, found the string {names!r}; write [{names!r}]"
+        )
+    listed = tuple(names)
+    for name in listed:
+        if name in taken:
+            raise UsageError(f"{measure}: {name!r} is compared and cannot be in {what} as well; leave it out")
+        if listed.count(name) > 1:
+            raise UsageError(f"{measure}: {name!r} is given twice in {what}; give it once")
+    return listed
 
 
 def read_labels(
@@ -72,6 +114,8 @@ def read_labels(
     ------
     TableError
         A column is missing, an image has two labels of one attribute, or an attribute is unknown.
+    UsageError
+        ``attributes`` is a string or empty.
     """
     frame = to_polars(data)
     wanted = ["image_id", "attribute", "value", *factors]
@@ -82,6 +126,12 @@ def read_labels(
         )
     check_factors(factors)
     if attributes is not None:
+        if isinstance(attributes, str) or not attributes:
+            example = [attributes or frame["attribute"].first() or "product_colour"]
+            raise UsageError(
+                f"labels: attributes must be a list of names, found {attributes!r}; write {example} "
+                "or leave it out for all"
+            )
         known = frame["attribute"].unique().to_list()
         for name in attributes:
             if name not in known:
@@ -90,7 +140,7 @@ def read_labels(
                 )
         frame = frame.filter(pl.col("attribute").is_in(list(attributes)))
     given = pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
-    value = pl.col("value").cast(pl.String)
+    value = as_text(frame, "value")
     tidy = frame.with_columns(
         pl.col("image_id").cast(pl.String),
         pl.col("attribute").cast(pl.String),
@@ -102,7 +152,7 @@ def read_labels(
         .when(value.is_in(list(not_values)))
         .then(value)
         .alias("excluded"),
-        *[pl.col(f).cast(pl.String) for f in factors],
+        *[as_text(frame, f).alias(f) for f in factors],
     )
     _refuse_double_labels(tidy, factors)
     return tidy.select("image_id", "attribute", "value", "excluded", *factors)
