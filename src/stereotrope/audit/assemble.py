@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,9 @@ from stereotrope.audit.plan import Plan, derives, looks
 from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
 from stereotrope.run import RunFolder
 from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, polars_types
+
+VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
+"""Libraries whose version can change a number; ``run.json`` names them."""
 
 __all__ = ["derive_labels", "folders", "images_frame", "info_of", "labels_frame", "open_attributes"]
 
@@ -100,6 +104,7 @@ def info_of(
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
+        "versions": {name: version(name) for name in VERSIONS},
         "seed": plan.spec.seed,
         "level": plan.spec.report.level,
         "sensitive": plan.spec.report.sensitive,

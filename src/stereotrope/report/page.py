@@ -26,6 +26,7 @@ from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
 from stereotrope.report.thumbnails import Thumbnails
+from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["Page", "build"]
 
@@ -311,7 +312,9 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
 
 
 def _measure_words(material: Material, measure: str) -> dict[str, str]:
-    frame = material.estimates.filter(pl.col("measure") == measure)
+    every = material.estimates.filter(pl.col("measure") == measure)
+    whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    frame = whole if whole.height else every
 
     def distinct(column: str) -> str:
         return listing(
