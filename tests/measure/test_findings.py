@@ -59,7 +59,7 @@ def test_one_finding_a_condition_ranked_by_effect(labels, estimates) -> None:
     )
     assert found["sentence"][1].startswith(
         "In 19 of 20 pictures for women the product colour of the cup is “red” [0.76–0.99]; in the baseline "
-        "it is in 10 of 20 [0.30–0.70]; the divergence is 0.21 bits, where 0.02 is expected of chance"
+        "it is in 10 of 20 [0.30–0.70]; the divergence is 0.21 bits, where 0.02 is expected by chance"
     )
     assert json.loads(found["scope"][0]) == {"generator": "m", "object": "car", "group": "women"}
 

@@ -73,8 +73,8 @@ def demo(
 ) -> None:
     """Carry out a small audit offline: no key, no GPU, no network.
 
-    The calibrated generator draws cups and cars with a bias that is written down; the offline
-    annotators look at them; the report shows what was recovered.
+    The calibrated generator draws cups and cars with a bias that is written down;
+    the offline annotators look at them; the report shows what was recovered.
     """
     from stereotrope.cli.console import carry_out
     from stereotrope.cli.demo import demo_audit
@@ -102,16 +102,17 @@ def init(
 def run(
     audit: Annotated[Path, typer.Argument(metavar="AUDIT.yaml", help="The audit file.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The run folder [default: runs/<name of the file>].")
+        Path | None,
+        typer.Option("--output", "-o", help="The run folder; else runs/<name of the file>."),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be done; do nothing.")] = False,
     open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Generate, annotate, measure and report; the same command again continues.
 
-    Only what is missing is done. Press Ctrl-C once to finish what is in flight and stop, twice to stop
-    at once; nothing that was finished is lost. Exit codes: 0 done, 2 a mistake in the audit file,
-    3 something is missing, 130 stopped.
+    Only what is missing is done. Press Ctrl-C once to finish what is in flight
+    and stop, twice to stop at once; nothing that was finished is lost. Exit codes:
+    0 done, 2 a mistake in the audit file, 3 something is missing, 130 stopped.
     """
     from stereotrope.audit import Audit
     from stereotrope.cli.console import carry_out, print_plan
@@ -160,7 +161,7 @@ def show(
     folder: RunFolderArgument,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Show the headline of a run: what was asked, what is missing, the findings, the main tables."""
+    """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
     from stereotrope.cli.console import print_headline
     from stereotrope.run import open as open_run
@@ -176,7 +177,7 @@ def show(
 def calibrate(
     annotators: Annotated[
         list[str] | None,
-        typer.Option("--annotator", "-a", help="Annotators to check [default: colour, text]."),
+        typer.Option("--annotator", "-a", help="Annotator to check, repeatable; else colour and text."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("runs/calibrate"),
     images: Annotated[int, typer.Option("--images", min=1, help="Pictures of each prompt.")] = 20,
@@ -184,8 +185,9 @@ def calibrate(
 ) -> None:
     """Check an instrument on pictures of known truth: accuracy, confusions, recovered bias.
 
-    Audits the calibrated generator with the annotators and sets every estimate beside the truth that
-    was planted. Exit code 3 when an attribute is read with less than 90% accuracy.
+    Audits the calibrated generator with the annotators and sets every estimate
+    beside the truth that was planted. Exit code 3 when an attribute is read with
+    less than 90% accuracy.
     """
     from stereotrope.cli.calibrating import run_calibration
 
@@ -248,5 +250,6 @@ def main(arguments: list[str] | None = None) -> Any:
 def _print_error(error: StereotropeError) -> None:
     from stereotrope.report.escape import terminal
 
-    kind = "stopped" if isinstance(error, Interrupted) else "error"
-    typer.echo(f"{kind}: {terminal(str(error))}", err=True)
+    first = "" if isinstance(error, Interrupted) else "error: "
+    for line in f"{first}{error}".split("\n"):
+        typer.echo(terminal(line), err=True)

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from stereotrope.cli.console import console, rows_table, working
+from stereotrope.cli.console import console, working
+from stereotrope.cli.scores import MOST_ROWS, print_rows
 from stereotrope.errors import IncompleteError
+from stereotrope.report.numbers import probability
 
 if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
@@ -59,53 +63,47 @@ def _as_json(found: Calibration) -> dict[str, Any]:
 def _print(found: Calibration, folder: Path, settings: Settings) -> None:
     out = console(settings)
     out.print()
-    out.print(
-        rows_table(
-            "Accuracy against the planted values",
-            ["attribute", "read by", "what", "value", "interval", "n"],
-            [
-                [
-                    r["attribute"],
-                    r.get("annotator") or "",
-                    r["definition"],
-                    _number(r["value"]),
-                    _interval(r),
-                    r["n"],
-                ]
-                for r in found.accuracy.iter_rows(named=True)
-            ],
-        )
-    )
-    wrong = found.confusion.filter(pl.col("reference_value") != pl.col("value")).sort("n", descending=True)
+    rows: list[list[Any]] = [
+        [_words(r["attribute"]), _words(r["definition"]), _number(r["value"]), _interval(r), r["n"]]
+        for r in found.accuracy.iter_rows(named=True)
+    ]
+    columns = ["attribute", "what", "value", "95% interval", "n"]
+    print_rows("Accuracy against the planted values", columns, rows, out)
     out.print()
-    if wrong.height:
-        columns = ["attribute", "planted", "read", "n"]
-        rows = [
-            list(row)
-            for row in wrong.select("attribute", "reference_value", "value", "n").head(15).iter_rows()
-        ]
-        out.print(rows_table(f"Confusions (the {len(rows)} most frequent of {wrong.height})", columns, rows))
-    else:
-        out.print("No confusion: every label is what was planted.")
+    _print_confusions(found, out)
     out.print()
     inside = found.shares["inside"].sum()
     out.print(f"Planted shares inside their 95% interval: {inside} of {found.shares.height}")
     out.print()
-    out.print(
-        rows_table(
-            "Divergence from the baseline, bits: planted against measured (excess over the noise floor)",
-            ["object", "group", "planted", "measured", "interval", "q", "planted inside"],
-            [
-                [
-                    r["object"], r["group"], _number(r["planted"]), _number(r["excess"]), _interval(r),
-                    _number(r["q_value"]), {True: "yes", False: "no", None: "not defined"}[r["inside"]],
-                ]
-                for r in found.divergences.iter_rows(named=True)
-            ],
-        )
-    )  # fmt: skip
+    rows = [
+        [
+            r["object"], r["group"], _number(r["planted"]), _number(r["excess"]), _interval(r),
+            probability(r["q_value"]), {True: "yes", False: "no", None: "not defined"}[r["inside"]],
+        ]
+        for r in found.divergences.iter_rows(named=True)
+    ]  # fmt: skip
+    columns = ["object", "group", "planted", "measured", "95% interval", "q", "planted inside"]
+    title = "Divergence from the baseline in bits: planted, and measured as the excess over the noise floor"
+    print_rows(title, columns, rows, out)
     out.print()
-    out.print(f"Report: {folder / 'report' / 'index.html'}")
+    out.print(Text(f"Report: {folder / 'report' / 'index.html'}"))
+
+
+def _print_confusions(found: Calibration, out: Console) -> None:
+    wrong = found.confusion.filter(pl.col("reference_value") != pl.col("value")).sort("n", descending=True)
+    if not wrong.height:
+        out.print("No confusion: every label is what was planted.")
+        return
+    first = wrong.select("attribute", "reference_value", "value", "n").head(MOST_ROWS)
+    rows = [[_words(attribute), *rest] for attribute, *rest in first.iter_rows()]
+    title = "What was taken for what"
+    if wrong.height > len(rows):
+        title += f" (the {len(rows)} most frequent of {wrong.height} confusions)"
+    print_rows(title, ["attribute", "planted", "read", "n"], rows, out)
+
+
+def _words(name: str) -> str:
+    return {"cohen_kappa": "Cohen's κ"}.get(name, name.replace("_", " "))
 
 
 def _number(value: float | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +16,29 @@ from stereotrope.errors import UsageError
 
 if TYPE_CHECKING:
     from stereotrope.cli.app import Settings
+
+_SIGNS = (
+    (r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)"),
+    (r"^\((\w)\)/|(?<=\W)\((\w)\)/", r"\1\2/"),
+    (r"\\frac(\w)(\w)", r"\1/\2"),
+    (r"\\binom\{([^{}]*)\}\{([^{}]*)\}", r"C(\1, \2)"),
+    (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
+    (r"\\sqrt (\w)", r"√\1"),
+    (r"\\bar (\w)", r"mean \1"),
+    (r"\\sum", "Σ"),
+    (r"\\in\b", "∈"),
+    (r"\\cdot", "·"),
+    (r"\\log", "log"),
+    (r"\\ln", "ln"),
+    (r"\\[,;]", " "),
+    (r"\\(?:left|right)\b", ""),
+    (r"\\(arg|max|min)", r"\1 "),
+    (r"([_^])\{([\w−-]+)\}", r"\1\2"),
+    (r"([_^])\{([^{}]*)\}", r"\1(\2)"),
+    (r" +_", "_"),
+    (r" {2,}", " "),
+)
+"""LaTeX that the docstrings use, and how it is written on a terminal."""
 
 __all__ = ["print_annotators", "print_generators", "print_measures", "print_suites"]
 
@@ -40,7 +64,7 @@ def print_suites(name: str | None, settings: Settings) -> None:
         Text(f"Mitigations: {', '.join(f'{k} ({v})' for k, v in data['known_mitigations'].items() if v)}")
     )
     out.print(Text(f"Annotators: {', '.join(data['annotators'])}"))
-    out.print(Text(f"Measures: {', '.join(data['measures'])}"))
+    out.print(Text(f"Measures: {', '.join(map(_spelled, data['measures']))}"))
     out.print(Text(f"Audit file: stereotrope init {name} > audit.yaml"))
 
 
@@ -56,10 +80,11 @@ def print_measures(name: str | None, settings: Settings) -> None:
     entry = REGISTRY[name]
     out = console(settings)
     low, high = entry.bounds
-    out.print(Text(f"{entry.name}{inspect.signature(entry.function)}", style="bold"))
-    out.print(Text(f"Suite: {entry.suite}. Range: {_end(low)} to {_end(high)}; {entry.direction}."))
+    out.print(Text(_call(entry.name, entry.function), style="bold"))
+    reach = "as the score" if low is None and high is None else f"{_end(low)} to {_end(high)}"
+    out.print(Text(f"Suite: {entry.suite}. Range: {reach}; {entry.direction}."))
     out.print(Text(f"Source: {entry.source}\n"))
-    out.print(Text(inspect.getdoc(entry.function) or ""))
+    out.print(Text(_plain(inspect.getdoc(entry.function) or "")))
 
 
 def print_generators(settings: Settings) -> None:
@@ -83,6 +108,32 @@ def _print_list(rows: Iterable[tuple[str, str]], settings: Settings) -> None:
     for name, summary in rows:
         table.add_row(Text(name, style="bold"), Text(summary))
     console(settings).print(table)
+
+
+def _call(name: str, function: Callable[..., Any]) -> str:
+    """A call with the defaults, without types: ``bds(labels, group='group', *, level=0.95)``."""
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return f"{name}{signature.replace(parameters=bare, return_annotation=signature.empty)}"
+
+
+def _plain(text: str) -> str:
+    """A docstring without reST roles and LaTeX where they have plain signs."""
+    text = re.sub(r":math:`(.*?)`", lambda m: _formula(m.group(1)), text, flags=re.DOTALL)
+    return re.sub(r":\w+:`~?(.*?)`", r"\1", text).replace("``", "")
+
+
+def _formula(latex: str) -> str:
+    for pattern, plain in _SIGNS:
+        latex = re.sub(pattern, plain, latex)
+    return latex
+
+
+def _spelled(measure: str | Mapping[str, Any]) -> str:
+    """A measure of a suite as the audit file would have it: ``bds``, ``{average: bds, over: object}``."""
+    if isinstance(measure, str):
+        return measure
+    return f"{{{', '.join(f'{key}: {value}' for key, value in measure.items())}}}"
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

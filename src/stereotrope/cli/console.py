@@ -15,22 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
+from stereotrope.cli.scores import print_line, print_rows, print_scores
 from stereotrope.errors import IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
-from stereotrope.tables import ALL_ATTRIBUTES
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
     from stereotrope.cli.app import Settings
     from stereotrope.run import Run
 
-MOST_ROWS = 12
-"""Rows of a table that are printed; the report has them all."""
-
-__all__ = ["carry_out", "console", "print_headline", "print_plan", "rows_table", "safe", "working"]
+__all__ = ["carry_out", "console", "print_headline", "print_plan", "safe", "working"]
 
 
 def console(settings: Settings, *, stderr: bool = False) -> Console:
@@ -152,59 +148,36 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     from stereotrope.audit.outstanding import outstanding
 
     out = console(settings)
-    out.print(Text(plan.title, style="bold"))
-    out.print(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}")
-    work = outstanding(plan, folder)
-    table = Table(
-        "step", "with", "pictures", "done", "to do", "calls to paid models", box=None, pad_edge=False
-    )
-    for row in work:
-        table.add_row(row.verb, safe(row.name), str(row.total), str(row.done), str(row.total - row.done), "0")
-    out.print(table)
-    out.print("Price: $0 — every generator and annotator of this audit works on this computer.")
-    out.print(
+    print_line(Text(terminal(plan.title), style="bold"), out)
+    print_line(safe(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}"), out)
+    columns = ["step", "with", "pictures", "done", "to do", "calls to paid models"]
+    work = [
+        [row.verb, row.name, row.total, row.done, row.total - row.done, 0]
+        for row in outstanding(plan, folder)
+    ]
+    print_rows("", columns, work, out)
+    price = "Price: $0. Every generator and annotator of this audit works on this computer."
+    time = (
         "Time: depends on this computer; the progress bars show the rate. A run can be stopped and continued."
     )
-    names = list(dict.fromkeys(call.name for call in plan.measures))
-    out.print(f"Measures: {', '.join(names)}")
-    for note in plan.notes:
-        out.print(safe(note))
+    names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
+    for line in (price, time, f"Measures: {names}", *plan.notes):
+        print_line(safe(line), out)
 
 
 def print_headline(headline: dict[str, Any], settings: Settings) -> None:
     """Print the headline of a run: what was asked, what is missing, the findings, the main scores."""
     out = console(settings)
     out.print()
-    out.print(Text(terminal(str(headline["title"])), style="bold"))
+    print_line(Text(terminal(str(headline["title"])), style="bold"), out)
     for line in headline["asked"]:
-        out.print(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])))
-    out.print(safe(headline["summary"]))
+        print_line(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])), out)
+    print_line(safe(headline["summary"]), out)
     out.print(Text("\nWhat is missing", style="bold"))
-    out.print(safe(headline["missing"]["sentence"]))
+    print_line(safe(headline["missing"]["sentence"]), out)
     if headline["findings"]:
         out.print(Text("\nWhat stands out", style="bold"))
-        for finding in headline["findings"]:
-            out.print(Text(f"{finding['rank']}. ") + safe(finding["sentence"]))
-    further = []
-    for table in headline["tables"]:
-        if not any(e.get("attribute") in (None, ALL_ATTRIBUTES) for e in table["estimates"]):
-            further.append(table["title"])
-            continue
-        out.print()
-        out.print(rows_table(table["title"], table["columns"], table["rows"][:MOST_ROWS]))
-        if len(table["rows"]) > MOST_ROWS:
-            out.print(Text(f"… and {len(table['rows']) - MOST_ROWS} more", style="dim"))
+        for number, finding in enumerate(headline["findings"], start=1):
+            print_line(Text(f"{number}. ") + safe(finding["sentence"]), out)
+    print_scores(headline["tables"], out)
     out.print()
-    if further:
-        out.print(safe(f"By attribute, in the report and its tables: {', '.join(further).lower()}."))
-
-
-def rows_table(title: str, columns: list[str], rows: list[list[Any]]) -> Table:
-    """A plain table; text is made inert, numbers are right-aligned."""
-    table = Table(title=Text(terminal(title), style="bold"), title_justify="left", box=None, pad_edge=False)
-    for number, name in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[number], (int, float)) for row in rows)
-        table.add_column(safe(name), justify="right" if numeric else "left")
-    for row in rows:
-        table.add_row(*("" if cell is None else safe(cell) for cell in row))
-    return table

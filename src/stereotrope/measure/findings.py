@@ -249,7 +249,7 @@ def _tail(candidate: _Candidate) -> str:
         word, unit = ("distance", "nats") if row.get("definition") == "released" else ("divergence", "bits")
         text = f"; the {word} is {number(row['value'])} {unit}"
         if row.get("floor") is not None:
-            text += f", where {number(row['floor'])} is expected of chance"
+            text += f", where {number(row['floor'])} is expected by chance"
         return f"{text} ({q})"
     if candidate.kind in ("share_difference", "refusal"):
         return f"; the difference is {number(row['value'])}{span(row.get('low'), row.get('high'))} ({q})"

@@ -1,0 +1,282 @@
+"""The main scores of a run in a screenful: one row each, the noise floor beside the value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from stereotrope.report.escape import terminal
+from stereotrope.report.numbers import interval, number, probability, thousands
+from stereotrope.tables import ESTIMATES
+
+__all__ = ["MOST_ROWS", "print_line", "print_rows", "print_scores"]
+
+MOST_ROWS = 15
+"""Rows of a table that are printed; the report has them all."""
+
+_LONGEST_LABEL = 28
+_MOST_LEVELS_BESIDE = 3
+_FIXED = {column.name for column in ESTIMATES}
+_MEAN = re.compile(r"mean over \d+ levels of (\w+)")
+
+Row = Mapping[str, Any]
+
+
+def print_scores(tables: Sequence[Mapping[str, Any]], out: Console) -> None:
+    """Print the main scores of a headline and name the other measures.
+
+    Parameters
+    ----------
+    tables
+        ``tables`` of :func:`stereotrope.report.headline`.
+    out
+        Where to print.
+    """
+    found = {t["measure"]: t["estimates"] for t in tables if t["estimates"]}
+    shown = {"default_rank_agreement"} if "default_rank" in found else set()
+    for measure, block in _BLOCKS.items():
+        if measure in found and block(found, out):
+            shown.add(measure)
+    rest = [t for t in tables if t["measure"] not in shown]
+    if not shown and rest:
+        _divergence(rest[0]["title"], rest[0]["estimates"], out)
+        rest = rest[1:]
+    quiet = ("refusal_rate", "refusal_rate_difference")
+    if named := [_inside(terminal(t["title"])) for t in rest if t["measure"] not in quiet]:
+        out.print()
+        print_line(Text(f"In the report and its tables: {', '.join(named)}."), out)
+
+
+def _bds(found: Mapping[str, list[Row]], out: Console) -> bool:
+    title = "Divergence from the baseline (BDS), bits: 0 the same, 1 nothing in common"
+    return _divergence(title, found["bds"], out)
+
+
+def _cds(found: Mapping[str, list[Row]], out: Console) -> bool:
+    title = "Divergence between the groups of a dimension (CDS), bits: 0 the same, 1 nothing in common"
+    return _divergence(title, found["cds"], out)
+
+
+def _vac(found: Mapping[str, list[Row]], out: Console) -> bool:
+    title = "Concentration (VAC): 0 all values equally frequent, 1 all pictures show the same"
+    return _divergence(title, found["vac"], out)
+
+
+def _divergence(title: str, rows: Sequence[Row], out: Console) -> bool:
+    """One row a score. Means over a factor come last; first where not all rows can be shown."""
+    scope = _scope(rows)
+    means = [r for r in rows if _averaged(r, scope)]
+    single = [r for r in rows if not _averaged(r, scope)]
+    ordered = [*single, *means] if len(rows) <= MOST_ROWS else [*means, *single]
+    floor = any(r.get("floor") is not None for r in rows)
+    tested = any(r.get("q_value") is not None for r in rows)
+    columns = [*(c.replace("_", " ") for c in scope), _value_head(rows), *["noise floor"] * floor]
+    columns += [*["q"] * tested, "n"]
+    lines = []
+    for row in ordered:
+        line = [*_labels(row, scope), _value(row)]
+        line += [number(row.get("floor"), row.get("n"))] * floor
+        line += [probability(row.get("q_value"))] * tested
+        lines.append([*line, _size(row, scope)])
+    _print(title, columns, lines, out)
+    if means:
+        over = (_averaged(means[0], scope) or "").replace("_", " ")
+        note = f"A mean counts each {over} alike; its interval is about another choice of {over}, "
+        note += "not of pictures."
+        print_line(Text(note, style="dim"), out)
+    return True
+
+
+def _default_rank(found: Mapping[str, list[Row]], out: Console) -> bool:
+    """One line a model: the groups in the order of their rank."""
+    rows = found["default_rank"]
+    contrast = next((r["contrast"] for r in rows if r.get("contrast")), "group")
+    scope = [c for c in _scope(rows) if c != contrast]
+    agreement = {tuple(_labels(r, scope)): r for r in found.get("default_rank_agreement", [])}
+    out.print()
+    out.print(
+        Text(
+            "Implicit default: groups from the nearest to the prompt without a cue to the farthest",
+            style="bold",
+        )
+    )
+    models: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        models.setdefault(tuple(_labels(row, scope)), []).append(row)
+    for key, ranked in models.items():
+        known = sorted((r for r in ranked if r["value"] is not None), key=lambda r: (r["value"], r[contrast]))
+        text = ", ".join(f"{terminal(str(r[contrast]))} {_rank(r)}" for r in known) or _undefined(ranked[0])
+        missing = [terminal(str(r[contrast])) for r in ranked if r["value"] is None]
+        if known and missing:
+            text += f"; not defined: {', '.join(missing)}"
+        if (together := agreement.get(key)) is not None:
+            text += f". Agreement of the rankings: {_value(together)}"
+        if any("few_levels" in (r.get("flags") or "") for r in known):
+            text += f". Only {ranked[0]['n']} rankings: too few for intervals"
+        head = f"{', '.join(key)}: " if key else ""
+        print_line(Text(f"{head}{text}."), out)
+    return True
+
+
+def _deterministic(found: Mapping[str, list[Row]], out: Console) -> bool:
+    """One line a model."""
+    rows = found["deterministic_share"]
+    scope = _scope(rows)
+    out.print()
+    title = "Deterministic cases: share of condition × attribute cells whose pictures all show one value"
+    print_line(Text(title, style="bold"), out)
+    for row in rows:
+        head = f"{', '.join(_labels(row, scope))}: " if scope else ""
+        of = f", of {thousands(row['n'])} cells" if row.get("n") is not None else ""
+        floor = f"; noise floor {number(row['floor'], row.get('n'))}" if row.get("floor") is not None else ""
+        print_line(Text(f"{head}{_value(row)}{of}{floor}"), out)
+    return True
+
+
+def _female_ratio(found: Mapping[str, list[Row]], out: Console) -> bool:
+    """A factor with two or three levels, the instruction for instance, stands side by side."""
+    rows = found["female_ratio"]
+    scope = _scope(rows)
+    title = "Female ratio: labelled female, of those labelled female or male (perceived presentation)"
+    levels = list(dict.fromkeys(str(r.get(scope[-1])) for r in rows)) if scope else []
+    if not 2 <= len(levels) <= _MOST_LEVELS_BESIDE or len(scope) < 2:
+        return _divergence(title, rows, out)
+    beside: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in rows:
+        beside.setdefault(tuple(_labels(row, scope[:-1])), {})[str(row.get(scope[-1]))] = row
+    percent = round(100 * rows[0].get("level", 0.95))
+    columns = [*(c.replace("_", " ") for c in scope[:-1])]
+    columns += [f"{terminal(level)} [{percent}%]" for level in levels]
+    columns += [f"n {terminal(level)}" for level in levels]
+    lines = [
+        [
+            *key,
+            *(_value(cells[level]) if level in cells else "" for level in levels),
+            *(thousands(cells[level].get("n") or 0) if level in cells else "" for level in levels),
+        ]
+        for key, cells in beside.items()
+    ]
+    _print(title, columns, lines, out)
+    return True
+
+
+def _agreement(found: Mapping[str, list[Row]], out: Console) -> bool:
+    """Accuracy and κ of an annotator, one row an attribute."""
+    rows = found["agreement"]
+    scope = [*[c for c in _scope(rows) if c not in ("attribute", "definition")], "attribute", "definition"]
+    lines = [[*_labels(row, scope), _value(row), _size(row, scope)] for row in rows]
+    columns = [*(c.replace("_", " ") for c in scope[:-1]), "what", _value_head(rows), "n"]
+    _print("Agreement of the annotator with the reference", columns, lines, out)
+    return True
+
+
+def _refusals(found: Mapping[str, list[Row]], out: Console) -> bool:
+    """Only where something was refused."""
+    rows = [r for r in found["refusal_rate"] if r["value"]]
+    if not rows:
+        return False
+    return _divergence("Refusals: refused requests, of all requests", rows, out)
+
+
+_BLOCKS = {
+    "refusal_rate": _refusals,
+    "female_ratio": _female_ratio,
+    "bds": _bds,
+    "cds": _cds,
+    "vac": _vac,
+    "default_rank": _default_rank,
+    "deterministic_share": _deterministic,
+    "agreement": _agreement,
+}
+
+
+def _scope(rows: Sequence[Row]) -> list[str]:
+    """Columns that tell the rows apart: factors, and attribute and category where they vary."""
+    present = dict.fromkeys(c for r in rows for c in r if c not in _FIXED)
+    present |= dict.fromkeys(("attribute", "category"))
+    return [c for c in present if len({r.get(c) for r in rows}) > 1]
+
+
+def _averaged(row: Row, scope: Sequence[str]) -> str | None:
+    """The factor that a mean was taken over."""
+    match = _MEAN.match(row.get("method") or "")
+    factor = match.group(1) if match else ""
+    return factor if factor in scope and row.get(factor) is None else None
+
+
+def _labels(row: Row, scope: Sequence[str]) -> list[str]:
+    mean = _averaged(row, scope)
+    return [f"mean of {row['n']}" if c == mean else _label(row.get(c), c) for c in scope]
+
+
+def _label(value: Any, column: str) -> str:
+    if value is None:
+        return "–"
+    text = terminal(str(value))
+    text = text.replace("_", " ") if column in ("attribute", "definition") else text
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+
+
+def _size(row: Row, scope: Sequence[str]) -> str:
+    return "" if row.get("n") is None or _averaged(row, scope) else thousands(row["n"])
+
+
+def _value(row: Row) -> str:
+    if row["value"] is None:
+        return _undefined(row)
+    return interval(row["value"], row.get("low"), row.get("high"), row.get("n"))
+
+
+def _rank(row: Row) -> str:
+    ends = (row["value"], row.get("low"), row.get("high"))
+    places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
+    return interval(*ends, places=places)
+
+
+def _undefined(row: Row) -> str:
+    return f"not defined: {terminal(str(row.get('undefined') or 'no reason given'))}"
+
+
+def _value_head(rows: Sequence[Row]) -> str:
+    level = next((r["level"] for r in rows if r.get("level") is not None), 0.95)
+    return f"value [{round(100 * level)}% interval]"
+
+
+def _inside(title: str) -> str:
+    """A title inside a sentence: ``Share`` → ``share``; ``VAC`` stays."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
+
+
+def _print(title: str, columns: list[str], lines: list[list[str]], out: Console) -> None:
+    out.print()
+    print_rows(title, columns, lines[:MOST_ROWS], out)
+    if len(lines) > MOST_ROWS:
+        out.print(Text(f"… and {len(lines) - MOST_ROWS} more: see the report", style="dim"))
+
+
+def print_line(text: Text, out: Console) -> None:
+    """Print a sentence: broken between words on a terminal, one line in a pipe."""
+    out.print(text, soft_wrap=not out.is_terminal)
+
+
+def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], out: Console) -> None:
+    """Print a plain table; text is made inert, numbers are right-aligned.
+
+    No cell is broken: where the terminal is too narrow the whole line is.
+    """
+    if title:
+        print_line(Text(terminal(title), style="bold"), out)
+    table = Table(box=None, pad_edge=False)
+    for column, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[column], (int, float)) for row in rows)
+        table.add_column(Text(terminal(name)), justify="right" if numeric else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*("" if cell is None else Text(terminal(str(cell))) for cell in row))
+    table.width = Measurement.get(out, out.options.update(max_width=1_000), table).maximum
+    out.print(table, soft_wrap=True)

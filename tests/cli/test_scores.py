@@ -1,0 +1,126 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from stereotrope.cli.scores import MOST_ROWS, print_scores
+
+
+def printed(*tables, width=100):
+    out = Console(file=io.StringIO(), width=width, soft_wrap=True, highlight=False)
+    print_scores(tables, out)
+    return out.file.getvalue()
+
+
+def table(measure, estimates, title="A title"):
+    return {"measure": measure, "title": title, "columns": [], "rows": [], "estimates": estimates}
+
+
+def estimate(measure="bds", **more):
+    row = {"measure": measure, "generator": "m", "attribute": "all", "value": 0.29, "low": 0.21}
+    row |= {"high": 0.38, "level": 0.95, "floor": 0.07, "q_value": 0.0002, "n": 20, "undefined": None}
+    return row | more
+
+
+def bds():
+    mean = {"low": -0.01, "high": 0.55, "q_value": None, "n": 2, "method": "mean over 2 levels of object; t"}
+    return [
+        estimate(object="car", group="women"),
+        estimate(object="cup", group="women", value=0.03, floor=0.05, q_value=0.82),
+        estimate(group="women", **mean),
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
+    text = printed(table("bds", bds()), width=width)
+    (line,) = [line for line in text.splitlines() if line.startswith("car")]
+    assert line.rstrip() == "car        0.29 [0.21, 0.38]     0.07         < 0.001  20"
+    assert "noise floor" in text
+    assert "value [95% interval]" in text
+
+
+def test_a_mean_over_objects_is_named_as_one():
+    text = printed(table("bds", bds()))
+    (line,) = [line for line in text.splitlines() if line.startswith("mean of 2")]
+    assert line.rstrip().endswith("0.07")
+    assert "A mean counts each object alike" in text
+
+
+def test_means_come_first_and_the_rest_is_counted_where_there_are_many_rows():
+    rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS)]
+    lines = printed(table("bds", [*rows, bds()[2] | {"group": None}])).splitlines()
+    assert lines[3].startswith("mean of 2")
+    assert "… and 1 more: see the report" in lines
+
+
+def test_no_number_is_broken_where_the_terminal_is_narrow():
+    text = printed(table("bds", [row | {"group": "a very long name of a group"} for row in bds()]), width=30)
+    assert "0.29 [0.21, 0.38]" in text
+
+
+def test_the_default_rank_is_read_off_one_line_in_rank_order():
+    ranks = {"women": 3.0, "men": 1.0, "elderly": 2.0}
+    rows = [
+        estimate(
+            "default_rank", group=g, value=v, low=None, high=None, contrast="group", n=2, flags="few_levels"
+        )
+        for g, v in ranks.items()
+    ]
+    together = estimate("default_rank_agreement", contrast="group", value=0.4, low=None, high=None, n=2)
+    text = printed(table("default_rank", rows), table("default_rank_agreement", [together]))
+    assert "men 1, elderly 2, women 3. Agreement of the rankings: 0.40." in text
+    assert "too few for intervals" in text
+
+
+def test_deterministic_cases_are_one_line_a_model_with_their_floor():
+    rows = [estimate("deterministic_share", generator=g, n=40, floor=0.15) for g in ("one", "two")]
+    text = printed(table("deterministic_share", rows))
+    assert "one: 0.29 [0.21, 0.38], of 40 cells; noise floor 0.15" in text
+    assert "two: 0.29" in text
+
+
+def test_an_instruction_and_its_baseline_stand_side_by_side_in_the_female_ratio():
+    rows = [
+        estimate("female_ratio", occupation=o, condition=c, value=v, floor=None, n=10, category="female")
+        for o in ("ceo", "nurse")
+        for c, v in (("plain", 0.2), ("diverse", 0.4))
+    ]
+    lines = printed(table("female_ratio", rows)).splitlines()
+    assert lines[2].split()[:3] == ["occupation", "plain", "[95%]"]
+    assert lines[3].split() == ["ceo", "0.20", "[0.21,", "0.38]", "0.40", "[0.21,", "0.38]", "10", "10"]
+
+
+def test_refusals_are_shown_only_where_something_was_refused():
+    none = [estimate("refusal_rate", group=g, value=0.0) for g in ("men", "women")]
+    assert "efus" not in printed(table("refusal_rate", none, "Refusals"), table("bds", bds()))
+    some = [*none, estimate("refusal_rate", group="elderly", value=0.3)]
+    text = printed(table("refusal_rate", some), table("bds", bds()))
+    assert "Refusals: refused requests, of all requests" in text
+    assert "men" not in text.split("Divergence")[0].replace("elements", "")
+
+
+def test_an_undefined_score_gives_its_reason():
+    row = estimate(object="sofa", value=None, low=None, high=None, undefined="no usable label")
+    assert "not defined: no usable label" in printed(table("bds", [*bds(), row]))
+
+
+def test_accuracy_and_kappa_of_an_annotator_are_shown_by_attribute():
+    rows = [
+        estimate("agreement", attribute="product_colour", definition=d) for d in ("accuracy", "cohen_kappa")
+    ]
+    text = printed(table("agreement", rows))
+    assert "product colour  accuracy" in text
+    assert "product colour  cohen kappa" in text
+
+
+def test_other_measures_are_named_and_shown_where_there_is_no_main_score():
+    share = table("share", [estimate("share", category=c) for c in ("pink", "blue")], "Share of a value")
+    assert "In the report and its tables: share of a value." in printed(table("bds", bds()), share)
+    alone = printed(share)
+    assert "pink" in alone
+    assert "In the report" not in alone
+
+
+def test_text_of_a_run_is_inert_on_the_terminal():
+    assert "\x1b[31m" not in printed(table("bds", [estimate(object="\x1b[31mcar"), *bds()]))
