@@ -8,6 +8,7 @@ import pytest
 
 import stereotrope as st
 from stereotrope.audit import Audit
+from stereotrope.audit.estimating import tidy_labels
 from stereotrope.errors import AuditFileError, IncompleteError, Interrupted, RunError
 from stereotrope.run import Ledger
 
@@ -130,6 +131,19 @@ def test_measure_keeps_what_run_json_says_of_a_folder_of_pictures(finished, tmp_
     assert (tmp_path / "run" / "run.json").read_text() == before
 
 
+def test_measure_finds_files_beside_the_audit_file_it_was_run_from(finished, tmp_path):
+    ids = st.open(finished).images["image_id"]
+    rows = "".join(f"{image_id},{'ab'[n % 2]}\n" for n, image_id in enumerate(ids))
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "asked" / "people.csv").write_text(f"image_id,taste\n{rows}")
+    text = AUDIT.replace("[blank, duplicates, colour]", "[blank, {labels: people.csv, name: people}]")
+    audit(text, base=tmp_path / "asked").run(tmp_path / "runs" / "first")
+    before = bytes_of(tmp_path / "runs" / "first")
+    run = Audit.from_run(tmp_path / "runs" / "first").measure(tmp_path / "runs" / "first")
+    assert run.labels.filter(annotator="people").height == 12
+    assert bytes_of(tmp_path / "runs" / "first") == before
+
+
 def test_measure_of_an_unfinished_run_says_so(tmp_path):
     with pytest.raises(RunError):
         audit().measure(tmp_path / "nothing")
@@ -221,11 +235,45 @@ def test_too_many_unusable_pictures_end_incomplete_with_the_report_written(tmp_p
     assert (tmp_path / "run" / "report" / "index.html").is_file()
 
 
+def test_what_a_generator_gives_and_is_no_picture_is_excluded_with_the_reason(tmp_path, monkeypatch):
+    from stereotrope.generate import CalibratedGenerator, ImageResult
+
+    monkeypatch.setattr(CalibratedGenerator, "process", lambda self, request: ImageResult(b"<html>", "ok"))
+    with pytest.raises(IncompleteError, match="12 of 12 pictures cannot be used"):
+        audit().run(tmp_path / "html")
+    images = st.open(tmp_path / "html").images
+    assert set(images["status"]) == {"excluded"}
+    assert images["reason"].null_count() == 0
+    assert images["path"].null_count() == 12
+
+
+def test_a_run_whose_every_prompt_is_refused_ends_with_nulls_and_reasons(tmp_path, monkeypatch):
+    from stereotrope.generate import CalibratedGenerator, ImageResult
+
+    declined = ImageResult(None, "refused", "declined")
+    monkeypatch.setattr(CalibratedGenerator, "process", lambda self, request: declined)
+    run = audit().run(tmp_path / "declined")
+    assert set(run.estimates.filter(pl.col("contrast").is_null(), measure="refusal_rate")["value"]) == {1.0}
+    for name in ("bds", "cds", "vac", "share", "share_difference", "dominance_shift", "default_rank"):
+        rows = run.estimates.filter(measure=name)
+        assert rows.height > 0, name
+        assert rows["value"].null_count() == rows.height, name
+        assert rows["undefined"].null_count() == 0, name
+    assert (run.path / "report" / "index.html").is_file()
+
+
 def test_run_json_holds_no_absolute_path_and_no_clock(finished, tmp_path):
     text = (finished / "run.json").read_text()
     assert str(finished) not in text
     assert "/tmp" not in text
     assert json.loads(text)["counts"]["ok"] == 12
+
+
+def test_folded_values_are_measured_under_the_name_of_their_annotator(finished, tmp_path):
+    run = st.open(finished)
+    tidy = tidy_labels(audit().plan(), run.images, run.labels)
+    assert set(tidy["annotator"]) == {"colour"}
+    assert tidy.height == tidy.unique(["image_id", "attribute"]).height == 12 * 2
 
 
 def test_every_label_is_of_an_image_of_the_run(finished):

@@ -95,6 +95,12 @@ def test_a_file_in_another_encoding_is_refused(tmp_path):
         read_source(path)
 
 
+def test_a_byte_order_mark_of_an_editor_is_no_part_of_the_first_key(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert validate(read_source(path)).suite == "objects"
+
+
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(b"#" * 4_000_001)

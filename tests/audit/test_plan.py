@@ -137,3 +137,12 @@ def test_two_annotators_of_one_attribute_are_kept_apart(tmp_path):
     asked = plan(OBJECTS + "annotators: [colour, {labels: a.csv, name: people}]\n", base=tmp_path)
     bds = next(call for call in asked.measures if call.name == "bds")
     assert bds.arguments["within"] == ["generator", "annotator", "object"]
+    refusals = next(call for call in asked.measures if call.name == "refusal_rate")
+    assert "annotator" not in refusals.arguments["by"]
+
+
+def test_without_a_suite_what_is_compared_depends_on_a_baseline():
+    own = "prompts: {template: 'a {thing}', thing: [cup, car]}\ngenerators: [calibrated]\n"
+    assert [call.name for call in plan(own).measures] == ["refusal_rate", "share"]
+    compared = [call.name for call in plan(own + "baseline: {thing: cup}\n").measures]
+    assert compared == ["refusal_rate", "share", "share_difference", "bds"]

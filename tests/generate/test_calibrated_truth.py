@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -133,6 +134,15 @@ def test_avoiding_stereotypes_makes_groups_alike_and_each_more_uniform_within(tr
 
 def _distance(p: dict[str, float], q: dict[str, float]) -> float:
     return sum(abs(p.get(v, 0) - q.get(v, 0)) for v in {*p, *q}) / 2
+
+
+def test_a_prompt_of_two_cues_is_declined_as_often_as_the_more_refused_one(truth: Truth) -> None:
+    shares = {"women": 0.3, "elderly": 0.1}
+    cues = {name: replace(cue, refuse=shares.get(name, 0.0)) for name, cue in truth.cues.items()}
+    refusing = replace(truth, cues=cues)
+    assert refusing.refusal_share("cup for elderly women") == 0.3
+    assert refusing.refusal_share("cup for elderly men") == 0.1
+    assert refusing.refusal_share("cup") == 0.0
 
 
 def test_planted_refuses_a_text_that_names_no_object(truth: Truth) -> None:

@@ -115,6 +115,24 @@ def test_no_label_at_all_is_an_empty_frame(prompts, images) -> None:
     assert tidy_labels(prompts, images, table()).height == 0
 
 
+def test_what_was_asked_and_never_answered_is_missing_with_its_reason(prompts, images) -> None:
+    tidy = tidy_labels(prompts, images, table(label("a", "colour", "pink")), asked={"x": ["colour", "text"]})
+    assert said(tidy, "text") == {
+        "a": (None, "not labelled"),
+        "b": (None, "not labelled"),
+        "c": (None, "not labelled"),
+        "d": (None, "refused by the generator"),
+        "e": (None, "picture excluded"),
+    }
+    assert said(tidy, "colour")["a"] == ("pink", None)
+    assert tidy.height == 10
+    scoped = tidy_labels(
+        prompts, images, table(label("a", "colour", "pink")), scope=["object"], asked={"x": ["text"]}
+    )
+    assert list(said(scoped, "colour")) == ["a", "b"]
+    assert len(said(scoped, "text")) == 5
+
+
 def test_order_of_the_tables_does_not_matter(prompts, images) -> None:
     labels = table(*[label(i, a, "v") for i in "abc" for a in ("colour", "text")])
     shuffled = tidy_labels(prompts.reverse(), images, labels.reverse())

@@ -32,7 +32,8 @@ def tidy_labels(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> pl.Da
         ),
     )
     unfolded = labels.filter(~raw).with_columns(pl.col("annotator").replace(folded))
-    tidy = measure.tidy_labels(plan.prompts, images, unfolded)
+    asked = {a.name: [n for n in a.attributes if n not in QUALITY_ATTRIBUTES] for a in plan.annotators}
+    tidy = measure.tidy_labels(plan.prompts, images, unfolded, asked=asked)
     return tidy.filter(~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)))
 
 

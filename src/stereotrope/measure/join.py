@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -88,7 +88,13 @@ def with_factors(prompts: Any, images: Any) -> pl.DataFrame:
 
 
 def tidy_labels(
-    prompts: Any, images: Any, labels: Any, *, scope: Sequence[str] = (), blank: bool = True
+    prompts: Any,
+    images: Any,
+    labels: Any,
+    *,
+    scope: Sequence[str] = (),
+    blank: bool = True,
+    asked: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
     """Join prompts, images and labels, and say of every label why it does not count, if so.
 
@@ -101,6 +107,10 @@ def tidy_labels(
         attribute labelled on cars only is not missed on cups; with none, it is asked of every image.
     blank
         Leave out every other label of a picture that is labelled ``blank`` = ``yes``.
+    asked
+        Annotator → attributes it was asked for in every image. Without it these are known from the
+        labels alone, and an attribute that was never answered, as where every image was refused, is
+        not there.
 
     Returns
     -------
@@ -137,12 +147,12 @@ def tidy_labels(
     lost = said.join(made, on="image_id", how="anti")
     if lost.height:
         raise TableError(f"labels: subject {lost['image_id'][0]!r} is no image of this run; check subject_id")
-    asked = tuple(f for f in made.columns if f in {*scope})
-    if unknown := [f for f in scope if f not in asked]:
+    inside = tuple(f for f in made.columns if f in {*scope})
+    if unknown := [f for f in scope if f not in inside]:
         raise TableError(f"scope: no factor {unknown[0]!r}; found {', '.join(map(repr, made.columns))}")
     factors = [c for c in made.columns if c in _factor_columns(prompts)]
     picture = made.select("image_id", "prompt_id", "generator", *factors, pl.col("status").alias("picture"))
-    asking = _expected(said, picture, asked).join(
+    asking = _expected(said, picture, inside, asked or {}).join(
         said.select("image_id", "attribute", "annotator", "value", "status"),
         on=["image_id", "attribute", "annotator"],
         how="left",
@@ -207,15 +217,22 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
     )
 
 
-def _expected(said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str]) -> pl.DataFrame:
+def _expected(
+    said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str], everywhere: Mapping[str, Sequence[str]]
+) -> pl.DataFrame:
     """Every image with every attribute and annotator that its part of the design was asked about."""
+    pairs = [(attribute, name) for name, attributes in everywhere.items() for attribute in attributes]
+    always = pl.DataFrame(pairs, schema={"attribute": pl.String, "annotator": pl.String}, orient="row")
     given = said.select("image_id", "attribute", "annotator").unique(maintain_order=True)
     asked = given.filter(~pl.col("attribute").is_in(list(_NOT_EXPECTED)))
     if scope:
-        pairs = asked.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
-        full = picture.join(pairs, on=list(scope), nulls_equal=True)
+        found = asked.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
+        full = picture.join(found, on=list(scope), nulls_equal=True)
+        rest = picture.join(always, how="cross")
+        full = pl.concat([full.select(rest.columns), rest]).unique(maintain_order=True)
     else:
-        full = picture.join(asked.drop("image_id").unique(), how="cross")
+        known = pl.concat([asked.select(always.columns), always]).unique(maintain_order=True)
+        full = picture.join(known, how="cross")
     about = given.filter(pl.col("attribute").is_in(list(_NOT_EXPECTED)))
     rest = picture.join(about, on="image_id").select(full.columns)
     order = picture.select("image_id").with_row_index("position")

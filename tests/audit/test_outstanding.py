@@ -1,0 +1,63 @@
+"""What a run would still do, before, half-way and after."""
+
+import threading
+
+import pytest
+
+from stereotrope.audit import Audit
+from stereotrope.audit.outstanding import Work, outstanding
+from stereotrope.errors import Interrupted
+
+AUDIT = """\
+suite: objects
+objects: [cup]
+dimensions: {gender: [women]}
+images_per_prompt: 4
+generators: [{calibrated: , size: 64}]
+annotators: [blank, duplicates]
+measures: [refusal_rate]
+"""
+
+
+class StopAt:
+    """Sets an event once a stage has come so far."""
+
+    def __init__(self, name: str, done: int) -> None:
+        self.name, self.wanted, self.event = name, done, threading.Event()
+
+    def stage(self, name, total, done):
+        pass
+
+    def advance(self, name, done):
+        if name == self.name and done >= self.wanted:
+            self.event.set()
+
+    def say(self, message):
+        pass
+
+
+def test_of_a_new_run_everything_is_to_do_and_every_picture_is_looked_at(tmp_path):
+    work = outstanding(Audit.from_text(AUDIT).plan(), tmp_path / "none")
+    assert work == [
+        Work("generate", "calibrated", 8, 0),
+        Work("annotate", "blank", 8, 0),
+        Work("annotate", "duplicates", 8, 0),
+    ]
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_stopped_run_counts_what_it_has_and_what_is_not_drawn_yet(tmp_path):
+    audit, watcher = Audit.from_text(AUDIT), StopAt("generate", 3)
+    with pytest.raises(Interrupted):
+        audit.run(tmp_path / "run", watcher=watcher, stop=watcher.event)
+    generate, blank, _ = outstanding(audit.plan(), tmp_path / "run")
+    assert 3 <= generate.done < generate.total == 8
+    assert blank == Work("annotate", "blank", 8, 0)
+
+
+def test_of_a_finished_run_nothing_is_to_do(tmp_path):
+    audit = Audit.from_text(AUDIT)
+    audit.run(tmp_path / "run")
+    assert all(row.done == row.total == 8 for row in outstanding(audit.plan(), tmp_path / "run"))
+    more = Audit.from_text(AUDIT.replace("[women]", "[women, men]")).plan()
+    assert [(row.total, row.done) for row in outstanding(more, tmp_path / "run")] == [(12, 8)] * 3
