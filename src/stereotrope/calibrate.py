@@ -59,8 +59,9 @@ class Calibration:
         One row a planted share above 0: ``object, group, attribute, category, planted, value, low, high,
         inside``.
     divergences
-        One row a group and object: planted mean divergence from the baseline in bits, the estimate of
-        excess over the floor with its interval, and whether the planted value lies inside.
+        One row a group and object: planted mean divergence from the baseline in bits, the adjusted score
+        with its interval (which is of the divergence in the long run), the excess over the floor, and
+        whether the planted value lies inside.
     """
 
     run: Run
@@ -209,13 +210,14 @@ def _divergences(estimates: pl.DataFrame, plan: Plan, generator: CalibratedGener
         base = generator.planted(texts[row["object"], BASE])
         group = generator.planted(texts[row["object"], row["group"]])
         truth = float(np.mean([_divergence(base[a], group[a]) for a in attributes]))
-        low, high = (None if row[k] is None else row[k] - row["floor"] for k in ("low", "high"))
+        low, high = row["adjusted_low"], row["adjusted_high"]
         inside = None if low is None or high is None else low <= truth <= high
         rows.append(
             {
                 "object": row["object"],
                 "group": row["group"],
                 "planted": truth,
+                "adjusted": row["adjusted"],
                 "excess": row["excess"],
                 "low": low,
                 "high": high,

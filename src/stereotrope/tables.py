@@ -99,7 +99,7 @@ LABELS = (
 """Columns of ``labels``."""
 
 ESTIMATES = (
-    Column("measure", _S, "name in the registry"),
+    Column("measure", _S, "name of the measure, such as bds; of a mean of it, bds_average"),
     Column("definition", _S, "which definition of the score: paper | released | …"),
     Column("contrast", _S, "name of the factor whose levels are compared, null where none is"),
     Column("reference", _S, "level of the contrast factor compared with (the baseline, or a pair's other)"),

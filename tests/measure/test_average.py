@@ -123,3 +123,14 @@ def test_what_cannot_be_averaged_is_refused() -> None:
         average(scores(0.1), "attribute")
     with pytest.raises(UsageError, match="interval must be 't' or 'bootstrap'"):
         average(scores(0.1), interval="z")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="level must lie between 0 and 1, found 95"):
+        average(scores(0.1, 0.2), level=95)
+
+
+def test_means_have_a_name_of_their_own() -> None:
+    once = average(scores(0.1, 0.2, generator=["m", "n"]))
+    assert once["measure"].unique().to_list() == ["bds_average"]
+    both = pl.concat([scores(0.1, 0.2), once.drop_nulls("value")], how="diagonal")
+    assert both.filter(measure="bds").height == 2
+    twice = average(once, "generator")
+    assert twice["measure"].to_list() == ["bds_average"]

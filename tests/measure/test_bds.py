@@ -221,7 +221,7 @@ def test_a_cell_scores_the_same_alone_and_among_others(make_labels: MakeLabels) 
         ({"within": "object"}, "within must be a list of factors, found the string 'object'"),
         ({"within": ["object", "group"]}, "'group' is compared and cannot be in within as well"),
         ({"within": ["object", "object"]}, "'object' is given twice in within"),
-        ({"n_permutations": -1}, "n_permutations must be 0 or more, found -1"),
+        ({"n_permutations": -1}, "n_permutations must be 0 or more and whole, found -1"),
         ({"level": 95}, "level must lie between 0 and 1, found 95"),
         (
             {"definition": "released", "n_permutations": 0},

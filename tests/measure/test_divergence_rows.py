@@ -193,3 +193,31 @@ def test_a_cue_that_does_nothing_is_found_no_more_often_than_chance(definition: 
     assert (held == zero).all()
     spread = found["adjusted"].std() / math.sqrt(n)
     assert abs(found["adjusted"].mean()) < 4 * spread
+
+
+@pytest.mark.parametrize(
+    ("n", "base", "group"), [(10, 1.0, 0.8), (20, 1.0, 0.9), (20, 0.98, 0.83), (50, 1, 0.95)]
+)
+def test_intervals_cover_where_one_value_is_nearly_always_seen(n: int, base: float, group: float) -> None:
+    repetitions = 200
+    rng = np.random.default_rng(8)
+    seen = {"base": rng.random((repetitions, n)) < base, "women": rng.random((repetitions, n)) < group}
+    frame = pl.concat(
+        pl.DataFrame(
+            {
+                "image_id": [f"{name}-{i}" for i in range(repetitions * n)],
+                "attribute": "text",
+                "value": np.where(one, "absent", "present").ravel(),
+                "run": np.repeat(np.arange(repetitions), n).astype(str),
+                "group": name,
+            }
+        )
+        for name, one in seen.items()
+    )
+    found = measure.bds(frame, within=["run"], n_permutations=99, n_bootstrap=200)
+    truth = jensenshannon([base, 1 - base], [group, 1 - group], base=2) ** 2
+    for attribute in ("text", "all"):
+        rows = found.filter(attribute=attribute)
+        inside = (rows["adjusted_low"] <= truth + 1e-9) & (rows["adjusted_high"] >= truth - 1e-9)
+        assert inside.mean() > 0.92
+        assert ((rows["low"] <= rows["value"]) & (rows["value"] <= rows["high"])).all()

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import pytest
 
+from stereotrope.errors import UsageError
 from stereotrope.measure import deterministic_share, dominance_shift
 
 
@@ -107,3 +108,24 @@ def test_a_shift_is_undefined_with_its_reason(make_labels) -> None:
         "fewer than 10 usable labels",
         "no usable label of the reference",
     ]
+
+
+def test_shares_may_be_taken_over_everything_and_by_no_other_factor(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 20}, ("m", "car", "base"): {"grey": 15, "red": 5}})
+    found = deterministic_share(labels.drop("generator"), within=["object"], by=[])
+    assert found.filter(measure="deterministic_share", attribute="all")["value"].to_list() == [0.5]
+    with pytest.raises(UsageError, match=r"found 'generator' beside within=\['object'\]; give by= some of"):
+        deterministic_share(labels, within=["object"])
+
+
+def test_arguments_that_do_not_fit_are_refused(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 20}, ("m", "car", "base"): {"grey": 20}})
+    with pytest.raises(UsageError, match="no group 'none'; found 'base', 'women'; name it with baseline="):
+        dominance_shift(labels, baseline="none")
+    with pytest.raises(UsageError, match="threshold must lie above 0 and at most at 1, found 70"):
+        dominance_shift(labels, threshold=70)
+    for measure in (dominance_shift, deterministic_share):
+        with pytest.raises(UsageError, match="min_n must be at least 1, found 0"):
+            measure(labels, min_n=0)
+        with pytest.raises(UsageError, match="'group' is compared and cannot be in within"):
+            measure(labels, within=["object", "group"])

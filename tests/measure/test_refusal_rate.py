@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from stereotrope.errors import TableError
+from stereotrope.errors import TableError, UsageError
 from stereotrope.measure import refusal_rate
 
 
@@ -56,3 +56,10 @@ def test_an_unknown_status_or_a_missing_column_is_refused() -> None:
         refusal_rate(requests(base={"done": 1}))
     with pytest.raises(TableError, match="no column 'status'"):
         refusal_rate(requests(base={"ok": 1}).drop("status"))
+
+
+def test_no_request_gives_no_rate() -> None:
+    none = requests(base={})
+    assert refusal_rate(none).height == 0
+    with pytest.raises(UsageError, match="no group 'base'; found none"):
+        refusal_rate(none, "group")

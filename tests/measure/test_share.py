@@ -128,3 +128,11 @@ def test_female_ratio_equals_the_published_table(shared) -> None:
             female, male = map(int, row[f"{condition} (F/M, %F)"].split()[0].split("/"))
             key = (row["model"], row["Occupation"].lower(), condition.lower())
             assert ours[key] == (female, female + male), key
+
+
+def test_a_share_may_be_taken_over_everything(make_labels) -> None:
+    labels = make_labels({("m", "car", "women"): {"pink": 15}, ("m", "cup", "men"): {"grey": 5}})
+    assert share(labels, by=[]).select("category", "value", "n").rows() == [
+        ("pink", 0.75, 20),
+        ("grey", 0.25, 20),
+    ]

@@ -57,3 +57,11 @@ def test_rank_agreement_is_undefined_rather_than_without_width() -> None:
 def test_scores_with_gaps_are_refused() -> None:
     with pytest.raises(UsageError, match="without missing values"):
         mean_ranks([[1, np.nan]])
+
+
+def test_scores_that_differ_by_rounding_are_tied() -> None:
+    table = np.array([[0.1, 0.3, 0.2], [0.2, 0.2, 0.2], [0.3, 0.1, 0.2]])
+    assert len({float(x) for x in table.mean(axis=0)}) > 1
+    assert mean_ranks(table)[0].tolist() == [2.0, 2.0, 2.0]
+    near = np.array([[0.3, 0.1 + 0.2, 0.4], [0.3, 0.3, 0.4]])
+    assert rank_agreement(near, n_permutations=9, n_bootstrap=9)[0] == pytest.approx(1.0)

@@ -11,7 +11,7 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.tidy import estimate_frame, excluded_json, read_labels
+from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, read_labels
 from stereotrope.stats import cohen_kappa, wilson
 
 __all__ = ["agreement", "confusion"]
@@ -77,6 +77,7 @@ def agreement(
     >>> agreement(machine, human)["value"].to_list()
     [0.75, 0.5]
     """
+    by = factor_names(by, measure="agreement", what="by")
     factors = tuple(name for name in by if name != "attribute")
     if "attribute" not in by:
         raise UsageError("agreement: by must hold 'attribute'; values of different attributes do not compare")

@@ -11,10 +11,13 @@ from scipy import special
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
-from stereotrope.stats import cluster_bootstrap_mean
+from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
 from stereotrope.tables import ESTIMATES
 
-__all__ = ["average"]
+__all__ = ["SUFFIX", "average"]
+
+SUFFIX = "_average"
+"""Ends the name of a mean in the column ``measure``, so that no filter mixes it with what it averages."""
 
 _NAMES = {column.name for column in ESTIMATES}
 _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category")
@@ -52,9 +55,10 @@ def average(
     Returns
     -------
     polars.DataFrame
-        Estimates without the column ``over``: means of ``value``, ``floor``, ``excess`` and
-        ``adjusted`` (unclipped). ``n`` is the number of levels averaged; ``n_excluded`` those without
-        a score, by reason; they are never averaged in as 0.
+        Estimates without the column ``over``, named after the measure: ``bds_average`` (a mean of means
+        too, such as over objects and then over models). They hold means of ``value``, ``floor``,
+        ``excess`` and ``adjusted`` (unclipped). ``n`` is the number of levels averaged; ``n_excluded``
+        those without a score, by reason; they are never averaged in as 0.
 
     Undefined
     ---------
@@ -78,8 +82,8 @@ def average(
     ...     "measure": "bds", "definition": "paper", "generator": "m", "group": "women",
     ...     "object": ["car", "cup", "sofa"], "attribute": "all", "value": [0.2, 0.4, None],
     ... })
-    >>> average(estimates).select("value", "n", "excluded").row(0)
-    (0.30000000000000004, 2, '{"no score": 1}')
+    >>> average(estimates).select("measure", "value", "n", "excluded").row(0)
+    ('bds_average', 0.30000000000000004, 2, '{"no score": 1}')
     """
     frame = to_polars(estimates, what="estimates")
     for name in ("measure", "definition", "value", over):
@@ -89,6 +93,7 @@ def average(
         raise UsageError(f"average: {over!r} is a column of every estimate; name a factor such as 'object'")
     if interval not in ("t", "bootstrap"):
         raise UsageError(f"average: interval must be 't' or 'bootstrap', found {interval!r}")
+    normal_quantile(level)
     require_one_definition(frame)
     factors = [c for c in frame.columns if c not in _NAMES and c != over]
     keys = [*factors, *(k for k in _KEYS if k in frame.columns)]
@@ -99,6 +104,7 @@ def average(
     for key, part in frame.group_by(keys, maintain_order=True):
         scope = dict(zip(keys, key, strict=True))
         row = {**scope, "level": level, **_counts(part, asked[scope["measure"]]), "source": _source(part)}
+        row["measure"] = scope["measure"].removesuffix(SUFFIX) + SUFFIX
         values = part["value"].drop_nulls().drop_nans().to_numpy()
         if not values.size:
             rows.append({**row, "undefined": f"no level of {over} has a score"})

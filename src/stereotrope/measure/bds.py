@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.coded import code_labels, factor_names
+from stereotrope.measure.coded import code_labels
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence_rows import Comparison, Resampling, add_q_values, compare
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.tidy import estimate_frame, factor_names
 
 __all__ = ["bds"]
 
@@ -89,11 +89,16 @@ def bds(
     lies in ``[low, high]`` exactly when 0 lies in the interval of ``adjusted``; under ``released`` it
     is of the score expected at this n, because a square root has no such correction, and the floor is
     the mean of the shuffles. Where all images of both sides agree nothing varies in the bootstrap, and
-    the upper end is the greatest divergence that this is compatible with; in a mean this reach is added
-    to the other one in quadrature. ``low`` lies above ``floor`` only where the permutation test agrees
-    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. At 20 images of 5
-    values, simulated coverage at a level of 0.95 was 0.95 to 1.00 for means of 8 attributes and 0.94 to
-    1.00 for single ones; more where little varies or nothing differs. Images are the unit of
+    the upper end is the greatest divergence that this is compatible with; where nearly all agree, it
+    reaches at least as far as the likelihood of the most frequent value's shares
+    (:func:`stereotrope.stats.greatest_js`; not under ``released``). In a mean the
+    former reach is added to the other one in quadrature, the latter in full, since attributes may depend on
+    each other. ``low`` lies above ``floor`` only where the permutation test agrees
+    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. Simulated
+    coverage at a level of 0.95 and 10 to 50 images was 0.94 to 1.00 for attributes of 2 to 5 values,
+    skewed ones included, 0.96 to 1.00 for means of independent attributes and 0.90 to 1.00 for means of
+    attributes that wholly depend on each other; 0.88 (10 images) and 0.92 (20) for an open attribute of 12
+    values whose order turns round, since many values are never seen. Images are the unit of
     test and interval: where a column ``prompt_id`` says that a group's images in a cell come from more
     than one prompt, rows are flagged ``several_prompts``; name what tells the prompts apart in
     ``within`` and use :func:`stereotrope.measure.average` instead.

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.coded import Scope, code_labels, factor_names
+from stereotrope.measure.coded import Scope, code_labels
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence_rows import Comparison, Resampling, add_q_values, compare
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.tidy import estimate_frame, factor_names
 
 __all__ = ["cds"]
 

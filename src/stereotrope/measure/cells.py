@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.tidy import excluded_json, read_labels, to_polars
+from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
 from stereotrope.stats import clusters, effective_counts
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
@@ -125,7 +125,9 @@ def read_cells(
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
     tidy = read_labels(frame, factors=by, attributes=attributes)
-    design = frame.select(pl.col(f).cast(pl.String) for f in by).unique(maintain_order=True).rows()
+    named = frame.select(as_text(frame, f).alias(f) for f in by)
+    # A frame without a column has no rows: without factors all images are one combination.
+    design = named.unique(maintain_order=True).rows() if by else [()]
     if "prompt_id" in frame.columns and "prompt_id" not in by:
         kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
         tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String))

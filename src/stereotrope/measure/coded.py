@@ -10,12 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.errors import UsageError
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.tidy import read_labels, to_polars
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
-__all__ = ["UNLABELLED", "CodedLabels", "Scope", "code_labels", "factor_names"]
+__all__ = ["UNLABELLED", "CodedLabels", "Scope", "code_labels"]
 
 UNLABELLED = "unlabelled"
 """Reason of an image that has no label at all of an attribute that others of its scope have."""
@@ -133,27 +132,6 @@ def _expected(members: Mapping[Key, Mapping[str, Ints]], *, skip: str | None) ->
         ]
 
     return expected
-
-
-def factor_names(names: Sequence[str], *, measure: str, taken: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the scoping factors as a tuple, or raise.
-
-    Raises
-    ------
-    UsageError
-        A string where a list belongs, a factor twice, or one that has another part already.
-    """
-    if isinstance(names, str):
-        raise UsageError(
-            f"{measure}: within must be a list of factors, found the string {names!r}; write [{names!r}]"
-        )
-    listed = tuple(names)
-    for name in listed:
-        if name in taken:
-            raise UsageError(f"{measure}: {name!r} is compared and cannot be in within as well; leave it out")
-        if listed.count(name) > 1:
-            raise UsageError(f"{measure}: {name!r} is given twice in within; give it once")
-    return listed
 
 
 def code_labels(

@@ -10,8 +10,8 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.definitions import require_one_definition
-from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
-from stereotrope.stats import benjamini_hochberg, mean_ranks, rank_agreement
+from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
+from stereotrope.stats import benjamini_hochberg, mean_ranks, normal_quantile, rank_agreement
 from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["default_rank"]
@@ -89,6 +89,8 @@ def default_rank(
     >>> default_rank(estimates).select("group", pl.col("value").round(6)).rows()
     [('men', 1.0), ('women', 2.0), (None, 1.0)]
     """
+    normal_quantile(level)
+    within = factor_names(within, measure="default_rank", taken=(group, over))
     frame = to_polars(estimates, what="estimates")
     needed = ["measure", "definition", "attribute", group, over, score, *within]
     if absent := [name for name in needed if name not in frame.columns]:

@@ -17,6 +17,7 @@ from stereotrope.stats import benjamini_hochberg
 from stereotrope.stats.bootstrap import normal_interval, resampled_js, unanimous_js
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.intervals import normal_quantile
+from stereotrope.stats.likelihood import greatest_js
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -48,8 +49,9 @@ class Resampling:
 
     def __post_init__(self) -> None:
         for name in ("n_permutations", "n_bootstrap", "seed"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{self.measure}: {name} must be 0 or more, found {getattr(self, name)}")
+            given = getattr(self, name)
+            if not isinstance(given, int | np.integer) or given < 0:
+                raise UsageError(f"{self.measure}: {name} must be 0 or more and whole, found {given}")
         if not 0 < self.level < 1:
             raise UsageError(
                 f"{self.measure}: level must lie between 0 and 1, found {self.level}; 0.95 is usual"
@@ -167,6 +169,11 @@ def _scores(codes: NDArray[np.int32], group: Ints, how: Resampling) -> tuple[_Sc
             unseen.mean(keepdims=True),
             how,
         )
+        if not how.distance:
+            reached = floor + _room(floor, how) * _greatest(codes, group, how.level)
+            missed = np.fmax(reached - high, 0.0)
+            high = high + missed
+            mean_high = np.minimum(mean_high + missed.mean(keepdims=True), how.maximum)
         low, mean_low = _tested(low, floor, p, how), _tested(mean_low, mean_floor, mean_p, how)
     return (
         _Scores(mean_value, mean_floor, mean_p, mean_sd, mean_low, mean_high),
@@ -190,6 +197,18 @@ def _unanimous(codes: NDArray[np.int32], group: Ints, level: float) -> Floats:
     sizes = np.bincount(group).tolist()
     pairs = [(m, n) for i, m in enumerate(sizes) for n in sizes[i + 1 :]]
     return np.asarray(np.mean([unanimous_js(m, n, level=level) for m, n in pairs]))
+
+
+def _greatest(codes: NDArray[np.int32], group: Ints, level: float) -> Floats:
+    """By attribute, how far JS may reach by the shares of the most frequent value."""
+    sizes = range(int(group.max()) + 1)
+    found = []
+    for column in codes.T:
+        kept = column >= 0
+        most = np.bincount(column[kept]).argmax()
+        k = [int((column[group == g] == most).sum()) for g in sizes]
+        found.append(greatest_js(k, [int((kept & (group == g)).sum()) for g in sizes], level=level))
+    return np.array(found)
 
 
 def _interval(

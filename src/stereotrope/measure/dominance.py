@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from stereotrope.errors import UsageError
 from stereotrope.measure.cells import (
     NO_LABEL,
     NO_REFERENCE,
@@ -20,7 +21,7 @@ from stereotrope.measure.cells import (
     read_cells,
     reference_of,
 )
-from stereotrope.measure.tidy import estimate_frame, excluded_json
+from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
 from stereotrope.stats import effective_counts, wilson
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -106,7 +107,15 @@ def deterministic_share(
     >>> found.filter(measure="deterministic_share", attribute="all")["value"].to_list()
     [0.5]
     """
+    _check_min_n("deterministic_share", min_n)
+    within = factor_names(within, measure="deterministic_share", taken=(group,))
+    by = factor_names(by, measure="deterministic_share", what="by")
     factors = (*within, group)
+    if outside := [name for name in by if name not in factors]:
+        raise UsageError(
+            f"deterministic_share: by must list factors of within, found {outside[0]!r} beside "
+            f"within={list(within)}; give by= some of these, or [] for one share over all"
+        )
     cells = read_cells(labels, by=factors, attributes=attributes)
     chance = _chance(cells, n_within=len(within))
     places = [factors.index(name) for name in by]
@@ -272,8 +281,16 @@ def dominance_shift(
     >>> dominance_shift(labels).select("value", "category").row(0)
     (1.0, 'silver → pink')
     """
-    factors = (*within, group)
+    _check_min_n("dominance_shift", min_n)
+    if not 0 < threshold <= 1:
+        raise UsageError(
+            f"dominance_shift: threshold must lie above 0 and at most at 1, found {threshold}; 0.7 is usual"
+        )
+    factors = (*factor_names(within, measure="dominance_shift", taken=(group,)), group)
     cells = read_cells(labels, by=factors, attributes=attributes)
+    if cells and not any(cell.key[-1] == baseline for cell in cells):
+        found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells})))
+        raise UsageError(f"dominance_shift: no {group} {baseline!r}; found {found}; name it with baseline=")
     references: dict[str, dict[Key, Cell]] = defaultdict(dict)
     for cell in cells:
         if cell.key[-1] == baseline:
@@ -296,6 +313,11 @@ def dominance_shift(
         }
         rows.append({**shared, **_shift(cell, reference, threshold=threshold, min_n=min_n)})
     return estimate_frame(rows, factors=factors)
+
+
+def _check_min_n(measure: str, min_n: int) -> None:
+    if min_n < 1:
+        raise UsageError(f"{measure}: min_n must be at least 1, found {min_n}; {SMALL_N} is usual")
 
 
 def _shift(cell: Cell, reference: Cell | None, *, threshold: float, min_n: int) -> dict[str, Any]:

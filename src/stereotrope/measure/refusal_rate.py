@@ -10,7 +10,7 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.share import share
 from stereotrope.measure.share_difference import share_difference
-from stereotrope.measure.tidy import to_polars
+from stereotrope.measure.tidy import factor_names, to_polars
 
 __all__ = ["refusal_rate"]
 
@@ -76,6 +76,7 @@ def refusal_rate(
     frame = to_polars(images, what="images")
     if absent := [name for name in ("image_id", "status") if name not in frame.columns]:
         raise TableError(f"images: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    by = factor_names(by, measure="refusal_rate", taken=(group,), what="by")
     if unknown := sorted(set(frame["status"].cast(pl.String).unique().to_list()) - set(_STATUSES), key=str):
         raise TableError(f"images: status {unknown[0]!r} is none of {', '.join(_STATUSES)}")
     reason = pl.col("reason") if "reason" in frame.columns else pl.lit(None, pl.String)
@@ -89,11 +90,11 @@ def refusal_rate(
         .alias("excluded"),
     )
     scope = (*by, group) if group is not None else tuple(by)
-    rates = share(drawn, "refusal", value="refusal", by=scope, level=level)
+    rates = share(drawn, value="refusal", by=scope, level=level)
     tables = [_renamed(rates, "refusal_rate")]
     if group is not None:
         differences = share_difference(
-            drawn, "refusal", group, baseline=baseline, value="refusal", within=by, level=level
+            drawn, group=group, baseline=baseline, value="refusal", within=by, level=level
         )
         tables.append(_renamed(differences, "refusal_rate_difference"))
     return pl.concat(tables)

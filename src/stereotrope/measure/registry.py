@@ -15,7 +15,7 @@ from typing import Literal
 import polars as pl
 
 from stereotrope.measure.agreement import agreement
-from stereotrope.measure.average import average
+from stereotrope.measure.average import SUFFIX, average
 from stereotrope.measure.bds import bds
 from stereotrope.measure.cds import cds
 from stereotrope.measure.default_rank import default_rank
@@ -45,6 +45,8 @@ class MeasureInfo:
     needs: Literal["labels", "images", "estimates"]
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
+    suffix: str = ""
+    """Ends the names of its rows where these are named after the measure that they were made from."""
 
 
 def _objects() -> tuple[MeasureInfo, ...]:
@@ -167,6 +169,7 @@ def _general() -> tuple[MeasureInfo, ...]:
             "as the score that is averaged",
             "SODA, Table 2",
             "estimates",
+            suffix=SUFFIX,
         ),
         MeasureInfo(
             "agreement",
@@ -203,6 +206,8 @@ def measures_page() -> str:
         parts.append(f"| {link} | {info.suite} | {info.summary} | {_range(info)} | {info.direction} |")
     for info in REGISTRY.values():
         named = f" Rows are named `{'`, `'.join((info.name, *info.also))}`." if info.also else ""
+        if info.suffix:
+            named = f" Rows are named after the measure that they were made from, such as `bds{info.suffix}`."
         parts += ["", f"## {info.name}", "", f"Reads {info.needs}. Source: {info.source}.{named}", ""]
         parts += ["```python", _signature(info), "```", "", _markdown(inspect.getdoc(info.function) or "")]
     return "\n".join(parts).rstrip() + "\n"

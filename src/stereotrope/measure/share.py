@@ -17,7 +17,7 @@ from stereotrope.measure.cells import (
     excluded_columns,
     read_cells,
 )
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import wilson
 
 __all__ = ["female_ratio", "share"]
@@ -93,6 +93,7 @@ def share(
     >>> share(labels, "product_colour", value="pink")["value"].to_list()
     [0.75]
     """
+    by = factor_names(by, measure="share", what="by")
     wanted = as_names(value, what="value")
     allowed = as_names(of, what="of") if of is not None else None
     if allowed is not None and (outside := [v for v in wanted if v not in allowed]):

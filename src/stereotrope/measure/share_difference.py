@@ -21,7 +21,7 @@ from stereotrope.measure.cells import (
     read_cells,
     reference_of,
 )
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
 
 __all__ = ["share_difference"]
@@ -106,15 +106,14 @@ def share_difference(
     if baseline is None and not pairs:
         raise UsageError("share_difference: nothing to compare; name a baseline or set pairs=True")
     extra = (dimension,) if dimension is not None else ()
-    if repeated := {group, *extra} & set(within):
-        raise UsageError(f"share_difference: {sorted(repeated)} cannot be in within too; leave it out there")
+    within = factor_names(within, measure="share_difference", taken=(group, *extra))
     wanted = as_names(value, what="value")
     allowed = as_names(of, what="of") if of is not None else None
     by = (*within, *extra, group)
     cells = read_cells(labels, by=by, attributes=as_names(attribute, what="attribute") or None, of=allowed)
     if baseline is not None and not any(cell.key[-1] == baseline for cell in cells):
-        found = sorted({str(cell.key[-1]) for cell in cells})
-        raise UsageError(f"share_difference: no {group} {baseline!r}; found {', '.join(map(repr, found))}")
+        found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
+        raise UsageError(f"share_difference: no {group} {baseline!r}; found {found}")
     rows: list[dict[str, Any]] = []
     sides: list[tuple[Cell, Cell, str, dict[str, Any]]] = []
     for cell, reference, name in _comparisons(cells, baseline=baseline, pairs=pairs, n_within=len(within)):

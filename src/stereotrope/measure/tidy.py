@@ -115,7 +115,7 @@ def read_labels(
     TableError
         A column is missing, an image has two labels of one attribute, or an attribute is unknown.
     UsageError
-        ``attributes`` is a string or empty.
+        ``attributes`` is a string.
     """
     frame = to_polars(data)
     wanted = ["image_id", "attribute", "value", *factors]
@@ -126,11 +126,10 @@ def read_labels(
         )
     check_factors(factors)
     if attributes is not None:
-        if isinstance(attributes, str) or not attributes:
-            example = [attributes or frame["attribute"].first() or "product_colour"]
+        if isinstance(attributes, str):
             raise UsageError(
-                f"labels: attributes must be a list of names, found {attributes!r}; write {example} "
-                "or leave it out for all"
+                f"labels: attributes must be a list of names, found the string {attributes!r}; "
+                f"write [{attributes!r}]"
             )
         known = frame["attribute"].unique().to_list()
         for name in attributes:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, SMALL_N
-from stereotrope.measure.coded import CodedLabels, Ints, Scope, code_labels, factor_names
+from stereotrope.measure.coded import CodedLabels, Ints, Scope, code_labels
 from stereotrope.measure.definitions import check_definition
-from stereotrope.measure.tidy import estimate_frame, excluded_json
+from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
 from stereotrope.stats import chao_shen_entropy, entropy, normal_quantile, resampled_counts
 from stereotrope.tables import ALL_ATTRIBUTES
 

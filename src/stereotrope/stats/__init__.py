@@ -14,6 +14,7 @@ from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spear
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import entropy, expected_js, js_divergence
 from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
+from stereotrope.stats.likelihood import greatest_js
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
@@ -32,6 +33,7 @@ __all__ = [
     "fisher_exact",
     "fisher_z",
     "goodman",
+    "greatest_js",
     "holm",
     "js_divergence",
     "mean_pairwise_spearman",

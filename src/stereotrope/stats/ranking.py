@@ -49,11 +49,11 @@ def mean_ranks(
     none = np.full(k, np.nan)
     if m == 0:
         return none, none.copy(), none.copy()
-    ranks = scipy_stats.rankdata(table.mean(axis=0))
+    # Rounding ties groups whose scores are equal but for the order in which they were added.
+    ranks = scipy_stats.rankdata(np.round(table.mean(axis=0), 12))
     if m < MIN_ROWS:
         return ranks, none, none.copy()
     weights = np.random.default_rng(seed).multinomial(m, np.full(m, 1 / m), size=n_bootstrap)
-    # Rounding keeps groups with equal scores tied in every resample.
     drawn = scipy_stats.rankdata(np.round(weights @ table / m, 12), axis=1)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     constant = high - low <= 0
@@ -105,7 +105,7 @@ def rank_agreement(
     -0.3333
     """
     table = _table(scores)
-    ranks = scipy_stats.rankdata(table, axis=1) if table.size else table
+    ranks = scipy_stats.rankdata(np.round(table, 12), axis=1) if table.size else table
     centred = ranks - ranks.mean(axis=1, keepdims=True) if table.size else ranks
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     z = (centred / np.where(length > 0, length, 1.0))[length[:, 0] > 0]
