@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stereotrope import __version__
-from stereotrope.errors import Interrupted, StereotropeError
+from stereotrope.errors import Interrupted, RunError, StereotropeError
 
 app = typer.Typer(
     name="stereotrope",
@@ -245,11 +245,17 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        if settings.verbose or error.filename is None:
+            raise
+        why = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
+        _print_error(RunError(f"{why}; choose another place, or see who may read and write there"))
+        sys.exit(RunError.exit_code)
 
 
 def _print_error(error: StereotropeError) -> None:
-    from stereotrope.report.escape import terminal
+    from stereotrope.report.escape import visible
 
     first = "" if isinstance(error, Interrupted) else "error: "
     for line in f"{first}{error}".split("\n"):
-        typer.echo(terminal(line), err=True)
+        typer.echo(visible(line), err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -139,8 +140,7 @@ def carry_out(
 
 
 def _command_line() -> str:
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
-    return " ".join(f"'{w}'" if " " in w else w for w in words)
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:

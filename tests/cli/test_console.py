@@ -1,0 +1,120 @@
+"""What a terminal gets: inert text, a command that can be typed again, one message where the disk says no."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stereotrope.cli import main
+from stereotrope.cli.app import Settings
+from stereotrope.cli.console import carry_out, safe, working
+from stereotrope.cli.scores import print_rows
+from stereotrope.errors import IncompleteError, Interrupted
+
+HOSTILE = "\x1b[31mred\x07 [bold]loud[/bold] \u202eevil"
+
+
+def test_text_from_a_file_or_a_picture_is_inert_in_the_terminal():
+    text = safe(HOSTILE)
+    for character in ("\x1b", "\x07", "\u202e"):
+        assert character not in text.plain
+    assert "[bold]loud[/bold]" in text.plain
+    assert text.spans == []
+
+
+def test_cells_and_titles_of_a_table_are_inert_too(capsys):
+    from rich.console import Console
+
+    print_rows(HOSTILE, [HOSTILE], [[HOSTILE]], Console(width=200))
+    out = capsys.readouterr().out
+    assert out.count("[bold]loud[/bold]") == 3
+    assert not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def test_the_command_that_continues_can_be_pasted_into_a_shell(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/stereotrope", "run", "it's mine.yaml", "-o", "$HOME"])
+    settings = Settings()
+    settings.quiet = True
+    with pytest.raises(Interrupted) as stopped, working(settings):
+        raise Interrupted("stopped after 1 of 2")
+    assert str(stopped.value).endswith("""continue with: stereotrope run 'it'"'"'s mine.yaml' -o '$HOME'""")
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_place_that_cannot_be_written_is_one_message(tmp_path, capsys, verbose):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    command = [*(["--verbose"] if verbose else []), "--quiet", "demo", "-o", str(blocked / "run")]
+    if verbose:
+        with pytest.raises(OSError, match="Not a directory"):
+            main(command)
+        return
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 3
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {blocked}")
+    assert "not a directory; choose another place" in error
+
+
+def test_the_seed_of_the_command_line_replaces_the_files(tmp_path, monkeypatch):
+    from stereotrope.audit import Audit
+
+    (tmp_path / "audit.yaml").write_text(
+        "objects: [cup]\nsuite: objects\ngenerators: [calibrated]\nseed: 1\n"
+    )
+    seeds = []
+    monkeypatch.setattr(Audit, "run", lambda self, *_, **__: seeds.append(self.spec.seed))
+    monkeypatch.setattr("stereotrope.cli.console.carry_out", lambda work, *_, **__: work(None, None))
+    for options in ([], ["--seed", "7"]):
+        with pytest.raises(SystemExit):
+            main([*options, "run", str(tmp_path / "audit.yaml"), "-o", str(tmp_path / "run")])
+    assert seeds == [1, 7]
+
+
+def test_a_run_has_the_name_of_its_audit_file_where_no_folder_is_given(tmp_path, monkeypatch):
+    (tmp_path / "mugs.yaml").write_text("suite: objects\ngenerators: [calibrated]\n")
+    folders = []
+    monkeypatch.setattr(
+        "stereotrope.cli.console.carry_out", lambda work, folder, *_, **__: folders.append(folder)
+    )
+    with pytest.raises(SystemExit):
+        main(["run", str(tmp_path / "mugs.yaml")])
+    assert folders == [Path("runs/mugs")]
+
+
+def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeypatch, capsys):
+    def work(watcher, stop):
+        raise IncompleteError("2 of 9 items failed")
+
+    monkeypatch.setattr("stereotrope.run.open", lambda folder: None)
+    monkeypatch.setattr("stereotrope.report.headline", lambda run: {})
+    monkeypatch.setattr("stereotrope.cli.console.print_headline", lambda *_: print("the headline"))
+    settings = Settings()
+    settings.quiet = True
+    with pytest.raises(IncompleteError, match="2 of 9 items failed"):
+        carry_out(work, tmp_path, settings)
+    out = capsys.readouterr().out
+    assert "the headline" in out
+    assert f"Report: {tmp_path}" in out.replace("\n", "")
+
+
+def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():
+    code = (
+        "import os, signal, sys\n"
+        "from stereotrope.cli.app import Settings\n"
+        "from stereotrope.cli.console import working\n"
+        "sys.argv = ['stereotrope', 'run', 'audit.yaml']\n"
+        "with working(Settings()) as (_, stop):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    assert stop.wait(10)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    signal.pause()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 130
+    assert "Ctrl-C again stops at once" in ended.stderr
+    assert "stopped; continue with: stereotrope run audit.yaml" in ended.stderr
