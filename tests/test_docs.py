@@ -8,6 +8,8 @@ import pytest
 
 from stereotrope.audit import Audit
 from stereotrope.audit.file import Source, validate
+from stereotrope.audit.suite import audit_template
+from stereotrope.errors import StereotropeError
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -67,3 +69,14 @@ def test_the_suite_and_demo_audit_files_plan():
     for name in ("suites/objects/audit.yaml", "cli/demo.yaml"):
         text = (resources.files("stereotrope") / name).read_text("utf-8")
         assert Audit.from_text(text, name=name).plan().requests
+
+
+def test_the_mistake_of_the_first_tutorial_gets_the_message_it_shows():
+    page = (ROOT / "docs" / "tutorials" / "first-audit.md").read_text(encoding="utf-8")
+    shown = re.search(r"^error: (.*unknown key.*)$", page, flags=re.MULTILINE).group(1)
+    before, after = re.search(r"Change `([^`]+)` in the file to `([^`]+)`", page).groups()
+    template = audit_template("objects")
+    assert before in template
+    with pytest.raises(StereotropeError) as raised:
+        Audit.from_text(template.replace(before, after), name="audit.yaml")
+    assert str(raised.value) == shown

@@ -142,6 +142,13 @@ def test_an_audit_file_with_a_mistake_exits_2_with_file_and_line(tmp_path):
     )
 
 
+def test_a_long_message_is_not_cut_since_what_to_do_stands_at_its_end(tmp_path):
+    name = "/".join(["a" * 100] * 4)
+    result = stereotrope("show", name, cwd=tmp_path)
+    assert result.stderr.rstrip().endswith("give the folder of a run")
+    assert name in result.stderr
+
+
 def test_escape_sequences_from_a_file_do_not_reach_the_terminal(tmp_path):
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("suite: objects", 'suite: "\\e[31mobjects"'))
     result = stereotrope("run", "audit.yaml", cwd=tmp_path)

@@ -41,10 +41,17 @@ def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
 
 
 def test_a_mean_over_objects_is_named_as_one():
-    text = printed(table("bds", bds()))
+    *cells, mean = bds()
+    text = printed(table("bds", cells), table("bds_average", [mean | {"measure": "bds_average"}]))
     (line,) = [line for line in text.splitlines() if line.startswith("mean of 2")]
     assert line.rstrip().endswith("0.07")
     assert "A mean counts each object alike" in text
+
+
+def test_a_mean_of_one_object_is_not_repeated_beside_that_object():
+    cell, _, mean = bds()
+    text = printed(table("bds", [cell]), table("bds_average", [mean | {"n": 1}]))
+    assert "mean" not in text
 
 
 def test_means_come_first_and_the_rest_is_counted_where_there_are_many_rows():
@@ -70,7 +77,7 @@ def test_the_default_rank_is_read_off_one_line_in_rank_order():
     together = estimate("default_rank_agreement", contrast="group", value=0.4, low=None, high=None, n=2)
     text = printed(table("default_rank", rows), table("default_rank_agreement", [together]))
     assert "men 1, elderly 2, women 3. Agreement of the rankings: 0.40." in text
-    assert "too few for intervals" in text
+    assert "Too few rankings for intervals: 2." in text
 
 
 def test_deterministic_cases_are_one_line_a_model_with_their_floor():

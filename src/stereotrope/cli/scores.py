@@ -20,6 +20,7 @@ __all__ = ["MOST_ROWS", "print_line", "print_rows", "print_scores"]
 MOST_ROWS = 15
 """Rows of a table that are printed; the report has them all."""
 
+_AVERAGE = "_average"
 _LONGEST_LABEL = 28
 _MOST_LEVELS_BESIDE = 3
 _FIXED = {column.name for column in ESTIMATES}
@@ -38,11 +39,13 @@ def print_scores(tables: Sequence[Mapping[str, Any]], out: Console) -> None:
     out
         Where to print.
     """
-    found = {t["measure"]: t["estimates"] for t in tables if t["estimates"]}
+    found: dict[str, list[Row]] = {}
+    for table in tables:
+        found.setdefault(table["measure"].removesuffix(_AVERAGE), []).extend(table["estimates"])
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
     for measure, block in _BLOCKS.items():
-        if measure in found and block(found, out):
-            shown.add(measure)
+        if found.get(measure) and block(found, out):
+            shown |= {measure, measure + _AVERAGE}
     rest = [t for t in tables if t["measure"] not in shown]
     if not shown and rest:
         _divergence(rest[0]["title"], rest[0]["estimates"], out)
@@ -71,9 +74,9 @@ def _vac(found: Mapping[str, list[Row]], out: Console) -> bool:
 def _divergence(title: str, rows: Sequence[Row], out: Console) -> bool:
     """One row a score. Means over a factor come last; first where not all rows can be shown."""
     scope = _scope(rows)
-    means = [r for r in rows if _averaged(r, scope)]
+    means = [r for r in rows if _averaged(r, scope) and r["n"] != 1]
     single = [r for r in rows if not _averaged(r, scope)]
-    ordered = [*single, *means] if len(rows) <= MOST_ROWS else [*means, *single]
+    ordered = [*single, *means] if len(single) + len(means) <= MOST_ROWS else [*means, *single]
     floor = any(r.get("floor") is not None for r in rows)
     tested = any(r.get("q_value") is not None for r in rows)
     columns = [*(c.replace("_", " ") for c in scope), _value_head(rows), *["noise floor"] * floor]
@@ -118,7 +121,7 @@ def _default_rank(found: Mapping[str, list[Row]], out: Console) -> bool:
         if (together := agreement.get(key)) is not None:
             text += f". Agreement of the rankings: {_value(together)}"
         if any("few_levels" in (r.get("flags") or "") for r in known):
-            text += f". Only {ranked[0]['n']} rankings: too few for intervals"
+            text += f". Too few rankings for intervals: {ranked[0]['n']}"
         head = f"{', '.join(key)}: " if key else ""
         print_line(Text(f"{head}{text}."), out)
     return True
