@@ -176,3 +176,25 @@ def test_arguments_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         vac(styles, **arguments)
+
+
+def test_a_baseline_without_a_phrasing_shares_its_values_with_every_phrasing(make_labels) -> None:
+    factors = ("object", "phrasing", "group")
+    labels = make_labels(
+        {
+            ("car", None, "base"): {"grey": 20},
+            ("car", "for", "women"): {"pink": 10, "grey": 10},
+            ("car", "targeted at", "women"): {"red": 10, "grey": 10},
+            ("cup", None, "base"): {"blue": 20},
+        },
+        factors=factors,
+    )
+    found = vac(labels, within=["object", "phrasing"], n_bootstrap=0).filter(
+        measure="vac", attribute="product_colour"
+    )
+    scores = {(r["object"], r["phrasing"]): (r["value"], r["undefined"]) for r in found.iter_rows(named=True)}
+    half = 1 - 1 / math.log2(3)
+    assert scores["car", None] == (1.0, None)
+    assert scores["car", "for"][0] == pytest.approx(half)
+    assert scores["car", "targeted at"][0] == pytest.approx(half)
+    assert scores["cup", None] == (None, "only one value is possible")
