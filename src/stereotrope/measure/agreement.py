@@ -60,6 +60,13 @@ def agreement(
     ``no image with a usable label from both``; κ also where both gave one value throughout. Its
     interval is null where no resample changes it (``no_variation``).
 
+    Raises
+    ------
+    TableError
+        A column is missing, or an image has two labels of one attribute.
+    UsageError
+        ``by`` leaves out ``attribute``: values of different attributes do not compare.
+
     Notes
     -----
     Accuracy counts against usable pairs only: an annotator that answers ``unclear`` on the hard images

@@ -65,6 +65,13 @@ def average(
     ``no level of … has a score``. The interval is null with one level (flag ``one_level``) and where all
     levels are equal (``no_variation``).
 
+    Raises
+    ------
+    TableError
+        A column is missing, or a level of ``over`` stands twice in one mean.
+    UsageError
+        ``over`` is no factor, or ``interval`` is neither ``t`` nor ``bootstrap``.
+
     Notes
     -----
     The interval says how the mean would vary with other objects like these, not with other images of

@@ -77,6 +77,13 @@ def cds(
     left out of that attribute's pairs, flagged ``few_groups``; an attribute undefined in a cell is
     left out of its mean, flagged ``few_attributes``.
 
+    Raises
+    ------
+    TableError
+        A column is missing, or an image has two labels of one attribute.
+    UsageError
+        ``definition`` is unknown, or a factor is given two parts.
+
     Notes
     -----
     Interval, floor and adjusted score are to be read as those of :func:`stereotrope.measure.bds`.

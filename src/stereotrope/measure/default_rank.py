@@ -69,6 +69,11 @@ def default_rank(
     with fewer than three levels (``few_levels``) and where resampling never changes the score
     (``no_variation``).
 
+    Raises
+    ------
+    TableError
+        A column is missing, or no row is of ``bds`` over all attributes.
+
     Notes
     -----
     A level of ``over`` in which a group has no score is left out for all, and counted: means over

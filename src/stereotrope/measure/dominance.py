@@ -86,6 +86,13 @@ def deterministic_share(
     ---------
     ``no cell with enough usable labels`` for a share; ``no usable label`` for a cell.
 
+    Raises
+    ------
+    TableError
+        A column is missing, or an image has two labels of one attribute.
+    UsageError
+        ``min_n`` is below 1, or a factor is listed twice.
+
     Notes
     -----
     The dominant value is chosen after looking, so at small ``n`` its share is biased upward. A floor
@@ -260,6 +267,13 @@ def dominance_shift(
     Undefined
     ---------
     Without enough usable labels on a side, and without a baseline.
+
+    Raises
+    ------
+    TableError
+        A column is missing, or an image has two labels of one attribute.
+    UsageError
+        No level of ``group`` is the baseline, or a threshold is out of its range.
 
     Notes
     -----

@@ -80,6 +80,11 @@ def findings(
         :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
         annotators read in pictures, never of identity or intent.
 
+    Raises
+    ------
+    TableError
+        A column is missing.
+
     Examples
     --------
     >>> import polars as pl

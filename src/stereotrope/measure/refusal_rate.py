@@ -56,6 +56,13 @@ def refusal_rate(
     ---------
     ``no request answered`` where no request of a cell (or of its reference) was drawn or refused.
 
+    Raises
+    ------
+    TableError
+        A column is missing, or a status is none of ``ok``, ``refused``, ``excluded``.
+    UsageError
+        The compared factor stands in ``by`` too.
+
     Notes
     -----
     0 refusals of 20 do not show that a model never refuses: the interval reaches to 0.16.

@@ -73,6 +73,13 @@ def share(
     ---------
     ``no usable label`` where ``n = 0``.
 
+    Raises
+    ------
+    TableError
+        A column is missing, an attribute is unknown, or an image has two labels of one attribute.
+    UsageError
+        A value to count is not in ``of``, or a string stands where a list belongs.
+
     Notes
     -----
     A cell that spans several prompts has fewer independent images than images: its interval is Wilson's
@@ -183,6 +190,13 @@ def female_ratio(
     Undefined
     ---------
     ``no usable label`` where no image is labelled female or male; never 0.5.
+
+    Raises
+    ------
+    TableError
+        A column is missing, the attribute is unknown, or an image has two labels of it.
+    UsageError
+        A factor is listed twice in ``by``.
 
     Notes
     -----

@@ -80,6 +80,13 @@ def share_difference(
     ---------
     ``no usable label`` or ``no usable label of the reference`` where a side has none.
 
+    Raises
+    ------
+    TableError
+        A column is missing, an attribute is unknown, or an image has two labels of one attribute.
+    UsageError
+        Neither a baseline nor pairs are asked for, or no level of ``group`` is the baseline.
+
     Notes
     -----
     ``p_value`` is Fisher's exact test, two-sided: valid at any n, and conservative at 20 against 20.

@@ -35,6 +35,11 @@ def chao_shen_entropy(counts: ArrayLike, *, base: float = 2.0) -> Floats:
     ---------
     NaN where the counts sum to 0.
 
+    Raises
+    ------
+    UsageError
+        A count is negative.
+
     References
     ----------
     Chao and Shen (2003). Nonparametric estimation of Shannon's index of diversity when there are unseen

@@ -35,6 +35,11 @@ def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
         Shape ``(n,)``, numbers from 0: the prompt where the cell spans two or more prompts, else the
         image itself.
 
+    Raises
+    ------
+    UsageError
+        There is not one prompt an image.
+
     Examples
     --------
     >>> clusters(["a", "a", "b"], 3).tolist(), clusters(["a", "a", "a"], 3).tolist()
@@ -115,6 +120,11 @@ def score_test(k1: float, n1: float, k2: float, n2: float, *, freedom: int) -> f
     float
         In [0, 1]; 1 where neither side varies, NaN where a side has no trial.
 
+    Raises
+    ------
+    UsageError
+        ``freedom`` is below 1.
+
     References
     ----------
     Rao and Scott (1992). A simple method for the analysis of clustered binary data. Biometrics 48.
@@ -165,6 +175,11 @@ def cluster_bootstrap_mean(
     ---------
     All NaN without a value; ``low`` and ``high`` NaN with fewer than two clusters, or where all
     clusters are the same and the bootstrap would give an interval without width.
+
+    Raises
+    ------
+    UsageError
+        There is not one cluster a value.
 
     References
     ----------

@@ -28,6 +28,11 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     float
         In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
 
+    Raises
+    ------
+    UsageError
+        ``x`` and ``y`` differ in length.
+
     Examples
     --------
     >>> round(pearson([1, 2, 3], [2, 4, 6]), 6)
@@ -49,6 +54,11 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     -------
     float
         In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
+
+    Raises
+    ------
+    UsageError
+        ``x`` and ``y`` differ in length.
 
     Examples
     --------
@@ -74,6 +84,11 @@ def mean_pairwise_spearman(rows: ArrayLike) -> float:
     float
         In [−1, 1]; NaN where no pair of rows has a defined correlation. Pairs without one are left
         out. 0 is expected of rankings that have nothing to do with one another.
+
+    Raises
+    ------
+    UsageError
+        ``rows`` has not two axes.
 
     Examples
     --------

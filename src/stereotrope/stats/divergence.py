@@ -63,6 +63,11 @@ def entropy(counts: ArrayLike, *, base: float = 2.0, axis: int = -1) -> Floats:
     numpy.ndarray
         Entropy in [0, log_b K], without ``axis``. NaN where the counts sum to 0. Biased downward at
         small n by about (K − 1)/(2n) nats; see :func:`stereotrope.stats.chao_shen_entropy`.
+
+    Raises
+    ------
+    UsageError
+        A count is negative or missing.
     """
     shares = _shares(_counts(counts, "entropy"), axis)
     bits = -plogp(shares).sum(axis=axis)
@@ -85,6 +90,11 @@ def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
     numpy.ndarray
         Divergence in [0, 1]: 0 for equal distributions, 1 for disjoint ones. NaN where a side has no
         count. Biased upward at small n; :func:`expected_js` gives what it reads when nothing differs.
+
+    Raises
+    ------
+    UsageError
+        A count is negative or missing.
 
     Notes
     -----
@@ -123,6 +133,11 @@ def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Flo
     -------
     numpy.ndarray
         The floor in bits, in [0, 1]; 0 where the pool holds one value. NaN where a side is empty.
+
+    Raises
+    ------
+    UsageError
+        A count is no whole number, or the counts do not sum to ``n_p + n_q``.
 
     Notes
     -----

@@ -38,6 +38,11 @@ def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, 
     ---------
     NaN where ``n = 0``.
 
+    Raises
+    ------
+    UsageError
+        ``k`` is not between 0 and ``n``, or ``level`` not between 0 and 1.
+
     References
     ----------
     Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22.
@@ -74,6 +79,11 @@ def goodman(counts: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     Undefined
     ---------
     NaN where the counts sum to 0.
+
+    Raises
+    ------
+    UsageError
+        There is no category, or ``level`` is not between 0 and 1.
 
     References
     ----------
@@ -119,6 +129,11 @@ def newcombe(
     Undefined
     ---------
     NaN where either side has no trial.
+
+    Raises
+    ------
+    UsageError
+        A ``k`` is not between 0 and its ``n``, or ``level`` not between 0 and 1.
 
     References
     ----------
@@ -168,6 +183,11 @@ def fisher_z(
     Undefined
     ---------
     NaN where ``n < 4``, and at ``|r| = 1``, where the transform is infinite.
+
+    Raises
+    ------
+    UsageError
+        ``r`` is not in [-1, 1], or ``kind`` neither ``pearson`` nor ``spearman``.
 
     References
     ----------

@@ -28,6 +28,11 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     numpy.ndarray
         Same shape, in [0, 1], never below ``p``. NaN stays NaN and does not count in ``m``.
 
+    Raises
+    ------
+    UsageError
+        A p-value is not in [0, 1].
+
     References
     ----------
     Benjamini and Hochberg (1995). Controlling the false discovery rate. JRSS B 57, eq. 1.
@@ -59,6 +64,11 @@ def holm(p: ArrayLike) -> Floats:
     -------
     numpy.ndarray
         Same shape, in [0, 1]. NaN stays NaN and does not count in ``m``.
+
+    Raises
+    ------
+    UsageError
+        A p-value is not in [0, 1].
 
     References
     ----------
@@ -92,6 +102,11 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
     -------
     numpy.ndarray
         In (0, 1]; NaN where either side has no trial.
+
+    Raises
+    ------
+    UsageError
+        A ``k`` is not between 0 and its ``n``.
 
     References
     ----------

@@ -42,6 +42,11 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
         Shape (n_shuffles, n_attributes), bits: the mean over unordered pairs of groups of JS (one
         pair for two groups). NaN where a shuffle leaves fewer than two groups with a label.
 
+    Raises
+    ------
+    UsageError
+        Fewer than two groups hold an image.
+
     Notes
     -----
     Counts are one matrix product of one-hot labels with the shuffled memberships, and for attributes
