@@ -101,10 +101,19 @@ def test_an_instruction_and_its_baseline_stand_side_by_side_in_the_female_ratio(
 def test_refusals_are_shown_only_where_something_was_refused():
     none = [estimate("refusal_rate", group=g, value=0.0) for g in ("men", "women")]
     assert "efus" not in printed(table("refusal_rate", none, "Refusals"), table("bds", bds()))
-    some = [*none, estimate("refusal_rate", group="elderly", value=0.3)]
-    text = printed(table("refusal_rate", some), table("bds", bds()))
-    assert "Refusals: refused requests, of all requests" in text
-    assert "men" not in text.split("Divergence")[0].replace("elements", "")
+    some = [*none, estimate("refusal_rate", group="elderly", value=0.3, floor=None, q_value=None)]
+    lines = printed(table("refusal_rate", some), table("bds", bds())).splitlines()
+    assert lines[1:4] == [
+        "Refusals: refused requests, of all requests",
+        "group    value [95% interval]  n ",
+        "elderly  0.30 [0.21, 0.38]     20",
+    ]
+    assert lines[4] == ""
+
+
+def test_a_single_score_says_what_it_is_about():
+    text = printed(table("cds", [estimate("cds", generator="m", dimension="gender")]))
+    assert text.splitlines()[3].startswith("gender")
 
 
 def test_an_undefined_score_gives_its_reason():

@@ -71,9 +71,12 @@ def _vac(found: Mapping[str, list[Row]], out: Console) -> bool:
     return _divergence(title, found["vac"], out)
 
 
-def _divergence(title: str, rows: Sequence[Row], out: Console) -> bool:
-    """One row a score. Means over a factor come last; first where not all rows can be shown."""
-    scope = _scope(rows)
+def _divergence(title: str, rows: Sequence[Row], out: Console, *, among: Sequence[Row] | None = None) -> bool:
+    """One row a score. Means over a factor come last; first where not all rows can be shown.
+
+    ``among`` are the rows that ``rows`` were chosen from: what tells those apart is shown.
+    """
+    scope = _scope(among or rows)
     means = [r for r in rows if _averaged(r, scope) and r["n"] != 1]
     single = [r for r in rows if not _averaged(r, scope)]
     ordered = [*single, *means] if len(single) + len(means) <= MOST_ROWS else [*means, *single]
@@ -136,7 +139,7 @@ def _deterministic(found: Mapping[str, list[Row]], out: Console) -> bool:
     print_line(Text(title, style="bold"), out)
     for row in rows:
         head = f"{', '.join(_labels(row, scope))}: " if scope else ""
-        of = f", of {thousands(row['n'])} cells" if row.get("n") is not None else ""
+        of = f", of {thousands(row['n'])} cells" if row.get("n") else ""
         floor = f"; noise floor {number(row['floor'], row.get('n'))}" if row.get("floor") is not None else ""
         print_line(Text(f"{head}{_value(row)}{of}{floor}"), out)
     return True
@@ -184,7 +187,7 @@ def _refusals(found: Mapping[str, list[Row]], out: Console) -> bool:
     rows = [r for r in found["refusal_rate"] if r["value"]]
     if not rows:
         return False
-    return _divergence("Refusals: refused requests, of all requests", rows, out)
+    return _divergence("Refusals: refused requests, of all requests", rows, out, among=found["refusal_rate"])
 
 
 _BLOCKS = {
@@ -202,6 +205,8 @@ _BLOCKS = {
 def _scope(rows: Sequence[Row]) -> list[str]:
     """Columns that tell the rows apart: factors, and attribute and category where they vary."""
     present = dict.fromkeys(c for r in rows for c in r if c not in _FIXED)
+    if len(rows) == 1:
+        return [c for c in present if c != "generator" and rows[0][c] is not None]
     present |= dict.fromkeys(("attribute", "category"))
     return [c for c in present if len({r.get(c) for r in rows}) > 1]
 
