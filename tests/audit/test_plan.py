@@ -146,3 +146,27 @@ def test_without_a_suite_what_is_compared_depends_on_a_baseline():
     assert [call.name for call in plan(own).measures] == ["refusal_rate", "share"]
     compared = [call.name for call in plan(own + "baseline: {thing: cup}\n").measures]
     assert compared == ["refusal_rate", "share", "share_difference", "bds"]
+
+
+def test_another_factor_than_the_baselines_is_compared_with_all_others_held_equal():
+    asked = plan(
+        """
+prompts:
+  template: "a {thing}, {condition}, by {light}"
+  thing: [cup, car]
+  condition: [plain, red]
+  light: [day, night]
+baseline: {condition: plain}
+generators: [calibrated]
+measures:
+  - {bds: {group: light, baseline: day}}
+  - {refusal_rate: {group: light, baseline: day}}
+  - {vac: {group: light}}
+  - {cds: {group: light, baseline: null}}
+"""
+    )
+    bds, refusals, vac, cds = asked.measures
+    held = ["generator", "thing", "condition"]
+    assert bds.arguments["within"] == vac.arguments["within"] == cds.arguments["within"] == held
+    assert refusals.arguments["by"] == held
+    assert cds.arguments["baseline"] is None

@@ -129,7 +129,6 @@ def _defaults(
         "group": group,
         "baseline": baseline.get(group) if group else None,
         "dimension": "dimension" if "dimension" in factors else None,
-        "within": [*scope, *(f for f in factors if f not in (group, "dimension"))],
         "by": [*scope, *(f for f in factors if f != "dimension")],
         "scope": scope,
         "over": "object" if "object" in factors else None,
@@ -154,6 +153,9 @@ def _arguments(
             near = difflib.get_close_matches(key, parameters, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(parameters)}"
             raise source.error(f"measure {name!r} takes no {shorten(key)}; {hint}", *where, key)
+    # Whatever is not compared is held equal, also where another factor is compared than the baseline's.
+    compared = (given.get("group") or known["group"] or "group", "dimension")
+    known = {**known, "within": [*known["scope"], *(f for f in known["factors"] if f not in compared)]}
     arguments = {p: known[p] for p in parameters if known.get(p) is not None}
     if "dimension" in parameters:
         arguments["dimension"] = known["dimension"]
@@ -165,9 +167,6 @@ def _arguments(
     if measure.REGISTRY[name].needs == "images":
         arguments = _without_annotator(arguments)
     _check(name, arguments, parameters, known, source, where)
-    group = arguments.get("group")
-    if "within" in arguments and "within" not in given and group is not None:
-        arguments["within"] = [f for f in arguments["within"] if f != group]
     return arguments
 
 
@@ -217,7 +216,8 @@ def _check(
     compares = "baseline" in parameters and all(
         signature[p].default is not None for p in ("baseline", "group")
     )
-    if compares and arguments.get("baseline") is None:
+    without = "baseline" in arguments and "None" in str(signature["baseline"].annotation)
+    if compares and not without and arguments.get("baseline") is None:
         raise source.error(
             f"measure {name!r} compares with a baseline; add `baseline: {{factor: level}}`", *where
         )
