@@ -8,6 +8,7 @@ import pytest
 
 from stereotrope.report.figures import Figure, figures_of
 from stereotrope.report.material import Material
+from stereotrope.report.prose import explain, measures_in_order
 
 
 def drawn(figure: Figure) -> list[dict[str, Any]]:
@@ -53,13 +54,21 @@ def test_two_levels_become_two_series_with_a_shape_each(people_run: Any) -> None
 def test_averages_stand_apart_on_their_own_axis(objects_run: Any) -> None:
     bds = objects_run.estimates.filter(measure="bds")
     mean = bds.filter(object="laptop", attribute="all").with_columns(
-        object=pl.lit(None, pl.String), low=pl.lit(-3.0)
+        measure=pl.lit("bds_average"), object=pl.lit(None, pl.String), low=pl.lit(-3.0)
     )
-    run = replace(objects_run, estimates=pl.concat([bds, mean]))
-    first, *_, last = figures_of(Material(run), "bds")
-    assert last.title.endswith(", averaged over object")
+    material = Material(replace(objects_run, estimates=pl.concat([bds, mean])))
+    (first, *_), (last,) = figures_of(material, "bds"), figures_of(material, "bds_average")
+    assert last.title == f"{first.title}, on average"
     assert len(drawn(last)) == 5
     assert min(v["low"] for v in drawn(first)) >= 0
+
+
+def test_a_mean_stands_after_what_it_is_the_mean_of() -> None:
+    assert measures_in_order(["vac", "odd", "bds_average", "cds", "bds"]) == [
+        "bds", "bds_average", "cds", "vac", "odd",
+    ]  # fmt: skip
+    assert explain("bds_average").section == explain("bds").section
+    assert explain("odd_average").short == "odd average"
 
 
 def test_many_differences_are_cut_to_the_largest_and_said(objects_run: Any) -> None:

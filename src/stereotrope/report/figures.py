@@ -13,7 +13,7 @@ from stereotrope.report.datatable import Table, estimate_text, table_of
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, probability, thousands
-from stereotrope.report.prose import MeasureProse, explain, listing
+from stereotrope.report.prose import MeasureProse, explain
 from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
@@ -64,27 +64,13 @@ def figures_of(material: Material, measure: str) -> list[Figure]:
     for definition in frame["definition"].unique(maintain_order=True).to_list():
         same = frame.filter(pl.col("definition").eq_missing(definition))
         named = f" ({words(definition)})" if definition and frame["definition"].n_unique() > 1 else ""
-        for averaged, part in _by_average(material, same):
-            suffix = f"{named}, averaged over {listing(averaged)}" if averaged else named
-            head = part.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
-            rest = part.filter(pl.col("attribute").is_not_null() & (pl.col("attribute") != ALL_ATTRIBUTES))
-            if head.height:
-                figures.append(_dots_figure(material, head, prose, f"{prose.title}{suffix}", measure))
-            if rest.height:
-                figures += _attribute_figures(material, rest, prose, suffix, bool(head.height))
+        head = same.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+        rest = same.filter(pl.col("attribute").is_not_null() & (pl.col("attribute") != ALL_ATTRIBUTES))
+        if head.height:
+            figures.append(_dots_figure(material, head, prose, f"{prose.title}{named}", measure))
+        if rest.height:
+            figures += _attribute_figures(material, rest, prose, named, bool(head.height))
     return _uniquely_named(figures)
-
-
-def _by_average(material: Material, frame: pl.DataFrame) -> list[tuple[list[str], pl.DataFrame]]:
-    """Rows apart by the factors they are averaged over: those left empty that every prompt has."""
-    complete = [f for f in material.shown if f in frame.columns and not material.prompts[f].null_count()]
-    factors = [f for f in ("generator", *complete) if 0 < frame[f].null_count() < frame.height]
-    if not factors:
-        return [([], frame)]
-    pattern = pl.concat_str([pl.col(f).is_null().cast(pl.Int8) for f in factors])
-    parts = frame.with_columns(pattern.alias("__averaged")).partition_by("__averaged", maintain_order=True)
-    parts.sort(key=lambda p: p["__averaged"][0])
-    return [([words(f) for f in factors if part[f].null_count()], part.drop("__averaged")) for part in parts]
 
 
 def _uniquely_named(figures: Sequence[Figure]) -> list[Figure]:

@@ -15,6 +15,9 @@ from stereotrope.report.numbers import count
 
 __all__ = ["PERCEIVED", "SECTIONS", "MeasureProse", "asked", "explain", "listing", "measures_in_order"]
 
+AVERAGE = "_average"
+"""Ending of the name of a measure that is the mean of another."""
+
 SECTIONS = ("missing", "divergence", "shares", "cases", "other")
 
 PERCEIVED = (
@@ -48,16 +51,43 @@ def _catalogue() -> dict[str, dict[str, str]]:
 def explain(measure: str) -> MeasureProse:
     """Words for a measure; one that is not in ``measures.yaml`` goes by its own name."""
     known = _catalogue().get(measure)
+    if known is None and (single := _single(measure)) is not None:
+        return _averaged(measure, single)
     if known is None:
         name = words(measure)
         return MeasureProse(measure, "other", name[:1].upper() + name[1:], name, "", "", "", "")
     return MeasureProse(name=measure, **known)
 
 
+def _single(measure: str) -> str | None:
+    """The known measure that ``measure`` is a mean of, if it is one."""
+    name = measure.removesuffix(AVERAGE)
+    return name if name != measure and name in _catalogue() else None
+
+
+def _averaged(measure: str, single: str) -> MeasureProse:
+    of = explain(single)
+    return MeasureProse(
+        name=measure,
+        section=of.section,
+        title=f"{of.title}, on average",
+        short=f"{of.short}, average",
+        unit=of.unit,
+        definition=f"Mean of {of.short}, every level counting the same; the tables say of how many.",
+        reads="The interval says how the mean would vary with other such levels, not with other pictures.",
+        source=of.source,
+    )
+
+
 def measures_in_order(present: list[str]) -> list[str]:
-    """Known measures in the order of ``measures.yaml``, then the others by name."""
+    """Known measures in the order of ``measures.yaml``, each before its mean, then the others by name."""
     order = list(_catalogue())
-    return sorted(present, key=lambda m: (order.index(m) if m in order else len(order), m))
+
+    def place(measure: str) -> tuple[int, str]:
+        name = _single(measure) or measure
+        return (order.index(name) if name in order else len(order), measure)
+
+    return sorted(present, key=place)
 
 
 def listing(items: list[str], *, most: int = 8) -> str:
