@@ -12,6 +12,8 @@ from stereotrope.generate.calibrated import CalibratedGenerator
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.request import Generator
 
+__all__ = ["KINDS", "Spec", "create"]
+
 Spec = str | Mapping[str, Any]
 
 
@@ -20,9 +22,11 @@ def create(spec: Spec, *, relative_to: Path | None = None) -> Generator:
 
     Parameters
     ----------
-    spec : a kind (``"calibrated"``), or a mapping whose one kind key may carry a path and whose other
+    spec
+        A kind (``"calibrated"``), or a mapping whose one kind key may carry a path and whose other
         keys are that kind's options (``{"calibrated": "truth.yaml", "name": "ours", "size": 256}``).
-    relative_to : folder that paths in the spec start from; the current one where None.
+    relative_to
+        Folder that paths in the spec start from; the current one where None.
 
     Raises
     ------

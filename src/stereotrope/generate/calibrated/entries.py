@@ -6,6 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+__all__ = [
+    "ATTRIBUTES",
+    "BACKGROUND_COLOUR",
+    "BACKGROUND_TEXT",
+    "PRESENCE",
+    "PRODUCT_COLOUR",
+    "RGB",
+    "SHAPE",
+    "TEXT",
+    "Cue",
+    "Distribution",
+    "Entry",
+    "Swatch",
+    "Toward",
+    "Wording",
+]
+
 PRODUCT_COLOUR = "product_colour"
 BACKGROUND_COLOUR = "background_colour"
 TEXT = "text_presence"

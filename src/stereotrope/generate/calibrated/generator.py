@@ -25,6 +25,8 @@ from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
 from stereotrope.generate.request import ImageRequest, ImageResult
 
+__all__ = ["DECLINED", "DRAWING", "FORMATS", "CalibratedGenerator"]
+
 DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same values would change."""
 
@@ -41,12 +43,18 @@ class CalibratedGenerator:
 
     Parameters
     ----------
-    name : value of the ``generator`` column.
-    truth : a planted truth, or the file of one; the package's own where None.
-    size : side of the square picture in pixels, 32 to 2048.
-    format : ``jpeg`` or ``png``.
-    quality : of the JPEG, 1 to 100; colour is not subsampled.
-    refuse : share of requests declined, in addition to what the truth plants (the larger counts): one
+    name
+        Value of the ``generator`` column.
+    truth
+        A planted truth, or the file of one; the package's own where None.
+    size
+        Side of the square picture in pixels, 32 to 2048.
+    format
+        ``jpeg`` or ``png``.
+    quality
+        Of the JPEG, 1 to 100; colour is not subsampled.
+    refuse
+        Share of requests declined, in addition to what the truth plants (the larger counts): one
         number for every prompt that names a cue, or cue → share.
 
     Raises

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Outline", "band", "box", "ellipse", "mirrored", "rounded", "spline", "turned"]
+
 Outline = NDArray[np.float64]
 
 

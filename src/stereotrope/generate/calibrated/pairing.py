@@ -7,6 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["Shares", "partners"]
+
 Shares = tuple[tuple[str, float], ...]
 
 _STEPS = 5_000
@@ -24,7 +26,8 @@ def partners(product: Shares, background: Shares) -> dict[str, dict[str, float]]
 
     Parameters
     ----------
-    product, background : pairs of colour and share.
+    product, background
+        Pairs of colour and share.
 
     Returns
     -------

@@ -11,6 +11,8 @@ from PIL import Image
 from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, ink_on, luminance, ramp
 from stereotrope.generate.calibrated.products import PRODUCTS
 
+__all__ = ["BACKDROPS", "Scene", "draw"]
+
 BACKDROPS = ("studio", "room", "table")
 
 

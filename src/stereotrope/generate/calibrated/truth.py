@@ -25,6 +25,8 @@ from stereotrope.generate.calibrated.entries import (
 )
 from stereotrope.generate.calibrated.products import PRODUCTS
 
+__all__ = ["OWN", "Truth"]
+
 OWN = "truth.yaml"
 
 
@@ -34,12 +36,18 @@ class Truth:
 
     Attributes
     ----------
-    objects : object → how its attributes are distributed, without a cue and with each.
-    cues : cue → phrases it is recognised by and share of its prompts that are declined.
-    wordings : wording → phrases, and how it bends every distribution; in the order they apply.
-    colours : colour → sRGB of product and background.
-    words : ``product`` and ``background`` → words that are printed.
-    digest : SHA-256 over the content; comments and layout of the file do not enter.
+    objects
+        Object → how its attributes are distributed, without a cue and with each.
+    cues
+        Cue → phrases it is recognised by and share of its prompts that are declined.
+    wordings
+        Wording → phrases, and how it bends every distribution; in the order they apply.
+    colours
+        Colour → sRGB of product and background.
+    words
+        ``product`` and ``background`` → words that are printed.
+    digest
+        SHA-256 over the content; comments and layout of the file do not enter.
 
     Notes
     -----
@@ -100,11 +108,15 @@ class Truth:
 
         Parameters
         ----------
-        object : as the truth file calls it.
-        cues : one cue or several; an empty sequence is the base.
-        attribute : one of ``product_colour, background_colour, text_presence,
+        object
+            As the truth file calls it.
+        cues
+            One cue or several; an empty sequence is the base.
+        attribute
+            One of ``product_colour, background_colour, text_presence,
             background_text_presence, shape``.
-        wordings : wordings in the prompt.
+        wordings
+            Wordings in the prompt.
 
         Raises
         ------

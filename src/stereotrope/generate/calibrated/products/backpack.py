@@ -8,6 +8,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade
 from stereotrope.generate.calibrated.outlines import Outline, band, box, mirrored, rounded, spline
 from stereotrope.generate.calibrated.products.product import STEEL, Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _BODY = Shade(
     down=((0, 0.12), (0.25, 0.03), (0.75, 0), (1, -0.22)),
     across=((0, -0.18), (0.22, 0.1), (0.5, 0.0), (1, -0.24)),

@@ -10,6 +10,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade
 from stereotrope.generate.calibrated.outlines import Outline, box, ellipse, rounded, spline
 from stereotrope.generate.calibrated.products.product import GLASS, RUBBER, STEEL, Plate, Shape
 
+__all__ = ["SHAPES"]
+
 Corners = Sequence[tuple[float, float, float]]
 
 

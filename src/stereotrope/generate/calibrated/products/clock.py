@@ -10,6 +10,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade, ink_on
 from stereotrope.generate.calibrated.outlines import box, ellipse, rounded, spline
 from stereotrope.generate.calibrated.products.product import STEEL, Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _DIAL = Shade(down=((0, -0.1), (0.35, 0.05), (1, 0.02)))
 _FRAME = Shade(plain=-0.22, bevel=1.0, rim=0.05, reach=0.1)
 

@@ -8,6 +8,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade
 from stereotrope.generate.calibrated.outlines import Outline, box, ellipse, mirrored, spline
 from stereotrope.generate.calibrated.products.product import Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _ROUND = ((0, -0.42), (0.1, -0.12), (0.26, 0.3), (0.42, 0.04), (0.7, -0.04), (0.9, -0.3), (1, -0.55))
 """Light across an upright cylinder lit from the left."""
 

@@ -8,6 +8,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade, luminance
 from stereotrope.generate.calibrated.outlines import Outline, box, ellipse, rounded
 from stereotrope.generate.calibrated.products.product import Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _CASE = Shade(down=((0, 0.05), (1, -0.05)), bevel=0.5, rim=0.08, reach=0.04)
 
 

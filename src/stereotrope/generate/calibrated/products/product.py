@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from stereotrope.generate.calibrated.canvas import RGB, Canvas
 
+__all__ = ["GLASS", "RUBBER", "STEEL", "Plate", "Shape", "Shapes"]
+
 RUBBER: RGB = (44, 45, 50)
 GLASS: RGB = (118, 138, 156)
 STEEL: RGB = (190, 193, 198)

@@ -8,6 +8,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade
 from stereotrope.generate.calibrated.outlines import box, ellipse, rounded, spline
 from stereotrope.generate.calibrated.products.product import Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _LEG: RGB = (92, 66, 46)
 _CUSHION = Shade(down=((0, 0.12), (0.5, 0.0), (1, -0.16)), bevel=0.55, rim=0.14, reach=0.09)
 _SEAT = Shade(down=((0, 0.26), (0.45, 0.1), (0.6, -0.06), (1, -0.2)), bevel=0.4, rim=0.1, reach=0.06)

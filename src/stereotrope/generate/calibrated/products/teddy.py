@@ -8,6 +8,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade, luminance
 from stereotrope.generate.calibrated.outlines import Outline, ellipse, spline, turned
 from stereotrope.generate.calibrated.products.product import Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _FUR = Shade(down=((0, 0.1), (0.5, 0.0), (1, -0.12)), bevel=0.9, rim=0.16, reach=0.14)
 _PAD = Shade(plain=0.34, bevel=0.4, rim=0.06, reach=0.06)
 _NOSE: RGB = (38, 30, 30)

@@ -8,6 +8,8 @@ from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade
 from stereotrope.generate.calibrated.outlines import Outline, box, ellipse, rounded, spline
 from stereotrope.generate.calibrated.products.product import STEEL, Plate, Shape
 
+__all__ = ["SHAPES"]
+
 _CRUST: RGB = (164, 104, 52)
 _CRUMB: RGB = (226, 182, 116)
 _DARK: RGB = (40, 40, 44)
