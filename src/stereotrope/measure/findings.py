@@ -56,7 +56,7 @@ def findings(
     """Rank what is worth a person's look, the largest effect first.
 
     Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts
-    and deterministic cells as they are. Where several are about one attribute of one condition, one
+    and deterministic cells as they are, but for cells that are just like the reference. Where several are about one attribute of one condition, one
     finding is made. The rank goes by effect, never by p: the adjusted divergence, or the difference of
     the shares. Warnings about annotators and copies come last but are never cut off by ``limit``.
 
@@ -163,7 +163,9 @@ def _candidates(
                 yield replace(candidate, kind="dominance_shift", category=after, effect=effect)
             case "dominant_share" if "deterministic" in (row.get("flags") or "").split(","):
                 effect = _moved(evidence, candidate, row["category"])
-                yield replace(candidate, kind="deterministic", effect=effect)
+                # As in the reference, where it is told once: the condition changed nothing.
+                if effect or _reference_scope(candidate.scope, candidate.wording) is None:
+                    yield replace(candidate, kind="deterministic", effect=effect)
 
 
 def _reference_scope(scope: Mapping[str, str], wording: Wording) -> dict[str, str] | None:
