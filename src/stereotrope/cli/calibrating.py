@@ -77,13 +77,13 @@ def _print(found: Calibration, folder: Path, settings: Settings) -> None:
     out.print()
     rows = [
         [
-            r["object"], r["group"], _number(r["planted"]), _number(r["excess"]), _interval(r),
+            r["object"], r["group"], _number(r["planted"]), _number(r["adjusted"]), _interval(r),
             probability(r["q_value"]), {True: "yes", False: "no", None: "not defined"}[r["inside"]],
         ]
         for r in found.divergences.iter_rows(named=True)
     ]  # fmt: skip
     columns = ["object", "group", "planted", "measured", "95% interval", "q", "planted inside"]
-    title = "Divergence from the baseline in bits: planted, and measured as the excess over the noise floor"
+    title = "Divergence from the baseline in bits: planted, and measured (adjusted for the noise floor)"
     print_rows(title, columns, rows, out)
     out.print()
     out.print(Text(f"Report: {folder / 'report' / 'index.html'}"))
