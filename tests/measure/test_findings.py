@@ -111,7 +111,7 @@ def test_a_deterministic_baseline_is_told_as_such(make_labels) -> None:
 
 def test_what_is_deterministic_with_and_without_the_cue_is_told_once(make_labels) -> None:
     labels = make_labels({("m", "car", "base"): {"silver": 12}, ("m", "car", "women"): {"silver": 12}})
-    found = findings(deterministic_share(labels), labels)
+    found = findings(stacked(dominance_shift(labels), deterministic_share(labels)), labels)
     assert found["sentence"].to_list() == [
         "In 12 of 12 pictures in the baseline the product colour of the car is “silver” [0.76–1.00]."
     ]

@@ -56,9 +56,10 @@ def findings(
     """Rank what is worth a person's look, the largest effect first.
 
     Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts
-    and deterministic cells as they are, but for cells that are just like the reference. Where several are about one attribute of one condition, one
-    finding is made. The rank goes by effect, never by p: the adjusted divergence, or the difference of
-    the shares. Warnings about annotators and copies come last but are never cut off by ``limit``.
+    and deterministic cells as they are, but for a cell that is as deterministic as its reference. Where
+    several are about one attribute of one condition, one finding is made. The rank goes by effect, never
+    by p: the adjusted divergence, or the difference of the shares. Warnings about annotators and copies
+    come last but are never cut off by ``limit``.
 
     Parameters
     ----------
