@@ -23,7 +23,7 @@ def estimate(measure="bds", **more):
 
 
 def bds():
-    mean = {"low": -0.01, "high": 0.55, "q_value": None, "n": 2, "method": "mean over 2 levels of object; t"}
+    mean = {"low": -0.01, "high": 0.55, "q_value": None, "n": 3, "method": "mean over 3 levels of object; t"}
     return [
         estimate(object="car", group="women"),
         estimate(object="cup", group="women", value=0.03, floor=0.05, q_value=0.82),
@@ -43,21 +43,22 @@ def test_a_score_is_one_line_with_its_interval_and_its_noise_floor(width):
 def test_a_mean_over_objects_is_named_as_one():
     *cells, mean = bds()
     text = printed(table("bds", cells), table("bds_average", [mean | {"measure": "bds_average"}]))
-    (line,) = [line for line in text.splitlines() if line.startswith("mean of 2")]
+    (line,) = [line for line in text.splitlines() if line.startswith("mean of 3")]
     assert line.rstrip().endswith("0.07")
     assert "A mean counts each object alike" in text
 
 
-def test_a_mean_of_one_object_is_not_repeated_beside_that_object():
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_mean_of_one_or_two_objects_is_left_to_the_report(n):
     cell, _, mean = bds()
-    text = printed(table("bds", [cell]), table("bds_average", [mean | {"n": 1}]))
+    text = printed(table("bds", [cell]), table("bds_average", [mean | {"n": n}]))
     assert "mean" not in text
 
 
 def test_means_come_first_and_the_rest_is_counted_where_there_are_many_rows():
     rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS)]
     lines = printed(table("bds", [*rows, bds()[2] | {"group": None}])).splitlines()
-    assert lines[3].startswith("mean of 2")
+    assert lines[3].startswith("mean of 3")
     assert "… and 1 more: see the report" in lines
 
 

@@ -21,6 +21,8 @@ MOST_ROWS = 15
 """Rows of a table that are printed; the report has them all."""
 
 _AVERAGE = "_average"
+_FEWEST_LEVELS = 3
+"""Of a mean that is printed. The interval of a mean of two is wider than the score; the report has it."""
 _LONGEST_LABEL = 28
 _MOST_LEVELS_BESIDE = 3
 _FIXED = {column.name for column in ESTIMATES}
@@ -77,8 +79,8 @@ def _divergence(title: str, rows: Sequence[Row], out: Console, *, among: Sequenc
     ``among`` are the rows that ``rows`` were chosen from: what tells those apart is shown.
     """
     scope = _scope(among or rows)
-    means = [r for r in rows if _averaged(r, scope) and r["n"] != 1]
     single = [r for r in rows if not _averaged(r, scope)]
+    means = [r for r in rows if _averaged(r, scope) and (r["n"] >= _FEWEST_LEVELS or not single)]
     ordered = [*single, *means] if len(single) + len(means) <= MOST_ROWS else [*means, *single]
     floor = any(r.get("floor") is not None for r in rows)
     tested = any(r.get("q_value") is not None for r in rows)
