@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import io
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from stereotrope.annotate import TextAnnotator
+from stereotrope.annotate import Picture, TextAnnotator, text
 from stereotrope.annotate.text import Reading
 
 
@@ -92,3 +94,20 @@ def test_the_fingerprint_holds_the_least_confidence(monkeypatch):
     before = TextAnnotator().fingerprint
     monkeypatch.setattr("stereotrope.annotate.text.MIN_CONFIDENCE", 0.5)
     assert TextAnnotator().fingerprint != before
+
+
+@pytest.mark.parametrize(("left", "where"), [(0.2, "product"), (0.44, "background")])
+def test_print_across_the_edge_belongs_where_most_of_it_lies(monkeypatch, left, where):
+    """The product is the left half: of a box 0.2 wide, all lies on it or less than a third."""
+    half = np.zeros((100, 100), dtype=bool)
+    half[:, :50] = True
+    reading = Reading("NOVA", 0.99, (left, 0.4, left + 0.2, 0.5))
+    monkeypatch.setattr(text, "_product", lambda relief, readings: half)
+    calls = iter([[reading], []])
+    monkeypatch.setattr(text, "_readings", lambda engine, pixels, part: next(calls))
+    monkeypatch.setattr(TextAnnotator, "_pair", lambda self: (None, None))
+    data = io.BytesIO()
+    Image.new("RGB", (64, 64), "white").save(data, "PNG")
+    product, background = TextAnnotator().process(Picture("i", "0", data.getvalue()))
+    assert (product.value == "present") == (where == "product")
+    assert (background.value == "present") == (where == "background")
