@@ -111,8 +111,10 @@ def run(
     """Generate, annotate, measure and report; the same command again continues.
 
     Only what is missing is done. Press Ctrl-C once to finish what is in flight
-    and stop, twice to stop at once; nothing that was finished is lost. Exit codes:
-    0 done, 2 a mistake in the audit file, 3 something is missing, 130 stopped.
+    and stop, twice to stop at once; nothing that was finished is lost.
+
+    Exit codes: 0 done, 2 a mistake in the audit file, 3 something is missing,
+    130 stopped.
     """
     from stereotrope.audit import Audit
     from stereotrope.cli.console import carry_out, print_plan
