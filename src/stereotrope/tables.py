@@ -117,7 +117,7 @@ ESTIMATES = (
     Column("adjusted", _F, "(value − floor) / (max − floor), unclipped"),
     Column("adjusted_low", _F, "lower end of the interval of adjusted"),
     Column("adjusted_high", _F, "upper end of the interval of adjusted"),
-    Column("n", _I, "images that entered (the smallest number over attributes for a mean)"),
+    Column("n", _I, "images that entered (for 'all': with a label of any attribute); of an average, levels"),
     Column("n_reference", _I, "images of the reference that entered"),
     Column("n_excluded", _I, "labels or images left out"),
     Column("excluded", _S, "JSON object: reason → count"),

@@ -47,6 +47,18 @@ def test_a_column_of_several_types_is_refused() -> None:
         to_polars(mixed)
 
 
+def test_two_labels_of_one_image_are_refused_with_what_tells_them_apart() -> None:
+    one = frame(["x", "y"], group=["base", "women"], dimension="age")
+    with pytest.raises(TableError, match="two labels of attribute 'a'; keep one label an image"):
+        read_labels(pl.concat([one, one]), factors=["group"])
+    both = pl.concat([one, one.with_columns(dimension=pl.lit("gender"))])
+    with pytest.raises(TableError, match="these differ in 'dimension': filter to one level, or add"):
+        read_labels(both, factors=["group"])
+    said = pl.concat([one.with_columns(annotator=pl.lit(name)) for name in "kl"])
+    with pytest.raises(TableError, match="two annotators label it: filter to one, or add 'annotator'"):
+        read_labels(said, factors=["group"])
+
+
 def test_attributes_given_as_a_string_are_refused() -> None:
     with pytest.raises(UsageError, match=r"attributes must be a list of names, found the string 'a'"):
         read_labels(frame(["x"]), factors=[], attributes="a")

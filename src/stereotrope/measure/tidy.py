@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.tables import ESTIMATES, NOT_VALUES, check_factors, polars_types
+from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, polars_types
 
 __all__ = ["as_text", "estimate_frame", "excluded_json", "factor_names", "read_labels", "to_polars"]
 
@@ -162,8 +162,15 @@ def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str]) -> None:
     if not doubled.any():
         return
     first = tidy.filter(doubled).row(0, named=True)
+    alike = ["image_id", "attribute", *factors]
+    rows = tidy.filter(pl.all_horizontal(pl.col(c).eq_missing(pl.lit(first[c], pl.String)) for c in alike))
+    said = {*alike, "value", "excluded", *(column.name for column in LABELS if column.name != "annotator")}
+    differing = [c for c in tidy.columns if c not in said and rows[c].n_unique() > 1]
     hint = "keep one label an image and attribute"
-    if "annotator" in tidy.columns and tidy.filter(doubled)["annotator"].n_unique() > 1:
+    if differing:
+        name = differing[0]
+        hint = f"these differ in {name!r}: filter to one level, or add {name!r} to `within`"
+    if "annotator" in differing:
         hint = "two annotators label it: filter to one, or add 'annotator' to `within`"
     raise TableError(
         f"labels: image {first['image_id']!r} has two labels of attribute {first['attribute']!r}; {hint}"
