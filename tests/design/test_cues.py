@@ -58,7 +58,12 @@ def test_intersections_and_regions_are_groups_like_any_other():
         ({"cue": "{object} {group}"}, r"needs the field \{phrasing\}"),
         ({"dimensions": {"gender": []}}, "dimension 'gender' has no group"),
         ({"dimensions": {"gender": ["base"]}}, "name of the baseline"),
-        ({"dimensions": {"a": ["men"], "b": ["men"]}}, "stands for object=car, dimension=a"),
+        ({"dimensions": {"a": ["men"], "b": {"x": "men"}}}, "stands for object=car, dimension=a"),
+        ({"dimensions": {"a": ["men"], "b": {"men": "boys"}}}, "group 'men' is in dimension 'a' and in 'b'"),
+        ({"dimensions": {"a": {"x": "{object} {y}"}}}, r"may hold no field but \{object\}"),
+        ({"baseline": "{object} {group}"}, r"baseline template .* may hold \{object\}, found \{group\}"),
+        ({"cue": "{object} {phrasing} {group} {age}"}, r"cue template .* found \{age\}; remove it"),
+        ({"objects": [str(i) for i in range(100_000)]}, "combine to .* prompts, at most 200,000"),
         (
             {"cue": "{phrasing} {group}: {object}", "dimensions": {"r": {"x": "{object} in x"}}},
             "does not hold",

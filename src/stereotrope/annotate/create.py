@@ -73,6 +73,9 @@ def _imported(spec: Mapping[str, Any], folder: Path | str | None) -> ImportedLab
                 f"annotator: {key!r} must be given as text, found {spec.get(key)!r}; "
                 "write {labels: human.csv, name: rater-1}"
             )
+    for key in ("key", "layout"):
+        if not isinstance(spec.get(key), str | None):
+            raise UsageError(f"annotator {spec['name']!r}: {key!r} must be a text, found {spec[key]!r}")
     attributes = spec.get("attributes")
     listed = isinstance(attributes, Sequence) and not isinstance(attributes, str)
     if attributes is not None and not (listed and attributes and all(isinstance(a, str) for a in attributes)):

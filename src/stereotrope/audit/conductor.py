@@ -14,9 +14,9 @@ from stereotrope import report
 from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_frame
 from stereotrope.audit.estimating import estimate, tidy_labels
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
-from stereotrope.audit.plan import Plan, make_plan
+from stereotrope.audit.plan import Plan, looks, make_plan
 from stereotrope.audit.stages import GENERATE, annotate_pictures, generate_images
-from stereotrope.errors import IncompleteError
+from stereotrope.errors import IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS
@@ -94,9 +94,9 @@ class Audit:
     def from_run(cls, folder: Path | str, *, seed: int | None = None) -> Self:
         """Read the frozen audit of a run folder, as it was carried out."""
         folder = Path(folder)
-        info = open_run(folder).info
-        source = read_source(folder / "audit.yaml")
-        source.base = folder / info.get("audit_base", ".")
+        run = open_run(folder)
+        info = run.info
+        source = Source(run.audit_text, str(folder / "audit.yaml"), folder / info.get("audit_base", "."))
         return cls._of(source, info.get("seed") if seed is None else seed)
 
     @classmethod
@@ -160,7 +160,7 @@ class Audit:
         Raises
         ------
         RunError
-            The run has no labels yet.
+            The run has no labels yet, or its ledger has lost some that are in the table.
         """
         run, watcher = open_run(Path(folder)), watcher or Silent()
         images = run.images
@@ -168,8 +168,28 @@ class Audit:
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(Path(folder)) as into:
             labels = labels_frame(plan, images, into)
-            _measure(plan, images, labels, into, watcher, kept={"generators": run.info["generators"]})
+            _refuse_loss(plan, run, labels)
+            kept = {"generators": run.info.get("generators", [])}
+            _measure(plan, images, labels, into, watcher, kept=kept)
         return _finish(plan, images, Path(folder), watcher, [])
+
+
+def _refuse_loss(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
+    """Keep the labels of a run whose ledger has lost what they were made from."""
+    try:
+        before = run.labels
+    except RunError:  # a torn table is made anew
+        return
+    names = [annotator.name for annotator in plan.annotators if looks(annotator)]
+    keys = ["annotator", "subject_id"]
+    stored = before.filter(pl.col("annotator").is_in(names)).select(keys).unique()
+    lost = stored.join(labels.select(keys).unique(), on=keys, how="anti")
+    if lost.height:
+        raise RunDamaged(
+            f"{run.path}: the ledger lacks {lost.height} of {stored.height} looks at pictures that "
+            "labels.parquet has, so the tables are left as they are; run the audit again, "
+            "which looks anew: `stereotrope run`"
+        )
 
 
 def _measure(

@@ -77,8 +77,12 @@ def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.Da
 
 
 def _stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """Estimates of several measures in one frame; a factor a measure does not use is null."""
+    """Estimates of several measures in one frame; a factor a measure does not use is null.
+
+    ``generator`` is there even where every measure pools the models: readers of a run count on it.
+    """
     fixed = [column.name for column in ESTIMATES]
-    together = pl.concat(frames, how="diagonal") if frames else measure.estimate_frame([], factors=())
+    frames = [measure.estimate_frame([], factors=("generator",)), *frames]
+    together = pl.concat(frames, how="diagonal")
     factors = [c for c in together.columns if c not in fixed]
     return together.select(*fixed[:2], *factors, *fixed[2:])

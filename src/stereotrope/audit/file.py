@@ -7,7 +7,10 @@ what was found and what to do.
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +19,7 @@ from pydantic_core import ErrorDetails
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.timestamp import TimeStamp
 
 from stereotrope.errors import AuditFileError
 
@@ -23,6 +27,9 @@ __all__ = ["AuditSpec", "ReportSpec", "Source", "TemplatesSpec", "json_schema", 
 
 MAX_BYTES = 4_000_000
 """An audit file larger than this is refused; long prompt lists belong into a CSV file."""
+MAX_NODES = 500_000
+"""Keys and values once every alias is written out: a few lines of YAML can stand for billions."""
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def _text(value: Any) -> Any:
@@ -59,7 +66,7 @@ def _texts(value: Any) -> Any:
 
 def _suffixes(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {_text(key): "" if words is None else str(words) for key, words in value.items()}
+        return {_text(key): "" if words in (None, "") else _text(words) for key, words in value.items()}
     return _texts(value)
 
 
@@ -108,7 +115,9 @@ class AuditSpec(_Strict):
 
     suite: Text | None = Field(None, description="a published method whose design and measures are used")
     objects: Texts | None = Field(None, description="what is drawn")
-    dimensions: dict[str, Groups] | None = Field(None, description="dimension: groups that a prompt names")
+    dimensions: dict[Text, Groups] | None = Field(
+        None, min_length=1, description="dimension: groups that a prompt names"
+    )
     templates: TemplatesSpec | None = Field(None, description="wording of baseline and cue")
     phrasings: Texts | None = Field(None, description="words between object and group, a factor")
     mitigations: Suffixes | None = Field(None, description="suffixes that ask for variety, a factor")
@@ -143,11 +152,9 @@ class Source:
         """Line of the innermost key of ``location`` that the file holds; 1 where none is."""
         node, line = self.tree, 1
         for step in location:
-            if isinstance(node, CommentedMap) and step in node:
-                line = node.lc.key(step)[0] + 1
-                node = node[step]
-            elif isinstance(node, CommentedSeq) and isinstance(step, int) and 0 <= step < len(node):
-                line = node.lc.item(step)[0] + 1
+            held = node.lc.data or {} if isinstance(node, CommentedMap | CommentedSeq) else {}
+            if step in held:
+                line = held[step][0] + 1
                 node = node[step]
         return line
 
@@ -199,9 +206,15 @@ def _parse(text: str, name: str) -> Any:
         raise AuditFileError(
             f"not readable as YAML: {problem}; {hint}", file=name, line=mark.line + 1 if mark else 1
         ) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        first = (str(error).splitlines() or ["unreadable"])[0]
-        raise AuditFileError(f"not readable as YAML: {first}", file=name, line=1) from None
+    except RecursionError:
+        raise AuditFileError(
+            "not readable as YAML: nested too deeply; an audit file needs four levels", file=name, line=1
+        ) from None
+    except (YAMLError, ValueError) as error:
+        first = (str(error).splitlines() or ["unreadable"])[0].split("; use sys.")[0]
+        raise AuditFileError(
+            f"not readable as YAML: {shorten(first, 200)}; correct it", file=name, line=1
+        ) from None
     if not isinstance(tree, CommentedMap):
         raise AuditFileError(
             "an audit file is a mapping of keys such as `generators:` and `objects:`, found "
@@ -222,7 +235,7 @@ def validate(source: Source) -> AuditSpec:
         The first mistake by line, and how many more there are.
     """
     try:
-        return AuditSpec.model_validate(_plain(source.tree))
+        return AuditSpec.model_validate(_Plain(source).of(source.tree, ()))
     except ValidationError as error:
         found = sorted(error.errors(include_url=False), key=lambda e: source.line(e["loc"]))
         more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
@@ -230,23 +243,63 @@ def validate(source: Source) -> AuditSpec:
         raise source.error(_message(first) + more, *first["loc"]) from None
 
 
-def _plain(node: Any) -> Any:
-    if isinstance(node, CommentedMap):
-        return {key: _plain(value) for key, value in node.items()}
-    if isinstance(node, CommentedSeq):
-        return [_plain(value) for value in node]
-    if isinstance(node, bool) or node is None:
-        return node
-    for kind in (int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    return str(node)
+class _Plain:
+    """Turns the tree of a file into plain values, and refuses what no value of an audit may be."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.left = source, MAX_NODES
+
+    def of(self, node: Any, at: tuple[str | int, ...]) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise self.source.error(
+                f"more than {MAX_NODES:,} values, aliases (*name) written out; write fewer, or "
+                "name a CSV file",
+                *at,
+            )
+        if isinstance(node, CommentedMap):
+            return {self.key(key, at): self.of(value, (*at, key)) for key, value in node.items()}
+        if isinstance(node, CommentedSeq):
+            return [self.of(value, (*at, index)) for index, value in enumerate(node)]
+        if isinstance(node, bool) or node is None:
+            return node
+        for kind in (int, float, str):
+            if isinstance(node, kind):
+                return self.text(kind(node), at)
+        if isinstance(node, date | TimeStamp):
+            return str(node)
+        raise self.source.error(
+            f"{_path(at)} must be a text, number, list or mapping, found a {type(node).__name__}; "
+            "remove the tag (!!…)",
+            *at,
+        )
+
+    def key(self, key: Any, at: tuple[str | int, ...]) -> Any:
+        if key is None or isinstance(key, list | tuple | Mapping):
+            raise self.source.error(
+                f"{_path(at)}: a key must be a text, found {shorten(key)}; put it in quotes", *at
+            )
+        return self.text(key, at)
+
+    def text(self, value: Any, at: tuple[str | int, ...]) -> Any:
+        if isinstance(value, str) and (wrong := _NO_TEXT.search(value)):
+            what = "a NUL character" if wrong.group() == "\0" else "half a surrogate pair"
+            raise self.source.error(
+                f"{_path(at)} must be a text that can be written to a file, found {what}; remove it", *at
+            )
+        return value
+
+
+def _path(location: Sequence[str | int]) -> str:
+    return ".".join(str(step) for step in location if step != "[key]") or "the file"
 
 
 def _message(error: ErrorDetails) -> str:
-    path = ".".join(str(step) for step in error["loc"]) or "the file"
+    path = _path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx") or {}
     found = shorten(error["input"])
+    if isinstance(error["input"], float) and not math.isfinite(error["input"]):
+        return f"{path} must be a finite number, found {found}; correct it"
     match error["type"]:
         case "extra_forbidden":
             return _unknown_key(error["loc"])
@@ -257,20 +310,28 @@ def _message(error: ErrorDetails) -> str:
         case "greater_than_equal":
             return f"{path} must be at least {context['ge']:g}, found {found}; raise it"
         case "less_than_equal":
-            return f"{path} must be at most {context['le']:g}, found {found}; lower it"
+            return f"{path} must be at most {_number(context['le'])}, found {found}; lower it"
         case "greater_than":
             return f"{path} must be more than {context['gt']:g}, found {found}; raise it"
         case "less_than":
-            return f"{path} must be less than {context['lt']:g}, found {found}; lower it"
+            return f"{path} must be less than {_number(context['lt'])}, found {found}; lower it"
+        case "invalid_key":
+            return f"a key must be a text, found {found}; put it in quotes"
         case "too_short":
             return f"{path} must list at least {context['min_length']}, found {found}; add one"
     rule = (
         error["msg"]
+        .split(" or instance of")[0]
+        .replace("a valid dictionary", "a mapping")
         .replace("Input should be", "must be")
         .replace("a valid integer", "a whole number")
         .replace("a valid ", "a ")
     )
     return f"{path} {rule}, found {found}; write it as the examples of `stereotrope init objects` do"
+
+
+def _number(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
 def _unknown_key(location: Sequence[str | int]) -> str:

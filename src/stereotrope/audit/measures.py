@@ -12,6 +12,7 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.file import AuditSpec, Source, shorten
+from stereotrope.audit.rehearsal import check_types, rehearse
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of
 
 __all__ = ["MeasureCall", "resolve_measures"]
@@ -56,18 +57,22 @@ def resolve_measures(
     Raises
     ------
     AuditFileError
-        An unknown measure or argument, a comparison without a baseline, or an unknown factor or attribute.
+        An unknown measure or argument, a comparison without a baseline, an unknown factor or attribute, or
+        arguments that the measure refuses.
     """
     if items is None:
         items = ["refusal_rate", "share", *(["share_difference", "bds"] if baseline else [])]
     listed = spec.measures is not None
     known = _defaults(prompts, annotators, baseline, spec)
     calls: list[MeasureCall] = []
+    places: list[tuple[str | int, ...]] = []
     for index, item in enumerate(items):
         where: tuple[str | int, ...] = ("measures", index) if listed else ("suite",)
         name, given = _read(item, source, where)
         on = _earlier(name, given.pop("measure", None), calls, source, where)
         calls.append(MeasureCall(name, _arguments(name, given, known, source, where), on))
+        places.append(where)
+    rehearse(list(zip(calls, places, strict=True)), prompts, annotators, source)
     return tuple(calls)
 
 
@@ -163,6 +168,7 @@ def _arguments(
         arguments["by"] = known["scope"] if "within" in parameters else known["within"]
     if "over" in parameters and "within" in parameters:
         arguments["within"] = [f for f in known["within"] if f != given.get("over", known["over"])]
+    check_types(name, given, source, where)
     arguments |= given
     if measure.REGISTRY[name].needs == "images":
         arguments = _without_annotator(arguments)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 
 import polars as pl
 
 from stereotrope import annotate, design, generate
-from stereotrope.audit.file import AuditSpec, Source
+from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.measures import MeasureCall, resolve_measures
+from stereotrope.audit.own_prompts import own_prompts
 from stereotrope.audit.suite import load_suite
 from stereotrope.errors import InputError, UsageError
 from stereotrope.generate import Checks, FolderGenerator, Generator, ImageRequest, request_id
@@ -22,6 +22,9 @@ __all__ = ["Plan", "derives", "looks", "make_plan"]
 
 SEEDS_PER_AUDIT = 100_000
 """Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
+
+MOST_PICTURES = 1_000_000
+"""More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -172,7 +175,7 @@ def _designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source)
                 raise source.error(
                     "prompts: give either `prompts` or `objects` and `dimensions`, not both", "prompts"
                 )
-            return _own_prompts(spec.prompts, source)
+            return own_prompts(spec.prompts, source.base)
         if not things:
             return None
         templates = spec.templates.model_dump() if spec.templates else suite.get("templates")
@@ -215,45 +218,6 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
     return {name: known[name] for name in given}
 
 
-def _own_prompts(prompts: Any, source: Source) -> pl.DataFrame:
-    if isinstance(prompts, str):
-        return _prompts_file(source.base / prompts)
-    if isinstance(prompts, Mapping):
-        rest = {str(k): _levels(k, v) for k, v in prompts.items() if k not in ("template", "negative")}
-        if not isinstance(prompts.get("template"), str):
-            raise UsageError('a mapping of prompts needs `template: "A photo of a {occupation}"`')
-        return design.expand(prompts["template"], rest, negative=prompts.get("negative"))
-    rows = []
-    for number, row in enumerate(prompts, start=1):
-        if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
-            raise UsageError(f"entry {number} needs `text:`, for example {{text: a red car, colour: red}}")
-        rows.append({str(k): None if v is None else str(v) for k, v in row.items()})
-    names = list(dict.fromkeys(k for row in rows for k in row if k not in ("text", "negative")))
-    return design.prompts_frame(rows, names)
-
-
-def _levels(name: Any, levels: Any) -> list[str] | dict[str, str]:
-    if isinstance(levels, Mapping):
-        return {str(k): "" if v is None else str(v) for k, v in levels.items()}
-    if isinstance(levels, list):
-        return [str(level) for level in levels]
-    raise UsageError(f"factor {name!r} must be a list of texts, found {levels!r}; write {name}: [{levels}]")
-
-
-def _prompts_file(path: Path) -> pl.DataFrame:
-    try:
-        frame = pl.read_csv(path, infer_schema=False)
-    except FileNotFoundError:
-        raise UsageError(f"no file {path.name!r} beside the audit file; check the name") from None
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"{path.name}: not readable as CSV: {reason}") from None
-    if "text" not in frame.columns or frame["text"].null_count():
-        raise UsageError(f"{path.name}: every row needs a column `text`; found {', '.join(frame.columns)}")
-    names = [c for c in frame.columns if c not in ("text", "negative")]
-    return design.prompts_frame(frame.iter_rows(named=True), names)
-
-
 def _requests(
     designed: pl.DataFrame | None,
     generators: Sequence[Generator],
@@ -291,6 +255,12 @@ def _requests(
 def _drawn(
     generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
 ) -> list[tuple[Generator, ImageRequest]]:
+    if prompts.height * count > MOST_PICTURES:
+        raise source.error(
+            f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "
+            f"pictures, at most {MOST_PICTURES:,} are possible; lower it, or list fewer levels",
+            "images_per_prompt",
+        )
     asked = []
     for prompt_id, text, negative in prompts.select("prompt_id", "text", "negative").iter_rows():
         reason = generator.check(text) if isinstance(generator, Checks) else None
@@ -308,12 +278,18 @@ def _drawn(
 def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:
     if spec.baseline is not None:
         for factor, level in spec.baseline.items():
-            if factor not in prompts.columns:
-                raise source.error(f"baseline: no factor {factor!r} in the prompts", "baseline", factor)
+            factors = factors_of(prompts.columns)
+            if factor not in factors:
+                raise source.error(
+                    f"baseline: no factor {shorten(factor)}; the prompts have {', '.join(factors) or 'none'}",
+                    "baseline",
+                    factor,
+                )
             levels = prompts[factor].drop_nulls().unique().sort().to_list()
             if level not in levels:
                 raise source.error(
-                    f"baseline: factor {factor!r} has no level {level!r}; it has {', '.join(levels)}",
+                    f"baseline: factor {factor!r} has no level {shorten(level)}; it has "
+                    f"{shorten(levels, 200)}",
                     "baseline",
                     factor,
                 )

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from stereotrope.design.prompts import fields_of, fill, prompts_frame
+from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many
 from stereotrope.errors import UsageError
 
 __all__ = ["BASE", "cued_prompts"]
 
 BASE = "base"
 """The group level of the baseline: the prompt without a demographic cue."""
+_FIELDS = ("object", "phrasing", "group")
 
 
 def cued_prompts(
@@ -57,10 +58,14 @@ def cued_prompts(
     Raises
     ------
     UsageError
-        A template lacks a field, a list is empty, a group is called ``base``, or two prompts read the same.
+        A template lacks a field or holds an unknown one, a list is empty, a group is called ``base`` or
+        stands in two dimensions, or two prompts read the same.
     """
     _check(objects, dimensions, baseline, cue, phrasings)
     suffixes = dict(mitigations) if mitigations else {"none": ""}
+    refuse_too_many(
+        len(objects) * len(suffixes) * (1 + len(phrasings) * sum(len(g) for g in dimensions.values()))
+    )
     factors = ["object", "dimension", "group"]
     factors += ["phrasing"] if len(phrasings) > 1 else []
     factors += ["mitigation"] if len(suffixes) > 1 else []
@@ -95,7 +100,8 @@ def _wordings(groups: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
 def _cued(template: str, thing: str, phrasing: str, wording: str) -> str:
     if "{object}" not in wording:
         return fill(template, {"object": thing, "phrasing": phrasing, "group": wording})
-    fields_of(wording)
+    if fields_of(wording) != ["object"]:
+        raise UsageError(f"group wording {wording!r} may hold no field but {{object}}; remove the others")
     head = "{object} {phrasing} {group}"
     if head not in template:
         raise UsageError(
@@ -121,6 +127,14 @@ def _check(
     for field in ("object", "phrasing", "group"):
         if field not in fields_of(cue):
             raise UsageError(f"cue template {cue!r} needs the field {{{field}}}")
+    for name, template, known in (("baseline", baseline, 1), ("cue", cue, 3)):
+        for field in fields_of(template):
+            if field not in _FIELDS[:known]:
+                raise UsageError(
+                    f"{name} template {template!r} may hold {', '.join(f'{{{f}}}' for f in _FIELDS[:known])}"
+                    f", found {{{field}}}; remove it"
+                )
+    dimension_of: dict[str, str] = {}
     for dimension, groups in dimensions.items():
         if not groups:
             raise UsageError(f"dimension {dimension!r} has no group; list at least one")
@@ -128,3 +142,9 @@ def _check(
             raise UsageError(
                 f"dimension {dimension!r}: {BASE!r} is the name of the baseline; rename the group"
             )
+        for group in groups:
+            if (other := dimension_of.setdefault(group, dimension)) != dimension:
+                raise UsageError(
+                    f"group {group!r} is in dimension {other!r} and in {dimension!r}, and would be counted "
+                    "as one; give one of them another name"
+                )

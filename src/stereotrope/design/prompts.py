@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import math
 import string
 from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
 from stereotrope.errors import UsageError
-from stereotrope.tables import check_factors, prompt_id
+from stereotrope.tables import SCOPES, check_factors, prompt_id
 
-__all__ = ["expand", "fields_of", "fill", "prompts_frame"]
+__all__ = ["expand", "fields_of", "fill", "prompts_frame", "refuse_too_many"]
 
 WORDLESS = ("none", "plain")
 """Levels with these names add no words to the prompt: ``condition: [plain, "with diversity"]``."""
+
+
+MOST_PROMPTS = 200_000
+"""Combinations of levels beyond this are a slip, not a design."""
+
+
+def refuse_too_many(n: int) -> None:
+    """Refuse a design of more than :data:`MOST_PROMPTS` prompts before it fills the memory.
+
+    Raises
+    ------
+    UsageError
+        There are more.
+    """
+    if n > MOST_PROMPTS:
+        raise UsageError(
+            f"the factors combine to {n:,} prompts, at most {MOST_PROMPTS:,} are possible; list fewer levels"
+        )
 
 
 def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[str]) -> pl.DataFrame:
@@ -26,6 +45,8 @@ def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[st
         Two rows have the same text and different factors: the pictures of one would count for both.
     """
     names = check_factors(factors)
+    for name in SCOPES.intersection(names):
+        raise UsageError(f"factor {name!r}: this name is reserved for a column; rename the factor")
     seen: dict[tuple[str | None, str | None], Mapping[str, str | None]] = {}
     table = []
     for row in rows:
@@ -119,6 +140,7 @@ def expand(
         if not levels:
             raise UsageError(f"factor {name!r} has no value; list at least one")
     texts = {name: _texts(levels) for name, levels in factors.items()}
+    refuse_too_many(math.prod(len(words) for words in texts.values()))
     rows = []
     for combination in itertools.product(*(texts[name].items() for name in factors)):
         level = {name: key for name, (key, _) in zip(factors, combination, strict=True)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
@@ -16,7 +17,7 @@ from stereotrope.generate.listing import LABEL, Designed, Entry, Listing, listin
 from stereotrope.generate.metadata import Row
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
 from stereotrope.pictures import inspect
-from stereotrope.tables import check_factors
+from stereotrope.tables import SCOPES, check_factors
 
 __all__ = ["FolderGenerator"]
 
@@ -79,7 +80,7 @@ class FolderGenerator:
         file: str | None = None,
     ) -> None:
         self.folder = Path(folder)
-        if not self.folder.is_dir():
+        if not os.path.isdir(self.folder):  # a name too long for the system is not there either
             raise UsageError(f"folder {str(folder)!r}: there is no such folder; check the path")
         if name is not None and name_from is not None:
             raise UsageError(f"folder {str(folder)!r}: give either name or name_from, found both; remove one")
@@ -96,7 +97,12 @@ class FolderGenerator:
         self.factors: dict[str, str] | None = None
         if factors is not None:
             pairs = factors if isinstance(factors, Mapping) else {factor: factor for factor in factors}
-            check_factors(list(factors))
+            for factor in check_factors(list(factors)):
+                if factor in SCOPES:
+                    raise UsageError(
+                        f"factor {factor!r}: this name is reserved for a column; use name_from for the "
+                        "model, or rename the factor"
+                    )
             self.factors = {str(factor): str(column) for factor, column in pairs.items()}
         self.notes: list[str] = []
         self._index: FolderIndex | None = None

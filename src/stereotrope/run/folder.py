@@ -191,8 +191,9 @@ class RunFolder:
                 return
             except RunDamaged as error:
                 moved = quarantine(self.path, self.path / INFO)
+                found = str(error).split("; ")[0]
                 self.notes.append(
-                    f"{error}; it was moved to {moved.relative_to(self.path)} and is written anew"
+                    f"{found}; it was moved to {moved.relative_to(self.path)} and is written anew"
                 )
         self.write_info({})
         sync_folder(self.path.parent)
@@ -212,8 +213,10 @@ def read_info(path: Path) -> dict[str, Any]:
     try:
         info = json.loads(file.read_bytes())
         version = info["format_version"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RunDamaged(f"{file}: is not what stereotrope wrote ({error!r})") from error
+    except (ValueError, RecursionError):
+        raise _foreign(file, "no JSON") from None
+    except (KeyError, TypeError):
+        raise _foreign(file, "no format_version") from None
     if version != FORMAT_VERSION:
         hint = (
             "install a newer stereotrope"
@@ -224,4 +227,36 @@ def read_info(path: Path) -> dict[str, Any]:
             f"{path}: is a run of format {version!r}, this stereotrope ({__version__}) writes format "
             f"{FORMAT_VERSION}; {hint}, or run the audit into a new folder"
         )
+    for key, kind in _KINDS.items():
+        if key in info and not _is(info[key], kind):
+            raise _foreign(file, f"{key} has another type")
     return dict(info)
+
+
+def _foreign(file: Path, found: str) -> RunDamaged:
+    return RunDamaged(
+        f"{file}: is not what stereotrope wrote ({found}); run the audit into this folder again, which "
+        "writes it anew from the ledger"
+    )
+
+
+def _is(value: object, kind: Any) -> bool:
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(isinstance(entry, kind[0]) for entry in value)
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
+
+_KINDS: Mapping[str, Any] = {
+    "annotators": [dict],
+    "audit_base": str,
+    "baseline": dict,
+    "counts": dict,
+    "dimensions": dict,
+    "factors": [str],
+    "generators": [dict],
+    "measures": [dict],
+    "notes": [str],
+    "seed": int,
+    "title": str,
+}
+"""Key of ``run.json`` → its type, where it is there; a list names the type of its entries."""

@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.run.folder import AUDIT, INFO, read_info
 from stereotrope.run.store import PictureStore
+from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, Column
 
 __all__ = ["Run", "open"]
 
@@ -75,8 +76,9 @@ class Run:
         try:
             parsed = YAML(typ="safe").load(self.audit_text)
         except YAMLError as error:
+            found = " ".join(str(error).split())
             raise RunDamaged(
-                f"{file}: is not the audit file that was frozen ({error}); {_CONTINUE}"
+                f"{file}: is not the audit file that was frozen ({found}); {_CONTINUE}"
             ) from error
         if not isinstance(parsed, dict):
             raise RunDamaged(f"{file}: is not the audit file that was frozen (no mapping); {_CONTINUE}")
@@ -160,13 +162,32 @@ class Run:
         if not file.is_file():
             raise RunError(f"{file}: is not there yet; the run has not come that far, {_CONTINUE}")
         try:
-            return pl.read_parquet(io.BytesIO(file.read_bytes()))
+            table = pl.read_parquet(io.BytesIO(file.read_bytes()))
         except (pl.exceptions.PolarsError, OSError) as error:
             raise RunDamaged(
                 f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"
             ) from error
+        wrong = [column.name for column in _COLUMNS[name] if not _fits(column, table)]
+        if wrong:
+            raise RunDamaged(
+                f"{file}: was changed (column {wrong[0]!r} is not as it was written); {_CONTINUE}: tables "
+                "are made anew"
+            )
+        return table
 
 
+def _fits(column: Column, table: pl.DataFrame) -> bool:
+    return table.schema.get(column.name) == _POLARS[str(column.type)]
+
+
+_COLUMNS = {
+    "prompts": PROMPTS,
+    "images": IMAGES,
+    "labels": LABELS,
+    "estimates": ESTIMATES,
+    "findings": FINDINGS,
+}
+_POLARS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
 
 

@@ -61,7 +61,8 @@ class _Reader:
         try:
             text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
         except (OSError, UnicodeDecodeError) as error:
-            raise self.fail("", "the truth file must be readable text", error, "check its path") from None
+            found = error.strerror if isinstance(error, OSError) else error
+            raise self.fail("", "the truth file must be readable text", found, "check its path") from None
         try:
             return YAML(typ="safe", pure=True).load(text)
         except YAMLError as error:

@@ -1,0 +1,141 @@
+"""Trying the measures of an audit on made-up labels: a mistake is told before a picture is paid for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import typing
+from collections.abc import Collection, Mapping, Sequence
+from types import UnionType
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from pydantic import TypeAdapter, ValidationError
+
+from stereotrope import measure
+from stereotrope.audit.file import Source, shorten
+from stereotrope.errors import DefinitionError, InputError, UsageError
+from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of
+
+if TYPE_CHECKING:
+    from stereotrope.audit.measures import MeasureCall
+
+__all__ = ["check_types", "rehearse"]
+
+Where = tuple[str | int, ...]
+FEW = {"n_permutations": 99, "n_bootstrap": 100}
+"""Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
+
+
+def check_types(name: str, given: Mapping[str, Any], source: Source, where: Where) -> None:
+    """Refuse an argument that a measure cannot take for its type, or one that it needs and nobody gave.
+
+    Raises
+    ------
+    AuditFileError
+        With the line of the argument.
+    """
+    function = measure.REGISTRY[name].function
+    hints = typing.get_type_hints(function)
+    for key, value in given.items():
+        try:
+            _adapter(hints[key]).validate_python(value, strict=True)
+        except ValidationError:
+            raise source.error(
+                f"measure {name!r}: {key} must be {_described(hints[key])}, found "
+                f"{shorten(value)}; see `stereotrope measures {name}`",
+                *where,
+                key,
+            ) from None
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        if parameter.default is inspect.Parameter.empty and parameter.name not in given:
+            raise source.error(
+                f"measure {name!r} needs {parameter.name!r}, which an audit file cannot give; leave the "
+                "measure out and call it from Python",
+                *where,
+            )
+
+
+@functools.cache
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(_listed(hint))
+
+
+def _listed(hint: Any) -> Any:
+    """``Collection[str]`` as the list that YAML can give; a text would be a collection of its letters."""
+    if typing.get_origin(hint) is Collection:
+        return Sequence[typing.get_args(hint)]  # type: ignore[misc]
+    if isinstance(hint, UnionType):
+        return functools.reduce(operator.or_, map(_listed, typing.get_args(hint)))
+    return hint
+
+
+def _described(hint: Any) -> str:
+    words = {
+        str: "a text",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        type(None): "nothing",
+    }
+    if hint in words:
+        return words[hint]
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    options = typing.get_args(hint)
+    if isinstance(hint, UnionType):
+        return " or ".join(_described(option) for option in options if option is not type(None))
+    return "a mapping of lists of texts" if len(options) == 2 else "a list of texts"
+
+
+def rehearse(
+    calls: Sequence[tuple[MeasureCall, Where]],
+    prompts: pl.DataFrame,
+    annotators: Sequence[Any],
+    source: Source,
+) -> None:
+    """Call every measure on one made-up picture a level.
+
+    Raises
+    ------
+    AuditFileError
+        A measure refuses its arguments: a level that is not there, a factor compared and held fixed …
+    """
+    labels, images = _made_up(prompts, annotators)
+    done: list[pl.DataFrame] = []
+    for call, where in calls:
+        few = {k: min(n, FEW[k]) for k, n in call.arguments.items() if k in FEW}
+        tried = type(call)(call.name, {**call.arguments, **few}, call.on)
+        data = {"labels": labels, "images": images}.get(call.needs)
+        try:
+            done.append(tried(pl.concat(done, how="diagonal") if data is None else data))
+        except (UsageError, InputError, DefinitionError) as error:
+            message = str(error).removeprefix(f"{call.name}: ")
+            raise source.error(f"measure {call.name!r}: {message}", *where) from None
+
+
+def _made_up(prompts: pl.DataFrame, annotators: Sequence[Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    factors = factors_of(prompts.columns)
+    few = pl.concat(
+        [prompts.head(1), *(prompts.unique(f, keep="first", maintain_order=True) for f in factors)]
+    )
+    images = few.unique("prompt_id", keep="first", maintain_order=True).select(
+        pl.col("prompt_id").alias("image_id"),
+        "prompt_id",
+        pl.lit("generator").alias("generator"),
+        *factors,
+        pl.lit("ok").alias("status"),
+        pl.lit(None, pl.String).alias("reason"),
+    )
+    asked = [
+        (name, values[0] if values else "value", annotator.name)
+        for annotator in annotators
+        for name, values in annotator.attributes.items()
+        if name not in QUALITY_ATTRIBUTES
+    ]
+    attributes = pl.DataFrame(
+        asked, schema=dict.fromkeys(("attribute", "value", "annotator"), pl.String), orient="row"
+    )
+    labels = images.drop("status", "reason").join(attributes, how="cross")
+    return labels.with_columns(pl.lit(None, pl.String).alias("excluded")), images
