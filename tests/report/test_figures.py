@@ -63,6 +63,16 @@ def test_averages_stand_apart_on_their_own_axis(objects_run: Any) -> None:
     assert min(v["low"] for v in drawn(first)) >= 0
 
 
+def test_a_mean_over_two_is_tabled_and_not_drawn(objects_run: Any) -> None:
+    mean = objects_run.estimates.filter(measure="bds", object="laptop", attribute="all").with_columns(
+        measure=pl.lit("bds_average"), object=pl.lit(None, pl.String), n=pl.lit(2, pl.Int64)
+    )
+    (figure,) = figures_of(Material(replace(objects_run, estimates=mean)), "bds_average")
+    assert figure.panels == []
+    assert figure.table.total == 5
+    assert any("fewer than three" in note for note in figure.notes)
+
+
 def test_a_mean_stands_after_what_it_is_the_mean_of() -> None:
     assert measures_in_order(["vac", "odd", "bds_average", "cds", "bds"]) == [
         "bds", "bds_average", "cds", "vac", "odd",

@@ -242,13 +242,15 @@ def _finding(candidate: _Candidate, evidence: Evidence, level: float) -> dict[st
 
 
 def _moved_most(here: Mapping[str, list[str]], there: Mapping[str, list[str]]) -> str:
-    """The value whose share differs most between two conditions, more often seen before less often."""
+    """The value to name: the one that came most, unless another went at least twice as much."""
 
     def moved(value: str) -> float:
         (k, n), (j, m) = _counted(here, value), _counted(there, value)
-        return (k / n if n else 0.0) - (j / m if m else 0.0)
+        return round((k / n if n else 0.0) - (j / m if m else 0.0), 9)
 
-    return max(sorted({*here, *there}), key=lambda v: (round(abs(moved(v)), 9), moved(v)))
+    came = max(sorted({*here, *there}), key=moved)
+    went = min(sorted({*here, *there}), key=moved)
+    return went if -moved(went) >= 2 * moved(came) else came
 
 
 def _tail(candidate: _Candidate) -> str:

@@ -57,7 +57,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Line:
-    """One condition: its name, its strips, its pictures where a finding points at them."""
+    """One condition: its name, its strips, a few of its pictures."""
 
     title: str
     anchor: str
@@ -154,12 +154,18 @@ def _distribution(
             material.title(sheet.scope, leave_out=lead),
             sheet.anchor,
             [_strip(c, seen[sheet.anchor][c], left[sheet.anchor][c], styles[c], width) for c in columns],
-            material.highlighted.get(sheet.anchor, [])[:3],
+            _examples(material, sheet),
         )
         for sheet in sheets
     ]
     keys = [(c, _key(totals[c], styles[c])) for c in columns]
     return columns, lines, keys
+
+
+def _examples(material: Material, sheet: Sheet) -> list[str]:
+    """Three pictures of a condition: those that findings point at, then its first."""
+    first = [row["image_id"] for row in sheet.images if row["status"] == "ok"]
+    return list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *first]))[:3]
 
 
 def _width(columns: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from stereotrope.report.datatable import Table, estimate_text, table_of
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, probability, thousands
-from stereotrope.report.prose import MeasureProse, explain
+from stereotrope.report.prose import AVERAGE, MeasureProse, explain
 from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
@@ -24,6 +24,8 @@ _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
 _FEW_VALUES = 3
 _SIDE_BY_SIDE = 8
+_SIGNS_BESIDE = 48
+_FEW_LEVELS = 3
 _NEUTRAL = ("absent", "no", "none")
 _GAP = "\u2003"
 SIGNIFICANT = 0.05
@@ -171,16 +173,16 @@ def _dots_figure(
         names = sorted(
             frame[factor].drop_nulls().unique().to_list(), key=lambda v: material.position(factor, v)
         )
-    flat = prose.section == "missing" and not any(frame["value"].fill_null(1.0))
+    undrawn = _not_worth_drawing(frame, prose)
     panels, cut = [], 0
-    for heading, part in [] if flat else parts[:MOST_PANELS]:
+    for heading, part in [] if undrawn else parts[:MOST_PANELS]:
         rows, left = _dot_rows(material, part, layout, prose)
         cut += left
         spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, _alt(title, heading, rows), len(rows)))
-    notes = _notes(frame, 0 if flat else len(parts) - len(panels), cut, dots=not flat)
-    if flat:
-        notes.append("Every value is 0, so nothing is drawn; the table has the intervals.")
+    notes = _notes(frame, 0 if undrawn else len(parts) - len(panels), cut, dots=not undrawn)
+    if undrawn:
+        notes.append(undrawn)
     return Figure(
         name=_safe(name),
         title=title,
@@ -191,6 +193,17 @@ def _dots_figure(
         notes=notes,
         reads=prose.reads,
     )
+
+
+def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
+    """Why a figure would show nothing, empty where it shows something."""
+    if prose.section == "missing" and not any(frame["value"].fill_null(1.0)):
+        return "Every value is 0, so nothing is drawn; the table has the intervals."
+    if prose.name.endswith(AVERAGE) and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls()):
+        return (
+            "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
+        )
+    return ""
 
 
 def _safe(name: str) -> str:
@@ -314,18 +327,20 @@ def _heat_figure(
     if row and rest and frame[row].drop_nulls().n_unique() <= _FEW_VALUES:
         lines_by = [rest.pop(), row]
     parts = _parts(material, frame, rest)
-    panels = []
-    stacked = frame[column].n_unique() > _SIDE_BY_SIDE
+    panels: list[Panel] = []
+    longest = 0
     for heading, part in parts[:MOST_PANELS]:
         across = sorted(part[column].drop_nulls().unique(maintain_order=True).to_list())
         records = sorted(
             part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
         )
         rows = [_heat_row(r, lines_by, column) for r in records]
+        longest = max(longest, *(len(str(r["text"])) for r in rows))
         lines = list(dict.fromkeys(r["line"] for r in rows))
         heads = [words(c) if column == "attribute" else c for c in across]
         spec = charts.heat(rows, columns=heads, lines=lines)
         panels.append(Panel(heading, spec, _alt(title, heading, rows), len(lines)))
+    columns = frame[column].n_unique()
     notes = _notes(frame, len(parts) - len(panels), 0, dots=False)
     if frame["q_value"].drop_nulls().len():
         floor = " The numbers include the noise floor, which the table gives for each cell."
@@ -342,7 +357,7 @@ def _heat_figure(
         notes,
         reads=reads,
         defined=defined,
-        stacked=stacked,
+        stacked=columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE,
     )
 
 

@@ -56,7 +56,10 @@ def headline_of(material: Material) -> dict[str, Any]:
         "counts": counts,
         "summary": _summary(material, counts),
         "missing": missing_table(material),
-        "findings": [_finding(row) for row in material.findings.head(_FINDINGS).iter_rows(named=True)],
+        "findings": [
+            _finding(row, rank)
+            for rank, row in enumerate(material.findings.head(_FINDINGS).iter_rows(named=True), start=1)
+        ],
         "tables": [_table(material, m) for m in headline_measures(material)],
     }
 
@@ -85,9 +88,9 @@ def _summary(material: Material, counts: dict[str, int]) -> str:
     )
 
 
-def _finding(row: dict[str, Any]) -> dict[str, Any]:
+def _finding(row: dict[str, Any], rank: int) -> dict[str, Any]:
     return {
-        "rank": row["rank"],
+        "rank": rank,
         "kind": row["kind"],
         "sentence": row["sentence"],
         "scope": json.loads(row["scope"] or "{}"),
@@ -183,7 +186,9 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     if worst["refused"]:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
         parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
-    if labels:
+    if labels and not without:
+        parts.append(f"All {count(labels, 'label')} have a value.")
+    elif labels:
         parts.append(
             f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
         )

@@ -66,17 +66,26 @@ theme.addEventListener("click", () => {
 });
 
 const links = new Map([...document.querySelectorAll(".contents a")].map((a) => [a.hash.slice(1), a]));
-const here = new IntersectionObserver(
-  (entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      for (const link of links.values()) link.removeAttribute("aria-current");
-      links.get(entry.target.id)?.setAttribute("aria-current", "true");
-    }
+const sections = [...links.keys()].map((id) => document.getElementById(id)).filter(Boolean);
+const mark = () => {
+  const above = sections.filter((section) => section.getBoundingClientRect().top <= innerHeight / 4);
+  const current = (above.at(-1) ?? sections[0])?.id;
+  for (const [id, link] of links) {
+    if (id === current) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+};
+let waiting = false;
+addEventListener(
+  "scroll",
+  () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      mark();
+    });
   },
-  { rootMargin: "0px 0px -75% 0px" },
+  { passive: true },
 );
-for (const id of links.keys()) {
-  const section = document.getElementById(id);
-  if (section) here.observe(section);
-}
+mark();

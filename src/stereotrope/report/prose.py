@@ -13,7 +13,16 @@ from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
 
-__all__ = ["PERCEIVED", "SECTIONS", "MeasureProse", "asked", "explain", "listing", "measures_in_order"]
+__all__ = [
+    "AVERAGE",
+    "PERCEIVED",
+    "SECTIONS",
+    "MeasureProse",
+    "asked",
+    "explain",
+    "listing",
+    "measures_in_order",
+]
 
 AVERAGE = "_average"
 """Ending of the name of a measure that is the mean of another."""
