@@ -73,7 +73,7 @@ def demo(
 ) -> None:
     """Carry out a small audit offline: no key, no GPU, no network.
 
-    The calibrated generator draws cups and cars with a bias that is written down;
+    The calibrated generator draws cups, cars and sofas with a bias that is written down;
     the offline annotators look at them; the report shows what was recovered.
     """
     from stereotrope.cli.console import carry_out
