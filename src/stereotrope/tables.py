@@ -117,6 +117,8 @@ ESTIMATES = (
     Column("adjusted", _F, "(value − floor) / (max − floor), unclipped"),
     Column("adjusted_low", _F, "lower end of the interval of adjusted"),
     Column("adjusted_high", _F, "upper end of the interval of adjusted"),
+    Column("bound_low", _F, "least value the missing labels allow, where over 5% are missing"),
+    Column("bound_high", _F, "greatest value the missing labels allow, where over 5% are missing"),
     Column("n", _I, "images that entered (for 'all': with a label of any attribute); of an average, levels"),
     Column("n_reference", _I, "images of the reference that entered"),
     Column("n_excluded", _I, "labels or images left out"),

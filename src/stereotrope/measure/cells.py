@@ -22,6 +22,7 @@ __all__ = [
     "Cell",
     "Key",
     "as_names",
+    "bound_columns",
     "categories",
     "excluded_columns",
     "read_cells",
@@ -36,6 +37,12 @@ NO_REFERENCE = "no usable label of the reference"
 
 SMALL_N = 10
 """Below this number of usable labels an estimate is flagged ``small_n`` (spec/01: deterministic needs 10)."""
+
+NOT_IN_OF = "not in of: "
+"""Beginning of the reason of a label whose value is none of those asked for."""
+
+MUCH_MISSING = 0.05
+"""Share of missing labels beyond which a share is given the bounds that they allow (spec/06 §11)."""
 
 Key = tuple[str | None, ...]
 T = TypeVar("T")
@@ -64,6 +71,18 @@ class Cell:
     def prompts(self) -> list[str | None]:
         """The prompts behind the usable labels, sorted."""
         return sorted({p for counter in self.seen.values() for p in counter}, key=lambda p: p or "")
+
+    @property
+    def missing(self) -> int:
+        """Images whose label is missing for any reason but that it is another value than those asked for."""
+        return sum(n for reason, n in self.excluded.items() if not reason.startswith(NOT_IN_OF))
+
+    def bounds(self, value: str) -> tuple[float, float] | None:
+        """Share of this value if no, and if every, missing label were it; None where few are missing."""
+        whole = self.n + self.missing
+        if self.missing <= MUCH_MISSING * whole:
+            return None
+        return self.count(value) / whole, (self.count(value) + self.missing) / whole
 
     def effective(self, value: str, *, level: float | None) -> tuple[float, float]:
         """Count of this value and ``n``, both reduced where images share prompts (see stats.clusters)."""
@@ -135,7 +154,7 @@ def read_cells(
         tidy = tidy.with_columns(pl.lit(None, pl.String).alias("prompt_id"))
     if of is not None:
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
-        reason = pl.concat_str(pl.lit("not in of: "), pl.col("value"))
+        reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
         tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
     grouped = tidy.group_by([*by, "attribute", "value", "excluded", "prompt_id"], maintain_order=True).len()
     cells: dict[tuple[Key, str], Cell] = {}
@@ -203,6 +222,11 @@ def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
             f"labels: {key} has two baselines, {best[0]} and {best[1]}; name the factor in within"
         )
     return references[best[0]]
+
+
+def bound_columns(bounds: tuple[float, float] | None) -> dict[str, float]:
+    """The columns ``bound_low`` and ``bound_high`` of an estimate, none where there are no bounds."""
+    return dict(zip(("bound_low", "bound_high"), bounds, strict=True)) if bounds is not None else {}
 
 
 def excluded_columns(*cells: Cell | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from stereotrope.measure.cells import (
     SMALL_N,
     Cell,
     as_names,
+    bound_columns,
     categories,
     excluded_columns,
     read_cells,
@@ -67,7 +68,9 @@ def share(
     polars.DataFrame
         Estimates, one row a cell, attribute and ``category``; ``value`` in [0, 1]. A value that other
         cells show and this one does not has share 0 with its interval. ``n`` below 10 is flagged
-        ``small_n``.
+        ``small_n``. Where more than 5% of a cell's labels are missing, ``bound_low`` and ``bound_high``
+        are the share if none, and if all, of these were the category; labels outside ``of`` are not
+        missing.
 
     Undefined
     ---------
@@ -147,6 +150,7 @@ def _rows(
                 "value": cell.count(category) / cell.n,
                 "low": float(low),
                 "high": float(high),
+                **bound_columns(cell.bounds(category)),
                 "flags": ",".join(flags) or None,
                 "method": method,
             }

@@ -17,6 +17,7 @@ from stereotrope.measure.cells import (
     Cell,
     Key,
     as_names,
+    bound_columns,
     excluded_columns,
     read_cells,
     reference_of,
@@ -74,7 +75,9 @@ def share_difference(
     -------
     polars.DataFrame
         Estimates with ``value`` in [−1, 1]; positive where the group shows the value more often than
-        ``reference``. ``q_value`` is Benjamini–Hochberg over the whole table returned.
+        ``reference``. Where over 5% of a side's labels are missing, ``bound_low`` and ``bound_high`` are
+        the least and the greatest difference that they allow. ``q_value`` is Benjamini–Hochberg over the
+        whole table returned.
 
     Undefined
     ---------
@@ -180,7 +183,18 @@ def _row(
         row["method"] = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
     flags = ["clustered"] * clustered + ["small_n"] * (min(n, m) < SMALL_N)
     value = cell.count(category) / n - reference.count(category) / m
-    return {**row, "value": value, "flags": ",".join(flags) or None}
+    bounds = bound_columns(_bounds(cell, reference, category))
+    return {**row, "value": value, **bounds, "flags": ",".join(flags) or None}
+
+
+def _bounds(cell: Cell, reference: Cell, category: str) -> tuple[float, float] | None:
+    """Least and greatest difference that the missing labels of either side allow."""
+    here, there = cell.bounds(category), reference.bounds(category)
+    if here is None and there is None:
+        return None
+    low, high = here or (cell.count(category) / cell.n,) * 2
+    least, greatest = there or (reference.count(category) / reference.n,) * 2
+    return low - greatest, high - least
 
 
 def _is_clustered(cell: Cell, reference: Cell) -> bool:

@@ -82,11 +82,18 @@ def table_of(
     heads = [words(c) for c in scope] + ["value [interval]"]
     heads += [title for name, title in _OPTIONAL if name in present]
     heads += ["adjusted [interval]"] * ("adjusted" in present)
+    heads += ["bounds for what is missing"] * ("bound_low" in present)
     heads += ["p"] * ("p_value" in present) + ["q"] * ("q_value" in present)
     heads += ["n"] + ["n reference"] * ("n_reference" in present) + ["left out"] * ("excluded" in present)
     heads += ["warnings"] * ("flags" in present) + ["pictures"]
     rows = [_table_row(material, r, scope, present) for r in frame.head(most).iter_rows(named=True)]
     return Table(caption, heads, rows, frame.height, file)
+
+
+def _bounds(r: Mapping[str, Any]) -> str:
+    if r["bound_low"] is None:
+        return ""
+    return f"{number(r['bound_low'], r['n'])} to {number(r['bound_high'], r['n'])}"
 
 
 def _is_extra_factor(frame: pl.DataFrame, column: str) -> bool:
@@ -108,6 +115,8 @@ def _table_row(
         cells.append(Cell(number(r[name], n, places=1 if name == "z" else None), numeric=True))
     if "adjusted" in present:
         cells.append(Cell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], n), numeric=True))
+    if "bound_low" in present:
+        cells.append(Cell(_bounds(r), numeric=True))
     cells += [Cell(probability(r[c]), numeric=True) for c in ("p_value", "q_value") if c in present]
     cells.append(Cell(thousands(n) if n is not None else "", numeric=True))
     if "n_reference" in present:

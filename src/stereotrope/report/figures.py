@@ -291,6 +291,11 @@ def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool = 
         notes.append(
             f"{count(undefined, 'row is', 'rows are')} not defined; the reason stands in place of the number."
         )
+    if frame["bound_low"].drop_nulls().len():
+        notes.append(
+            "Where more than 5% of the labels are missing, the table gives the bounds: the value if none, "
+            "and if all, of these were the one counted."
+        )
     if panels_cut or rows_cut:
         parts = [count(panels_cut, "panel")] * bool(panels_cut) + [count(rows_cut, "row")] * bool(rows_cut)
         notes.append(f"Not drawn: {' and '.join(parts)}; they are in the table and in the files.")
