@@ -7,7 +7,7 @@ from stereotrope.annotate import Label, Picture, PictureAnnotator, TableAnnotato
 from stereotrope.errors import UsageError
 
 
-@pytest.mark.parametrize("name", sorted(set(annotate.NAMES) - {"labels"}))
+@pytest.mark.parametrize("name", sorted(set(annotate.KINDS) - {"labels"}))
 def test_every_name_makes_an_annotator_of_that_name(name):
     made = annotate.create(name)
     assert made.name == name
@@ -18,7 +18,7 @@ def test_every_name_makes_an_annotator_of_that_name(name):
 
 
 def test_fingerprints_differ_and_repeat():
-    names = sorted(set(annotate.NAMES) - {"labels"})
+    names = sorted(set(annotate.KINDS) - {"labels"})
     first = [annotate.create(n).fingerprint for n in names]
     assert first == [annotate.create(n).fingerprint for n in names]
     assert len(set(first)) == len(names)
@@ -46,7 +46,7 @@ def test_mistakes_are_named(spec, message):
 
 def test_relative_files_start_from_the_folder(tmp_path):
     (tmp_path / "human.csv").write_text("image_id,gender\na,female\n")
-    made = annotate.create({"labels": "human.csv", "name": "rater-1"}, folder=tmp_path)
+    made = annotate.create({"labels": "human.csv", "name": "rater-1"}, relative_to=tmp_path)
     assert (made.name, dict(made.attributes)) == ("rater-1", {"gender": None})
 
 

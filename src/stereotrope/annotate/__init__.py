@@ -6,7 +6,7 @@ time and no prompt; a :class:`TableAnnotator` derives labels from tables.
 
 from stereotrope.annotate.blank import BlankAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
-from stereotrope.annotate.create import NAMES, create
+from stereotrope.annotate.create import KINDS, create
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.folding import FoldedLabels, fold
 from stereotrope.annotate.imported import ImportedLabels
@@ -15,7 +15,7 @@ from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.text import TextAnnotator
 
 __all__ = [
-    "NAMES",
+    "KINDS",
     "Attributes",
     "BlankAnnotator",
     "ColourAnnotator",

@@ -15,7 +15,7 @@ from stereotrope.annotate.label import PictureAnnotator, TableAnnotator
 from stereotrope.annotate.text import TextAnnotator
 from stereotrope.errors import UsageError
 
-__all__ = ["NAMES", "create"]
+__all__ = ["KINDS", "create"]
 
 _MAKERS: Mapping[str, Callable[[], PictureAnnotator]] = {
     "blank": BlankAnnotator,
@@ -23,7 +23,7 @@ _MAKERS: Mapping[str, Callable[[], PictureAnnotator]] = {
     "duplicates": DuplicatesAnnotator,
     "text": TextAnnotator,
 }
-NAMES: Mapping[str, str] = {
+KINDS: Mapping[str, str] = {
     "blank": "is the picture blank, or near one colour",
     "colour": "product colour and background colour, named on a documented palette",
     "duplicates": "exact and near duplicates",
@@ -35,7 +35,7 @@ _LABELS_KEYS = ("labels", "name", "key", "attributes", "layout")
 
 
 def create(
-    spec: str | Mapping[str, Any], *, folder: Path | str | None = None
+    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None
 ) -> PictureAnnotator | TableAnnotator:
     """Make an annotator.
 
@@ -45,7 +45,7 @@ def create(
         A name (``"colour"``, ``"text"``, ``"blank"``, ``"duplicates"``), or a mapping for labels made
         elsewhere: ``{"labels": "human.csv", "name": "rater-1", "key": …, "attributes": […], "layout": …}``
         (see :class:`ImportedLabels`).
-    folder
+    relative_to
         Folder that relative paths start from; the working directory when None.
 
     Raises
@@ -56,14 +56,14 @@ def create(
         The file of labels cannot be used.
     """
     if isinstance(spec, Mapping):
-        return _imported(spec, folder)
+        return _imported(spec, relative_to)
     if spec in _MAKERS:
         return _MAKERS[spec]()
-    hint = "write {labels: FILE, name: NAME}" if spec == "labels" else _hint(spec, NAMES)
+    hint = "write {labels: FILE, name: NAME}" if spec == "labels" else _hint(spec, KINDS)
     raise UsageError(f"annotator {spec!r}: no such annotator; {hint}")
 
 
-def _imported(spec: Mapping[str, Any], folder: Path | str | None) -> ImportedLabels:
+def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> ImportedLabels:
     for key in spec:
         if key not in _LABELS_KEYS:
             raise UsageError(f"annotator: unknown key {key!r}; {_hint(str(key), _LABELS_KEYS)}")
@@ -88,7 +88,7 @@ def _imported(spec: Mapping[str, Any], folder: Path | str | None) -> ImportedLab
         key=spec.get("key"),
         attributes=attributes,
         layout=spec.get("layout"),
-        folder=folder,
+        folder=relative_to,
     )
 
 

@@ -112,7 +112,7 @@ def make_plan(spec: AuditSpec, source: Source, *, stored: pl.DataFrame | None = 
         prompts = stored
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
     annotators = tuple(
-        _create(partial(annotate.create, folder=source.base), a, source, "annotators", i)
+        _create(partial(annotate.create, relative_to=source.base), a, source, "annotators", i)
         for i, a in enumerate(items)
     )
     _refuse_twins([a.name for a in annotators], source, "annotators")

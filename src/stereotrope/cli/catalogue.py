@@ -96,9 +96,9 @@ def print_generators(settings: Settings) -> None:
 
 def print_annotators(settings: Settings) -> None:
     """Print the annotators."""
-    from stereotrope.annotate import NAMES
+    from stereotrope.annotate import KINDS
 
-    _print_list(NAMES.items(), settings)
+    _print_list(KINDS.items(), settings)
 
 
 def _print_list(rows: Iterable[tuple[str, str]], settings: Settings) -> None:

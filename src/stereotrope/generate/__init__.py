@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
-from stereotrope.generate.creating import KINDS, create
+from stereotrope.generate.create import KINDS, create
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.request import Checks, Generator, ImageRequest, ImageResult, request_id
 
