@@ -32,7 +32,7 @@ def harness():
     return module
 
 
-def survives(tmp_path: Path, kills: int, seed: int) -> None:
+def assert_survives(tmp_path: Path, kills: int, seed: int) -> None:
     kill = harness()
     (tmp_path / "audit.yaml").write_text(AUDIT)
 
@@ -56,9 +56,9 @@ def survives(tmp_path: Path, kills: int, seed: int) -> None:
 
 
 def test_a_run_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
-    survives(tmp_path, kills=5, seed=7)
+    assert_survives(tmp_path, kills=5, seed=7)
 
 
 @pytest.mark.slow
 def test_a_run_killed_50_times_ends_in_the_same_bytes(tmp_path):
-    survives(tmp_path, kills=50, seed=11)
+    assert_survives(tmp_path, kills=50, seed=11)

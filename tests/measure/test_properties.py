@@ -95,7 +95,7 @@ def tidy(found: pl.DataFrame) -> pl.DataFrame:
     return found.sort(keys, nulls_last=True)
 
 
-def same(one: pl.DataFrame, two: pl.DataFrame, columns: list[str] | None = None) -> None:
+def assert_same(one: pl.DataFrame, two: pl.DataFrame, columns: list[str] | None = None) -> None:
     one, two = tidy(one), tidy(two)
     keys = key_columns(one)
     assert one.select(keys).equals(two.select(keys))
@@ -125,14 +125,14 @@ def test_no_measure_is_forgotten() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_order_of_the_rows_does_not_matter(name: str, seed: int) -> None:
     labels = design(seed)
-    same(MEASURES[name](labels), MEASURES[name](labels.sample(fraction=1, shuffle=True, seed=seed)))
+    assert_same(MEASURES[name](labels), MEASURES[name](labels.sample(fraction=1, shuffle=True, seed=seed)))
 
 
 @every
 def test_splitting_and_merging_a_run_does_not_matter(name: str) -> None:
     labels = design(3)
     parts = [labels.filter(generator=g) for g in ("m2", "m1")]
-    same(MEASURES[name](labels), MEASURES[name](pl.concat(parts)))
+    assert_same(MEASURES[name](labels), MEASURES[name](pl.concat(parts)))
 
 
 @every
@@ -143,7 +143,7 @@ def test_other_names_of_images_factors_and_objects_do_not_matter(name: str) -> N
     back = found.with_columns(
         pl.col(c).replace({"a model": "m1", "b <script>": "m2"}) for c in ["generator"] if c in found.columns
     )
-    same(MEASURES[name](labels), back)
+    assert_same(MEASURES[name](labels), back)
 
 
 @every
@@ -157,7 +157,7 @@ def test_copying_every_image_leaves_the_value(name: str) -> None:
         once, twice = (x.filter(pl.col("measure") == "vac") for x in (once, twice))
     if name == "default_rank":
         once, twice = (x.filter(pl.col("measure") == "default_rank") for x in (once, twice))
-    same(once, twice, ["value"])
+    assert_same(once, twice, ["value"])
 
 
 @every
@@ -216,7 +216,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     one, two = MEASURES[name](labels), MEASURES[name](other)
     if name == "deterministic_share":
         one, two = (x.filter(measure="deterministic_share") for x in (one, two))
-    same(one, two, ["value", "n", "floor"])
+    assert_same(one, two, ["value", "n", "floor"])
 
 
 @pytest.mark.parametrize(
@@ -224,5 +224,5 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
 )
 def test_pandas_and_arrow_frames_give_the_same(name: str) -> None:
     labels = design(9)
-    same(MEASURES[name](labels), MEASURES[name](labels.to_pandas()))
-    same(MEASURES[name](labels), MEASURES[name](labels.to_arrow()))
+    assert_same(MEASURES[name](labels), MEASURES[name](labels.to_pandas()))
+    assert_same(MEASURES[name](labels), MEASURES[name](labels.to_arrow()))
