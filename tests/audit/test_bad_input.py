@@ -145,6 +145,15 @@ def test_an_argument_a_measure_refuses_is_told_before_a_picture_is_drawn(measure
         plan(DRAWN + f"measures: [{measure}]\n")
 
 
+def test_without_labels_of_looks_only_refusals_are_measured():
+    blank = DRAWN.replace("[blank, colour]", "[blank]")
+    assert [call.name for call in plan(blank).measures] == ["refusal_rate"]
+    with pytest.raises(
+        AuditFileError, match=r":9: measure 'bds' needs labels .* no annotator gives any; add one"
+    ):
+        plan(blank + "measures: [refusal_rate, bds]\n")
+
+
 def test_agreement_needs_labels_that_a_file_cannot_give():
     with pytest.raises(AuditFileError, match=r":9: measure 'agreement' needs 'reference'"):
         plan(DRAWN + "measures: [agreement]\n")

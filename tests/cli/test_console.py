@@ -1,5 +1,7 @@
 """What a terminal gets: inert text, a command that can be typed again, one message where the disk says no."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -118,3 +120,15 @@ def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():
     assert ended.returncode == 130
     assert "Ctrl-C again stops at once" in ended.stderr
     assert "stopped; continue with: stereotrope run audit.yaml" in ended.stderr
+
+
+def test_a_full_disk_is_one_message_that_says_what_is_kept(monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("stereotrope.cli.catalogue.print_suites", full)
+    with pytest.raises(SystemExit) as ended:
+        main(["suites"])
+    assert ended.value.code == 3
+    message = "error: the output: no space left on device; what was finished is kept; make room, then run"
+    assert capsys.readouterr().err.startswith(message)

@@ -69,6 +69,14 @@ def resolve_measures(
     for index, item in enumerate(items):
         where: tuple[str | int, ...] = ("measures", index) if listed else ("suite",)
         name, given = _read(item, source, where)
+        if not known["attributes"] and measure.REGISTRY[name].needs != "images":
+            if listed:
+                raise source.error(
+                    f"measure {name!r} needs labels of how pictures look, and no annotator gives any; add "
+                    "one, for example `annotators: [colour]`",
+                    *where,
+                )
+            continue
         on = _earlier(name, given.pop("measure", None), calls, source, where)
         calls.append(MeasureCall(name, _arguments(name, given, known, source, where), on))
         places.append(where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -248,10 +249,15 @@ def main(arguments: list[str] | None = None) -> Any:
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:
-        if settings.verbose or error.filename is None:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if settings.verbose or (error.filename is None and not full):
             raise
-        why = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}"
-        _print_error(RunError(f"{why}; choose another place, or see who may read and write there"))
+        where = "the output" if error.filename is None else error.filename
+        why = f"{where}: {(error.strerror or 'cannot be used').lower()}"
+        hint = "choose another place, or see who may read and write there"
+        if full:
+            hint = "what was finished is kept; make room, then run the same command again to continue"
+        _print_error(RunError(f"{why}; {hint}"))
         sys.exit(RunError.exit_code)
 
 
