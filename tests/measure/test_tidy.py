@@ -87,3 +87,15 @@ def test_other_tables_refuse_a_string_too() -> None:
         measure.agreement(frame(["x"]), frame(["x"]), by="attribute")
     with pytest.raises(UsageError, match="default_rank: within must be a list of factors"):
         measure.default_rank(pl.DataFrame(), within="generator")
+
+
+def test_a_column_of_lists_is_refused() -> None:
+    lists = pl.DataFrame({"image_id": ["i"], "attribute": ["a"], "value": [["x"]], "group": ["base"]})
+    with pytest.raises(TableError, match=r"column 'value' must hold one text a row, found List"):
+        measure.share(lists, by=["group"])
+
+
+def test_a_pandas_column_that_is_there_twice_is_refused() -> None:
+    frame = pd.DataFrame([["i", "a", "x", "x"]], columns=["image_id", "attribute", "value", "value"])
+    with pytest.raises(TableError, match=r"columns must differ, found 'value' twice"):
+        measure.share(frame, by=[])

@@ -24,7 +24,7 @@ def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
     Raises
     ------
     TableError
-        ``data`` is no frame, or a column of it holds values of several types.
+        ``data`` is no frame, a column is there twice, or one holds values of several types.
     """
     if isinstance(data, pl.DataFrame):
         return data
@@ -34,6 +34,10 @@ def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
         raise TableError(
             f"{what}: expected a data frame (Polars, pandas, PyArrow …), found {type(data).__name__}"
         ) from error
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in data.columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TableError(f"{what}: columns must differ, found {twice!r} twice; rename or drop one") from None
     eager = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     try:
         return eager.to_polars()
@@ -50,6 +54,11 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
     pandas makes 1.0 of 1 where a column has a gap; level and value stay the same word.
     """
     column = pl.col(name)
+    if frame.schema[name].is_nested():
+        raise TableError(
+            f"labels: column {name!r} must hold one text a row, found {frame.schema[name]}; explode it, or "
+            "join the texts"
+        )
     if frame.schema[name].is_float():
         column = column.fill_nan(None)
         known = frame.select(column)[name].drop_nulls()
