@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from ruamel.yaml import YAML
 
-from stereotrope import measure
+from stereotrope import annotate, measure
 from stereotrope.audit import Audit, Plan
 from stereotrope.audit.conductor import Watcher
 from stereotrope.audit.estimating import tidy_labels
@@ -130,13 +130,19 @@ def calibrate(
     UsageError
         None of the annotators labels an attribute whose truth is planted.
     """
+    made = [annotate.create(item) for item in annotators]
+    read = {name for a in made for name in a.attributes if name not in QUALITY_ATTRIBUTES}
+    if not read:
+        raise UsageError(
+            f"none of the annotators ({', '.join(a.name for a in made)}) labels how pictures look; add one that "
+            "does, for example colour"
+        )
     audit = calibration_audit(annotators, images=images, seed=seed)
     plan = audit.plan()
     (generator,) = plan.generators
     if not isinstance(generator, CalibratedGenerator):
         raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
     truth = planted_labels(plan, generator)
-    read = {name for a in plan.annotators for name in a.attributes if name not in QUALITY_ATTRIBUTES}
     if not read & set(truth["attribute"].unique()):
         planted = ", ".join(sorted(truth["attribute"].unique()))
         raise UsageError(

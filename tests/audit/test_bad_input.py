@@ -12,7 +12,8 @@ from PIL import Image, ImageDraw
 
 from stereotrope import __version__, report
 from stereotrope.audit import Audit
-from stereotrope.errors import AuditFileError, IncompleteError, RunDamaged, RunError
+from stereotrope.calibrate import calibrate
+from stereotrope.errors import AuditFileError, IncompleteError, RunDamaged, RunError, UsageError
 from stereotrope.run import RunFolder
 from stereotrope.run import open as open_run
 
@@ -152,6 +153,16 @@ def test_without_labels_of_looks_only_refusals_are_measured():
         AuditFileError, match=r":9: measure 'bds' needs labels .* no annotator gives any; add one"
     ):
         plan(blank + "measures: [refusal_rate, bds]\n")
+
+
+def test_a_calibration_needs_an_annotator_of_looks(tmp_path):
+    with pytest.raises(
+        UsageError, match=r"none of the annotators \(blank, duplicates\) labels how pictures look"
+    ):
+        calibrate(["blank", "duplicates"], tmp_path / "run")
+    with pytest.raises(UsageError, match=r"^annotator 'color': no such annotator; did you mean 'colour'"):
+        calibrate(["color"], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_agreement_needs_labels_that_a_file_cannot_give():
