@@ -170,3 +170,11 @@ measures:
     assert bds.arguments["within"] == vac.arguments["within"] == cds.arguments["within"] == held
     assert refusals.arguments["by"] == held
     assert cds.arguments["baseline"] is None
+
+
+def test_a_plan_shows_itself_in_a_notebook_with_its_words_inert():
+    asked = plan(OBJECTS + "report: {title: '<b>Cups</b>'}\n")
+    shown = asked._repr_html_()
+    assert "&lt;b&gt;Cups&lt;/b&gt;" in shown
+    assert "<td>18</td>" in shown
+    assert repr(asked).startswith("<stereotrope plan '<b>Cups</b>': 6 prompts, 18 images by 1 generators")

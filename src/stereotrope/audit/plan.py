@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +35,7 @@ Annotator = annotate.PictureAnnotator | annotate.TableAnnotator
 Requests = tuple[tuple[Generator, ImageRequest], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """An audit ready to be carried out."""
 
@@ -48,6 +49,26 @@ class Plan:
     measures: tuple[MeasureCall, ...]
     baseline: Mapping[str, str]
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<stereotrope plan {self.title!r}: {self.prompts.height} prompts, {len(self.requests)} images by "
+            f"{len(self.generators)} generators, {len(self.annotators)} annotators, {len(self.measures)} measures>"
+        )
+
+    def _repr_html_(self) -> str:
+        """What is asked for, in a table, for a notebook."""
+        rows = {
+            "prompts": f"{self.prompts.height}, factors: {', '.join(self.factors) or 'none'}",
+            "generators": ", ".join(g.name for g in self.generators),
+            "images": str(len(self.requests)),
+            "annotators": ", ".join(a.name for a in self.annotators),
+            "measures": ", ".join(dict.fromkeys(call.name for call in self.measures)),
+        }
+        cells = "".join(
+            f"<tr><th scope=row>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items()
+        )
+        return f"<table><caption>{html.escape(self.title)}</caption>{cells}</table>"
 
     @property
     def factors(self) -> list[str]:
