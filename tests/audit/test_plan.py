@@ -177,4 +177,6 @@ def test_a_plan_shows_itself_in_a_notebook_with_its_words_inert():
     shown = asked._repr_html_()
     assert "&lt;b&gt;Cups&lt;/b&gt;" in shown
     assert "<td>18</td>" in shown
-    assert repr(asked).startswith("<stereotrope plan '<b>Cups</b>': 6 prompts, 18 images by 1 generators")
+    assert repr(asked).startswith(
+        "<stereotrope plan '<b>Cups</b>': 6 prompts, 18 images, generators calibrated"
+    )

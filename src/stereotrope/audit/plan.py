@@ -52,8 +52,8 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<stereotrope plan {self.title!r}: {self.prompts.height} prompts, {len(self.requests)} images by "
-            f"{len(self.generators)} generators, {len(self.annotators)} annotators, {len(self.measures)} measures>"
+            f"<stereotrope plan {self.title!r}: {self.prompts.height} prompts, {len(self.requests)} images, "
+            f"generators {', '.join(g.name for g in self.generators) or 'none'}>"
         )
 
     def _repr_html_(self) -> str:
