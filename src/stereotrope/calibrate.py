@@ -134,8 +134,8 @@ def calibrate(
     read = {name for a in made for name in a.attributes if name not in QUALITY_ATTRIBUTES}
     if not read:
         raise UsageError(
-            f"none of the annotators ({', '.join(a.name for a in made)}) labels how pictures look; add one that "
-            "does, for example colour"
+            f"none of the annotators ({', '.join(a.name for a in made)}) labels how pictures look; add one "
+            "that does, for example colour"
         )
     audit = calibration_audit(annotators, images=images, seed=seed)
     plan = audit.plan()
