@@ -66,3 +66,25 @@ def test_pixels_are_read_once_and_cannot_be_changed(drawing):
     assert first.shape == (64, 64, 3)
     with pytest.raises(ValueError, match="read-only"):
         first[0, 0] = 0
+
+
+def test_some_attributes_of_an_annotator_can_be_chosen():
+    made = annotate.create({"colour": ["background_colour"]})
+    whole = annotate.create("colour")
+    assert dict(made.attributes) == {"background_colour": None}
+    assert (made.name, made.fingerprint) == (whole.name, whole.fingerprint)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"colour": ["shape"]}, "labels no 'shape'; it labels product_colour, background_colour"),
+        ({"colour": "background_colour"}, "takes nothing but a list of its attributes"),
+        ({"colour": []}, "takes nothing but a list of its attributes"),
+        ({"colour": ["background_colour"], "size": 3}, "takes nothing but a list of its attributes"),
+        ({"duplicates": ["perceptual_hash"]}, "takes nothing but a list of its attributes"),
+    ],
+)
+def test_a_choice_that_does_not_fit_says_what_to_write(spec, message):
+    with pytest.raises(UsageError, match=message):
+        annotate.create(spec)

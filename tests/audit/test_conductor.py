@@ -319,3 +319,26 @@ def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_pa
     monkeypatch.undo()
     audit().run(tmp_path / "broken")
     assert bytes_of(tmp_path / "broken") == bytes_of(finished)
+
+
+def test_an_attribute_taken_later_needs_no_second_look(tmp_path):
+    some = AUDIT.replace("[blank, duplicates, colour]", "[{colour: [background_colour]}]")
+    first = audit(some).run(tmp_path / "run")
+    assert set(first.labels.filter(annotator="colour")["attribute"]) == {"background_colour"}
+    todo = {}
+
+    class Watcher:
+        def stage(self, name, total, done):
+            todo[name] = total - done
+
+        def advance(self, name, done):
+            pass
+
+        def say(self, message):
+            pass
+
+    more = audit(AUDIT.replace("[blank, duplicates, colour]", "[colour]")).run(
+        tmp_path / "run", watcher=Watcher()
+    )
+    assert todo["annotate:colour"] == 0
+    assert {"product_colour", "background_colour"} <= set(more.labels["attribute"])

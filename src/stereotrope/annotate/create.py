@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.annotate.blank import BlankAnnotator
+from stereotrope.annotate.chosen import Chosen
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.imported import ImportedLabels
@@ -42,7 +43,8 @@ def create(
     Parameters
     ----------
     spec
-        A name (``"colour"``, ``"text"``, ``"blank"``, ``"duplicates"``), or a mapping for labels made
+        A name (``"colour"``, ``"text"``, ``"blank"``, ``"duplicates"``), a name with some of its
+        attributes (``{"colour": ["background_colour"]}``), or a mapping for labels made
         elsewhere: ``{"labels": "human.csv", "name": "rater-1", "key": …, "attributes": […], "layout": …}``
         (see :class:`ImportedLabels`).
     relative_to
@@ -56,11 +58,27 @@ def create(
         The file of labels cannot be used.
     """
     if isinstance(spec, Mapping):
-        return _imported(spec, relative_to)
+        known = [key for key in spec if key in _MAKERS]
+        return _chosen(known[0], spec) if known else _imported(spec, relative_to)
     if spec in _MAKERS:
         return _MAKERS[spec]()
     hint = "write {labels: FILE, name: NAME}" if spec == "labels" else _hint(spec, KINDS)
     raise UsageError(f"annotator {spec!r}: no such annotator; {hint}")
+
+
+def _chosen(name: str, spec: Mapping[str, Any]) -> Chosen:
+    attributes = spec[name]
+    if len(spec) > 1 or not _are_names(attributes) or name == "duplicates":
+        raise UsageError(
+            f"annotator {name!r}: takes nothing but a list of its attributes, found {dict(spec)!r}; "
+            f"write {name}, or {{colour: [background_colour]}}"
+        )
+    return Chosen(_MAKERS[name](), attributes)
+
+
+def _are_names(value: Any) -> bool:
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    return listed and len(value) > 0 and all(isinstance(name, str) for name in value)
 
 
 def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> ImportedLabels:
@@ -77,8 +95,7 @@ def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> Import
         if not isinstance(spec.get(key), str | None):
             raise UsageError(f"annotator {spec['name']!r}: {key!r} must be a text, found {spec[key]!r}")
     attributes = spec.get("attributes")
-    listed = isinstance(attributes, Sequence) and not isinstance(attributes, str)
-    if attributes is not None and not (listed and attributes and all(isinstance(a, str) for a in attributes)):
+    if attributes is not None and not _are_names(attributes):
         raise UsageError(
             f"annotator {spec['name']!r}: 'attributes' must be a list of names, found {attributes!r}"
         )

@@ -61,6 +61,7 @@ def labels_frame(plan: Plan, images: pl.DataFrame, into: RunFolder) -> pl.DataFr
             rows += [
                 {**label, "subject_kind": "image", "subject_id": image_id, "annotator": annotator.name}
                 for label in outcome["labels"]
+                if label["attribute"] in annotator.attributes
             ]
     return _frame(rows, LABELS)
 
