@@ -30,6 +30,7 @@ def test_a_level_may_have_words_of_its_own():
         ("a {b}", {}, r"field \{b\} has no list of values"),
         ("a", {"b": ["c"]}, r"factor 'b' is not in the template"),
         ("a {b}", {"b": []}, r"factor 'b' has no value"),
+        ("a {b}", {"b": ["c", "c"]}, r"factor 'b' lists a level twice"),
         ("a {b", {"b": ["c"]}, r"write fields as \{name\}"),
         ("a {b.x}", {"b.x": ["c"]}, r"is no plain field"),
         ("a {b}", {"b": {"x": "same", "y": "same"}}, r"stands for b=x and for b=y"),

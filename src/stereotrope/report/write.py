@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from stereotrope.report.material import Material, RunLike
 from stereotrope.report.page import build
 from stereotrope.report.prose import explain
 from stereotrope.report.thumbnails import BUDGET
+from stereotrope.run import write_atomic
 
 __all__ = ["write"]
 
@@ -57,7 +57,7 @@ def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget
     material = Material(run)
     page = build(material, budget=budget)
     index = folder / "index.html"
-    _replace(index, page.html.encode("utf-8"))
+    write_atomic(index, page.html.encode("utf-8"))
     written = _tables(material, folder / "tables")
     if figures:
         style = files("stereotrope.report").joinpath("style.css").read_text(encoding="utf-8")
@@ -67,12 +67,6 @@ def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget
     if out is None:
         _remove_others(folder, set(written), figures=figures)
     return index
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
 
 
 def _tables(material: Material, folder: Path) -> list[Path]:

@@ -4,6 +4,7 @@
 """
 
 from stereotrope.run import engine
+from stereotrope.run.disk import write_atomic
 from stereotrope.run.engine import Stage, Summary
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder
 from stereotrope.run.ledger import Ledger
@@ -21,4 +22,5 @@ __all__ = [
     "Summary",
     "engine",
     "open",
+    "write_atomic",
 ]
