@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import headline
-from stereotrope.report.headline import quality
+from stereotrope.report.headline import missing_table, quality
 from stereotrope.report.material import Material
 
 
@@ -71,3 +71,13 @@ def test_blank_and_doubled_pictures_are_counted(objects_run: Any) -> None:
     labels = pl.concat([objects_run.labels, blank.unique("subject_id")])
     assert quality(Material(replace(objects_run, labels=labels))) == ["1 picture is blank."]
     assert quality(Material(objects_run)) == []
+
+
+def test_copies_of_a_picture_are_counted_once_beside_the_pictures(objects_run: Any) -> None:
+    assert "of them distinct" not in missing_table(Material(objects_run))["columns"]
+    copied = objects_run.images.with_columns(
+        sha256=pl.when(pl.col("status") == "ok").then(pl.lit("one and the same")).otherwise(pl.col("sha256"))
+    )
+    table = missing_table(Material(replace(objects_run, images=copied)))
+    at = table["columns"].index("of them distinct")
+    assert {row[at] for row in table["rows"]} == {"1"}

@@ -143,10 +143,16 @@ def _table(material: Material, measure: str) -> dict[str, Any]:
 def missing_table(material: Material) -> dict[str, Any]:
     """Refusals, pictures that cannot be used and labels without a value, by model and group."""
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
-    columns = [*(words(c) for c in by), "asked for", "usable", "refused", "excluded"]
+    usable = material.images.filter(pl.col("status") == "ok")
+    picture = pl.coalesce("sha256", "image_id")
+    copied = usable.select(picture.n_unique()).item() < usable.height
+    columns = [*(words(c) for c in by), "asked for", "usable", *["of them distinct"] * copied]
+    columns += ["refused", "excluded"]
     columns += ["labels", *(f"labels {s}" for s in _LABEL_STATES)]
     images = material.images.group_by(by).agg(
-        pl.len(), *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded"))
+        pl.len(),
+        picture.filter(pl.col("status") == "ok").n_unique().alias("distinct"),
+        *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded")),
     )
     labels = material.labels.group_by(by).agg(
         pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
@@ -155,7 +161,8 @@ def missing_table(material: Material) -> dict[str, Any]:
         pl.selectors.numeric().fill_null(0)
     )
     records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
-    numbers = ["len", "ok", "refused", "excluded", "labels", *(f"l_{s}" for s in _LABEL_STATES)]
+    numbers = ["len", "ok", *["distinct"] * copied, "refused", "excluded", "labels"]
+    numbers += [f"l_{s}" for s in _LABEL_STATES]
     rows = [[*(str(r[c] or "–") for c in by), *(thousands(int(r[c])) for c in numbers)] for r in records]
     return {
         "sentence": _missing_sentence(material, records),
