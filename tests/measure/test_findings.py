@@ -109,6 +109,20 @@ def test_a_deterministic_baseline_is_told_as_such(make_labels) -> None:
     ]
 
 
+def test_a_divergence_is_told_by_the_value_that_came(make_labels) -> None:
+    before, after = {"grey": 16, "beige": 4}, {"brown": 10, "beige": 10}
+    labels = make_labels({("m", "car", "base"): before, ("m", "car", "women"): after})
+    (sentence,) = findings(bds(labels), labels)["sentence"].to_list()
+    assert "In 10 of 20 pictures for women the product colour of the car is “brown”" in sentence
+
+
+def test_a_value_that_gave_way_to_many_is_told_as_gone(make_labels) -> None:
+    after = {f"colour {i}": 4 for i in range(5)}
+    labels = make_labels({("m", "car", "base"): {"grey": 20}, ("m", "car", "women"): after})
+    (sentence,) = findings(bds(labels), labels)["sentence"].to_list()
+    assert "In 0 of 20 pictures for women the product colour of the car is “grey”" in sentence
+
+
 def test_what_is_deterministic_with_and_without_the_cue_is_told_once(make_labels) -> None:
     labels = make_labels({("m", "car", "base"): {"silver": 12}, ("m", "car", "women"): {"silver": 12}})
     found = findings(stacked(dominance_shift(labels), deterministic_share(labels)), labels)

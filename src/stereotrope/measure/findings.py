@@ -242,7 +242,7 @@ def _finding(candidate: _Candidate, evidence: Evidence, level: float) -> dict[st
 
 
 def _moved_most(here: Mapping[str, list[str]], there: Mapping[str, list[str]]) -> str:
-    """The value to name: the one that came most, unless another went at least twice as much."""
+    """The value to name: the one that came most, unless another went more than twice as much."""
 
     def moved(value: str) -> float:
         (k, n), (j, m) = _counted(here, value), _counted(there, value)
@@ -250,7 +250,7 @@ def _moved_most(here: Mapping[str, list[str]], there: Mapping[str, list[str]]) -
 
     came = max(sorted({*here, *there}), key=moved)
     went = min(sorted({*here, *there}), key=moved)
-    return went if -moved(went) >= 2 * moved(came) else came
+    return went if -moved(went) > 2 * moved(came) else came
 
 
 def _tail(candidate: _Candidate) -> str:

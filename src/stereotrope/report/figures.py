@@ -273,6 +273,8 @@ def _n_text(frame: pl.DataFrame) -> str:
     text = thousands(low) if low == high else f"{thousands(low)} to {thousands(high)}"
     excluded = int(frame["n_excluded"].fill_null(0).max() or 0)  # type: ignore[arg-type]
     left = f", at most {thousands(excluded)} left out" if excluded else ""
+    if all(measure.endswith(AVERAGE) for measure in frame["measure"]):
+        return f"Mean of {text} scores a row{left}"
     return f"n = {text} a row{left}"
 
 
