@@ -66,8 +66,17 @@ measures: [bds, {share: product_colour, value: pink, by: [generator, thing]}]
     assert asked.prompts["text"].to_list()[:2] == ["a cup", "a cup, with a wide range of styles"]
 
 
-def test_prompts_from_a_csv_file(tmp_path):
-    (tmp_path / "p.csv").write_text("text,colour\na red cup,red\na blue cup,blue\n")
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "text,colour\na red cup,red\na blue cup,blue\n",
+        "text;colour\na red cup;red\na blue cup;blue\n",
+        "text\tcolour\na red cup\tred\na blue cup\tblue\n",
+    ],
+    ids=["commas", "semicolons", "tabs"],
+)
+def test_prompts_from_a_csv_file(tmp_path, rows):
+    (tmp_path / "p.csv").write_text(rows)
     asked = plan("prompts: p.csv\ngenerators: [calibrated]\n", base=tmp_path)
     assert asked.prompts.select("colour", "text").rows() == [("red", "a red cup"), ("blue", "a blue cup")]
 

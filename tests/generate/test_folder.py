@@ -363,6 +363,17 @@ def test_metadata_that_does_not_fit_is_refused_with_its_line(
         FolderGenerator(folder, **options).requests()
 
 
+def test_metadata_may_be_separated_by_semicolons(folder: Path) -> None:
+    (folder / "metadata.csv").write_text(
+        '\ufefffile_name;group;prompt;seed\r\na.png;men;a nurse, at work;3\r\nb.png;women;"x; y";\r\n',
+        encoding="utf-8",
+    )
+    generator = FolderGenerator(folder, factors=["group"], prompt="prompt", seed="seed")
+    prompts, requests = generator.requests()
+    assert prompts.select("group", "text").rows() == [("men", "a nurse, at work"), ("women", "x; y")]
+    assert [(request.source, request.seed) for request in requests] == [("a.png", 3), ("b.png", None)]
+
+
 def test_metadata_without_a_file_column_says_which_one_is_needed(folder: Path) -> None:
     (folder / "metadata.csv").write_text("picture,group\na.png,x\n")
     with pytest.raises(MetadataError, match=r"no column 'file_name' .*There are 'picture', 'group'"):

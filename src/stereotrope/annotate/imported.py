@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,15 +12,17 @@ from typing import Any, Literal
 import polars as pl
 
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.labelfile import Row, read_rows
 from stereotrope.annotate.lookup import Lookup, normal_path
 from stereotrope.errors import MetadataError, UsageError
+from stereotrope.rows import Row, RowFile, read_rows
 from stereotrope.tables import NOT_VALUES
 
 __all__ = ["ImportedLabels"]
 
 KEYS = {"image_id": "image_id", "file_name": "source", "source": "source", "sha256": "sha256"}
 """Key column of a file → the column of ``images`` it is matched with."""
+_LONGEST = 131_072
+"""Characters a label may have; the standard library's limit of a CSV field."""
 _TIDY = ("attribute", "value")
 _TIDY_EXTRAS = ("confidence", "rationale", "status")
 
@@ -86,16 +89,11 @@ class ImportedLabels:
         self.name = name
         self.file = str(file)
         self.notes: list[str] = []
-        path = Path(folder or ".") / file
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise MetadataError(
-                f"{self.file}: the file of labels cannot be read: {error.strerror}; check the path"
-            ) from error
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
-        columns, rows = read_rows(data, file=self.file)
+        found = read_rows(Path(folder or ".") / file, name=self.file)
+        columns, rows = found.columns, self._rows(found)
+        self._head = f"{self.file}:{found.header}"
         self.key = self._key_column(columns, key)
         tidy = layout == "tidy" or (layout is None and all(c in columns for c in _TIDY))
         said = self._tidy(columns, rows) if tidy else self._wide(columns, rows, attributes)
@@ -109,7 +107,7 @@ class ImportedLabels:
             "attributes": attributes and list(attributes),
             "tidy": tidy,
         }
-        self.fingerprint = fingerprint_of(f"labels:{name}", self.version, parameters, data)
+        self.fingerprint = fingerprint_of(f"labels:{name}", self.version, parameters, found.data)
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the file's labels of the images in the table, in the table's order."""
@@ -156,74 +154,72 @@ class ImportedLabels:
             "rationale": said.rationale,
         }
 
+    def _rows(self, found: RowFile) -> list[Row]:
+        """Return the rows with every value as text in composed form (NFC)."""
+        if found.unnamed:
+            raise MetadataError(
+                f"{self.file}:{found.header}: every column needs a name, found none for column "
+                f"{found.unnamed[0]}; name it"
+            )
+        rows = []
+        for row in found.rows:
+            texts = {column: row.text(column) or "" for column in found.columns}
+            composed = {column: unicodedata.normalize("NFC", text) for column, text in texts.items()}
+            rows.append(Row(row.file, row.line, composed))
+        return rows
+
     def _key_column(self, columns: Sequence[str], key: str | None) -> str:
         known = ", ".join(KEYS)
         if key is None:
             found = [k for k in KEYS if k in columns]
             if not found:
                 raise MetadataError(
-                    f"{self.file}:1: a column must name the picture ({known}), found {', '.join(columns)}; "
+                    f"{self._head}: a column must name the picture ({known}), found {', '.join(columns)}; "
                     "rename one or give 'key'"
                 )
             return found[0]
         if key not in KEYS:
             raise MetadataError(
-                f"{self.file}:1: 'key' must be one of {known}, found {key!r}; rename the column"
+                f"{self._head}: 'key' must be one of {known}, found {key!r}; rename the column"
             )
         if key not in columns:
-            raise MetadataError(
-                f"{self.file}:1: no column {key!r}, found {', '.join(columns)}; correct 'key'"
-            )
+            raise MetadataError(f"{self._head}: no column {key!r}, found {', '.join(columns)}; correct 'key'")
         return key
 
     def _tidy(self, columns: Sequence[str], rows: Iterable[Row]) -> list[_Said]:
         for column in _TIDY:
             if column not in columns:
                 raise MetadataError(
-                    f"{self.file}:1: a tidy file needs the column {column!r}, found {', '.join(columns)}; "
+                    f"{self._head}: a tidy file needs the column {column!r}, found {', '.join(columns)}; "
                     "add it or give layout: wide"
                 )
         said = []
         for row in rows:
-            status = row.cells.get("status", "").casefold()
+            written = row.text("status") or ""
+            status = written.casefold()
             if status not in ("", "ok", *NOT_VALUES):
-                raise MetadataError(
-                    f"{self.file}:{row.line}: 'status' must be ok, {', '.join(NOT_VALUES)} or empty, "
-                    f"found {row.cells['status']!r}; correct it"
+                raise row.error(
+                    f"'status' must be ok, {', '.join(NOT_VALUES)} or empty, found {written!r}; correct it"
                 )
-            value = status if status in NOT_VALUES else row.cells.get("value", "")
-            attribute = row.cells.get("attribute", "")
-            if not attribute:
-                raise MetadataError(
-                    f"{self.file}:{row.line}: 'attribute' must be given, found nothing; fill it in"
-                )
-            if value:
-                confidence = self._confidence(row)
-                said.append(
-                    _Said(
-                        row.line,
-                        self._key(row),
-                        attribute,
-                        value,
-                        confidence,
-                        row.cells.get("rationale") or None,
-                    )
-                )
+            value = status if status in NOT_VALUES else row.text("value")
+            attribute = row.text("attribute")
+            if attribute is None:
+                raise row.error("'attribute' must be given, found nothing; fill it in")
+            if value is not None:
+                sure, why = self._confidence(row), row.text("rationale")
+                said.append(_Said(row.line, self._key(row), attribute, value, sure, why))
         return said
 
     def _confidence(self, row: Row) -> float | None:
-        text = row.cells.get("confidence", "")
-        if not text:
+        text = row.text("confidence")
+        if text is None:
             return None
         try:
             number = float(text)
         except ValueError:
             number = -1.0
         if not 0 <= number <= 1:
-            raise MetadataError(
-                f"{self.file}:{row.line}: 'confidence' must be a number from 0 to 1, "
-                f"found {text!r}; correct it"
-            )
+            raise row.error(f"'confidence' must be a number from 0 to 1, found {text!r}; correct it")
         return number
 
     def _wide(
@@ -233,22 +229,19 @@ class ImportedLabels:
         for attribute in given:
             if attribute not in columns:
                 raise MetadataError(
-                    f"{self.file}:1: no column {attribute!r}, found {', '.join(columns)}; "
-                    "correct 'attributes'"
+                    f"{self._head}: no column {attribute!r}, found {', '.join(columns)}; correct 'attributes'"
                 )
         return [
-            _Said(row.line, self._key(row), attribute, row.cells[attribute])
+            _Said(row.line, self._key(row), attribute, value)
             for row in rows
             for attribute in given
-            if row.cells.get(attribute)
+            if (value := row.text(attribute)) is not None
         ]
 
     def _key(self, row: Row) -> str:
-        key = row.cells.get(self.key, "")
-        if not key:
-            raise MetadataError(
-                f"{self.file}:{row.line}: {self.key!r} must name a picture, found nothing; fill it in"
-            )
+        key = row.text(self.key)
+        if key is None:
+            raise row.error(f"{self.key!r} must name a picture, found nothing; fill it in")
         return (
             normal_path(key) if KEYS[self.key] == "source" else key.lower() if self.key == "sha256" else key
         )
@@ -256,6 +249,11 @@ class ImportedLabels:
     def _once(self, said: Iterable[_Said]) -> list[_Said]:
         first: dict[tuple[str, str], _Said] = {}
         for one in said:
+            if len(one.value) > _LONGEST:
+                raise MetadataError(
+                    f"{self.file}:{one.line}: a label must have at most {_LONGEST} characters, found "
+                    f"{len(one.value)} of {one.attribute!r}; shorten it"
+                )
             earlier = first.setdefault((one.key, one.attribute), one)
             if earlier is one:
                 continue

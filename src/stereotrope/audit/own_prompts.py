@@ -12,7 +12,7 @@ import polars as pl
 from stereotrope import design
 from stereotrope.audit.file import shorten
 from stereotrope.errors import UsageError
-from stereotrope.generate.metadata import read_metadata
+from stereotrope.rows import read_rows
 
 __all__ = ["own_prompts"]
 
@@ -67,7 +67,7 @@ def _levels(name: Any, levels: Any) -> list[str] | dict[str, str]:
 def _from_file(path: Path) -> pl.DataFrame:
     if not os.path.isfile(path):  # a name too long for the system is not there either
         raise UsageError(f"no file {shorten(path.name)} beside the audit file; check the name")
-    found = read_metadata(path)
+    found = read_rows(path)
     found.require("text", "what is sent to the model")
     names = [column for column in found.columns if column not in _NO_FACTORS]
     rows: list[dict[str, str | None]] = []

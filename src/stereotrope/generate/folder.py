@@ -13,10 +13,10 @@ import polars as pl
 
 from stereotrope.errors import PictureError, UsageError
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.generate.listing import LABEL, Designed, Entry, Listing, listings_of, seed_of
-from stereotrope.generate.metadata import Row
+from stereotrope.generate.listing import LABEL, Designed, Entry, Listing, file_column, listings_of, seed_of
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
 from stereotrope.pictures import inspect
+from stereotrope.rows import Row
 from stereotrope.tables import SCOPES, check_factors
 
 __all__ = ["FolderGenerator"]
@@ -213,7 +213,7 @@ class FolderGenerator:
         seen: dict[str, Entry] = {}
         doubled = []
         for folder, metadata in listings:
-            file = metadata.require(self.file, "file") if self.file else metadata.file_column()
+            file = metadata.require(self.file, "file") if self.file else file_column(metadata)
             for factor, column in factors.items():
                 metadata.require(column, f"factor {factor!r}")
             for key in ("prompt", "negative", "seed", "name_from"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,15 +12,18 @@ import polars as pl
 
 from stereotrope.errors import MetadataError, PictureError
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.generate.metadata import Metadata, Row, read_metadata
+from stereotrope.rows import Row, RowFile, read_rows
 from stereotrope.tables import factors_of, prompt_id
 
-__all__ = ["LABEL", "SPLIT", "Designed", "Entry", "Listing", "listings_of", "seed_of"]
+__all__ = ["LABEL", "SPLIT", "Designed", "Entry", "Listing", "file_column", "listings_of", "seed_of"]
+
+FILE_COLUMNS = ("file_name", "file", "filename", "image", "path")
+"""Columns that may name the file, in the order they are looked for; the first is Hugging Face's."""
 
 LABEL, SPLIT = "label", "split"
 _AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
 
-Listing = tuple[PurePosixPath, Metadata]
+Listing = tuple[PurePosixPath, RowFile]
 """A metadata file with the folder that its file names are relative to."""
 
 
@@ -33,7 +36,7 @@ def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str
         A file cannot be read, or the folder holds neither metadata nor pictures.
     """
     if metadata is not None:
-        return [(PurePosixPath(), read_metadata(index.root / metadata))]
+        return [(PurePosixPath(), read_rows(index.root / metadata))]
     there = [name for name in _AUTOMATIC if (index.root / name).is_file()]
     if there:
         if set(_AUTOMATIC[:2]) <= set(there):
@@ -46,14 +49,22 @@ def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str
     return [_of_split(index, folders[parent]) for parent in sorted(folders)]
 
 
-def _read_found(index: FolderIndex, path: Path) -> Metadata:
+def file_column(found: RowFile) -> str:
+    """Return the column that names the files."""
+    for column in FILE_COLUMNS:
+        if column in found.columns:
+            return column
+    return found.require(FILE_COLUMNS[0], "the file of each row, relative to this file's folder")
+
+
+def _read_found(index: FolderIndex, path: Path) -> RowFile:
     """Read a metadata file that nobody named, so only if it lies in the folder."""
     relative = path.relative_to(index.root).as_posix()
     try:
         index.locate(relative)
     except PictureError as error:
         raise MetadataError(f"{relative}: {error.reason}; name the file to read with metadata:") from error
-    return read_metadata(path)
+    return read_rows(path)
 
 
 def _of_split(index: FolderIndex, path: Path) -> Listing:
@@ -61,10 +72,11 @@ def _of_split(index: FolderIndex, path: Path) -> Listing:
     found = _read_found(index, path)
     name = f"{relative}/{found.file}"
     rows = tuple(Row(name, row.line, {SPLIT: relative.parts[0], **row.values}) for row in found.rows)
-    return relative, Metadata(name, tuple(dict.fromkeys((SPLIT, *found.columns))), rows)
+    columns = tuple(dict.fromkeys((SPLIT, *found.columns)))
+    return relative, replace(found, file=name, columns=columns, rows=rows)
 
 
-def _from_names(pictures: Sequence[str]) -> Metadata:
+def _from_names(pictures: Sequence[str]) -> RowFile:
     """Read class-named sub-folders as metadata: the last folder is the label, the one above the split."""
     if not pictures:
         raise MetadataError("the folder holds no picture and no metadata file; check the path")
@@ -78,7 +90,7 @@ def _from_names(pictures: Sequence[str]) -> Metadata:
         }
         rows.append(Row("", 0, values))
     labelled = any(row.values[LABEL] for row in rows)
-    return Metadata("", ("file_name", *((LABEL, SPLIT) if labelled else ())), tuple(rows))
+    return RowFile("", ("file_name", *((LABEL, SPLIT) if labelled else ())), tuple(rows))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,303 @@
+"""Files of rows made elsewhere (metadata, labels, prompts): CSV or JSON lines, every row with its line."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import difflib
+import io
+import json
+import math
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stereotrope.errors import MetadataError
+
+__all__ = ["Row", "RowFile", "read_rows"]
+
+_KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
+_MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_HEADER_PARTS = re.compile(r'"[^"]*"?|[,;\t]|[\r\n]+|[^,;\t\r\n]+')
+"""Quoted text, a delimiter, line ends, or text up to one of them: a quote opens only where a field does."""
+_LONGEST_FIELD = 64 * 1024 * 1024
+_FIELD_LIMIT = threading.Lock()
+_WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a file: the line it begins on (1 is the first) and its values by column."""
+
+    file: str
+    line: int
+    values: dict[str, Any]
+
+    def text(self, column: str) -> str | None:
+        """Return a value as text without outer blanks; None where it is empty.
+
+        Raises
+        ------
+        MetadataError
+            The value is a list or an object.
+        """
+        value = self.values.get(_clean(column))
+        if value is None:
+            return None
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str | int):
+            return str(value).strip() or None
+        if isinstance(value, float) and math.isfinite(value):
+            return repr(int(value)) if value.is_integer() else repr(value)
+        raise self.error(
+            f"column {column!r} must hold text, a number, true, false or null, found "
+            f"{_kind(value)}; write one plain value"
+        )
+
+    def raw(self, column: str) -> str | None:
+        """Return a text exactly as it stands (prompts, file names); None where it is empty."""
+        value = self.values.get(_clean(column))
+        return value or None if isinstance(value, str) else self.text(column)
+
+    def error(self, message: str) -> MetadataError:
+        """Make the error that names this row."""
+        return MetadataError(f"{self.file}:{self.line}: {message}")
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """A file of rows.
+
+    Attributes
+    ----------
+    file
+        Its name in messages.
+    columns
+        Names of its columns, stripped and in Unicode's composed form (NFC); columns without a name are
+        left out.
+    rows
+        Its rows that are not blank.
+    header
+        Line of the header; 1 for JSON lines.
+    unnamed
+        Positions, from 1, of the columns without a name.
+    data
+        The bytes it was read from.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    header: int = 1
+    unnamed: tuple[int, ...] = ()
+    data: bytes = field(default=b"", repr=False)
+
+    def require(self, column: str, purpose: str) -> str:
+        """Return ``column`` as it is called here, or raise naming the nearest one there is."""
+        name = _clean(column)
+        if name in self.columns:
+            return name
+        near = difflib.get_close_matches(name, self.columns, 1)
+        raise MetadataError(
+            f"{self.file}:{self.header}: no column {column!r} ({purpose}); "
+            + (f"did you mean {near[0]!r}? " if near else "")
+            + f"There are {', '.join(map(repr, self.columns)) or 'none'}"
+        )
+
+
+def read_rows(path: Path, *, name: str | None = None) -> RowFile:
+    """Read a file of rows: CSV (``.csv``, ``.tsv``) or JSON lines (``.jsonl``, ``.ndjson``).
+
+    Under another name it is JSON lines when it begins with ``{``, else CSV. CSV is separated by commas,
+    semicolons or tabs, whichever the header has most of outside quotes. Blank rows are skipped.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        What messages call it; its name without folders when None.
+
+    Raises
+    ------
+    MetadataError
+        Not there, not CSV or JSON lines, not UTF-8, ragged, badly quoted, or without rows. The message
+        begins with ``file:line:``.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise MetadataError(f"{name or path}: cannot be read ({error.strerror}); check the path") from error
+    name = name or path.name
+    text = _decoded(name, data)
+    columns: list[str]
+    if _kind_of(path, name, text) == "json":
+        header, (columns, rows) = 1, _jsonl(name, text)
+    else:
+        header, columns, rows = _csv(name, text)
+    if not rows:
+        raise MetadataError(f"{name}:{header}: must have at least one row, found none; add the rows")
+    unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
+    return RowFile(name, tuple(filter(None, columns)), tuple(rows), header, unnamed, data)
+
+
+def _kind_of(path: Path, name: str, text: str) -> str:
+    start = text.lstrip()[:2]
+    kind = _KINDS.get(path.suffix.lower(), "json" if start.startswith("{") else "csv")
+    if kind == "csv" and start == '{"':
+        raise MetadataError(
+            f"{name}:1: must be CSV, as {path.suffix} says, found a JSON object; call the file .jsonl"
+        )
+    return kind
+
+
+def _clean(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def _decoded(name: str, data: bytes) -> str:
+    if data.startswith(_WIDE_MARKS):
+        raise MetadataError(f"{name}:1: must be UTF-8, found UTF-16 or UTF-32; save it as UTF-8 text")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise MetadataError(
+            f"{name}:{line}: must be UTF-8, found byte 0x{data[error.start]:02X}; save it as UTF-8 text, "
+            "CSV or JSON lines"
+        ) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise MetadataError(
+            f"{name}:{line}: must be text, found a NUL character; save it as UTF-8 text, CSV or JSON lines"
+        )
+    return text
+
+
+def _csv(name: str, text: str) -> tuple[int, list[str], list[Row]]:
+    """Return the line of the header, the columns and the rows."""
+    delimiter = _delimiter(text)
+    records = _records(name, text, delimiter)
+    header, cells = next(records, (1, []))
+    columns = [_clean(cell) for cell in cells]
+    named = [column for column in columns if column]
+    if len(named) == 1 and (mark := next((m for m in ";\t|" if m in named[0]), None)):
+        raise MetadataError(
+            f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} in "
+            f"the only column {_short(named[0])}; save it so, the header without quotes"
+        )
+    _refuse_twins(name, header, named)
+    rows = []
+    for line, record in records:
+        if len(record) != len(columns):
+            raise MetadataError(
+                f"{name}:{line}: must have {len(columns)} fields as the header, found {len(record)}; add or "
+                f"remove {_MARKS[delimiter]}, and put values that hold {_MARKS[delimiter]} in double quotes"
+            )
+        values = {column: value for column, value in zip(columns, record, strict=True) if column}
+        rows.append(Row(name, line, values))
+    return header, columns, rows
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter that the header has most of outside quotes; the comma where it has none."""
+    counts = dict.fromkeys(_MARKS, 0)
+    blank = True
+    for part in _HEADER_PARTS.finditer(text):
+        found = part.group()
+        if found in counts:
+            counts[found] += 1
+        elif found[0] not in "\r\n":
+            blank = blank and not found.strip(' \t"')
+        elif blank:
+            counts = dict.fromkeys(_MARKS, 0)
+        else:
+            break
+    return max(_MARKS, key=counts.__getitem__)
+
+
+def _records(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records that are not blank, each with the line it begins on."""
+    with _FIELD_LIMIT:
+        before = csv.field_size_limit(_LONGEST_FIELD)
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            found = []
+            line = 1
+            while True:
+                try:
+                    record = next(reader)
+                except StopIteration:
+                    break
+                except csv.Error as error:
+                    raise MetadataError(
+                        f"{name}:{line}: is not well-formed CSV ({error}); close every double quote, and "
+                        'write a quote inside a value as ""'
+                    ) from error
+                if any(cell.strip() for cell in record):
+                    found.append((line, record))
+                line = reader.line_num + 1
+        finally:
+            csv.field_size_limit(before)
+    yield from found
+
+
+def _jsonl(name: str, text: str) -> tuple[list[str], list[Row]]:
+    rows = []
+    for line, content in enumerate(text.split("\n"), start=1):
+        if not content.strip():
+            continue
+        try:
+            value = json.loads(content, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise MetadataError(
+                f"{name}:{line}: must be one JSON object a line ({error}); mend the line or write "
+                "the file anew"
+            ) from error
+        if not isinstance(value, _Pairs):
+            raise MetadataError(
+                f"{name}:{line}: must be one JSON object a line, found {_short(value)}; "
+                'write {"column": "value", …} on each line'
+            )
+        values = [(_clean(key), cell) for key, cell in value]
+        _refuse_twins(name, line, [key for key, _ in values])
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise MetadataError(
+                f"{name}:{line}: must be Unicode text, found half a surrogate pair; write the "
+                "character itself"
+            ) from error
+        rows.append(Row(name, line, dict(values)))
+    return list(dict.fromkeys(key for row in rows for key in row.values)), rows
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object as its pairs, so that a key given twice is seen."""
+
+
+def _refuse_twins(name: str, line: int, columns: Iterable[str]) -> None:
+    seen = set()
+    for column in columns:
+        if column in seen:
+            raise MetadataError(f"{name}:{line}: column {column!r} is there twice; rename or remove one")
+        seen.add(column)
+
+
+def _kind(value: object) -> str:
+    return "an object" if isinstance(value, _Pairs) else f"{type(value).__name__} {_short(value)}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
