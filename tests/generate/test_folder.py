@@ -334,6 +334,46 @@ def test_designed_prompts_are_matched_by_text_or_by_factors(folder: Path) -> Non
     assert [(r.prompt_id, r.source) for r in by_text] == [("p1", "a.png"), ("p2", "c.png")]
 
 
+DESIGNED = pl.DataFrame(
+    {"prompt_id": ["p1", "p2", "p3"], "object": "car", "dimension": [None, "gender", "gender"],
+     "group": ["base", "men", "women"], "text": ["a car", "a car for men", "a car for women"],
+     "negative": None},
+    schema_overrides={"negative": pl.String},
+)  # fmt: skip
+
+
+def test_columns_named_like_designed_factors_say_the_prompt(folder: Path) -> None:
+    listing(folder, "a.png", "b.png", object=["car", "car"], group=["women", "base"])
+    _, requests = FolderGenerator(folder).requests(DESIGNED)
+    assert [(r.prompt_id, r.text) for r in requests] == [("p3", "a car for women"), ("p1", "a car")]
+
+
+def test_a_column_with_the_prompt_says_the_prompt(folder: Path) -> None:
+    listing(folder, "a.png", "b.png", prompt=["a car for men", "a car"])
+    _, requests = FolderGenerator(folder).requests(DESIGNED)
+    assert [r.prompt_id for r in requests] == ["p2", "p1"]
+
+
+def test_metadata_that_says_nothing_of_the_design_is_refused(folder: Path) -> None:
+    listing(folder, "a.png", mood=["calm"])
+    with pytest.raises(MetadataError, match=r"must say which designed prompt .* 'object', .* found .*'mood'"):
+        FolderGenerator(folder).requests(DESIGNED)
+
+
+def test_metadata_that_fits_no_designed_prompt_is_refused_with_an_example(folder: Path) -> None:
+    listing(folder, "a.png", group=["Women"])
+    with pytest.raises(
+        MetadataError, match=r"none of 1 does; this one says group=Women, the design has group=base"
+    ):
+        FolderGenerator(folder).requests(DESIGNED)
+
+
+def test_metadata_that_fits_several_designed_prompts_is_refused(folder: Path) -> None:
+    listing(folder, "a.png", object=["car"])
+    with pytest.raises(MetadataError, match=r"object=car fits 3; add a column 'dimension' or 'group'"):
+        FolderGenerator(folder).requests(DESIGNED)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -13,11 +13,20 @@ import polars as pl
 
 from stereotrope.errors import PictureError, UsageError
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.generate.listing import LABEL, Designed, Entry, Listing, file_column, listings_of, seed_of
+from stereotrope.generate.listing import (
+    LABEL,
+    Designed,
+    Entry,
+    Listing,
+    columns_by_name,
+    file_column,
+    listings_of,
+    seed_of,
+)
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
 from stereotrope.pictures import inspect
 from stereotrope.rows import Row
-from stereotrope.tables import SCOPES, check_factors
+from stereotrope.tables import SCOPES, check_factors, factors_of
 
 __all__ = ["FolderGenerator"]
 
@@ -94,6 +103,7 @@ class FolderGenerator:
             seed,
             file,
         )
+        self._text = prompt
         self.factors: dict[str, str] | None = None
         if factors is not None:
             pairs = factors if isinstance(factors, Mapping) else {factor: factor for factor in factors}
@@ -142,7 +152,9 @@ class FolderGenerator:
         ----------
         designed
             Prompts designed already: rows are matched to them by prompt text where ``prompt`` is given,
-            else by all their factors; rows that match none are left out and noted.
+            by their factors where ``factors`` is; else by those columns that are named like a designed
+            factor, or by a column ``prompt``, ``text`` or ``caption``. Rows that match none are left
+            out and noted.
 
         Returns
         -------
@@ -153,19 +165,27 @@ class FolderGenerator:
         Raises
         ------
         MetadataError
-            The metadata cannot be used; the message begins with ``file:line:``.
+            The metadata cannot be used, no picture belongs to a designed prompt, or one belongs to
+            several.
         """
         self.notes = []
         index = self._index = FolderIndex(self.folder)
         said: list[str] = []
         listings = listings_of(index, self.metadata, said)
         self.notes += [f"{self.name}: {note}" for note in said]
-        factors = self._factors_of(listings)
+        factors, self._text = self._columns_of(listings, designed)
         entries = list(self._entries(index, listings, factors))
         self._note_unlisted(index, entries)
         if designed is not None:
-            known = Designed(designed, by_text=self.prompt is not None)
+            known = Designed(designed, by_text=self._text is not None, factors=list(factors))
             matched = [(entry, found) for entry in entries if (found := known.match(entry)) is not None]
+            if entries and not matched:
+                raise entries[0].row.error(
+                    f"a picture must belong to a designed prompt, none of {len(entries)} does; this one "
+                    f"says {known.says(entries[0])}, the design has {known.example()} and "
+                    f"{len(known.rows) - 1} more; check the spelling, or name the columns with factors: "
+                    "or prompt:"
+                )
             if len(matched) < len(entries):
                 self.notes.append(
                     f"{self.name}: {len(entries) - len(matched)} of {len(entries)} pictures belong to no "
@@ -199,10 +219,16 @@ class FolderGenerator:
             return ImageResult(None, "excluded", "file was changed while the audit ran; run again")
         return ImageResult(data, "ok")
 
-    def _factors_of(self, listings: Sequence[Listing]) -> dict[str, str]:
-        if self.factors is not None:
-            return self.factors
-        return {LABEL: LABEL} if any(LABEL in m.columns and m.file == "" for _, m in listings) else {}
+    def _columns_of(
+        self, listings: Sequence[Listing], designed: pl.DataFrame | None
+    ) -> tuple[dict[str, str], str | None]:
+        """Columns of the factors, and of the text."""
+        if self.factors is not None or self.prompt is not None:
+            return self.factors or {}, self.prompt
+        if designed is None:
+            labelled = any(LABEL in m.columns and m.file == "" for _, m in listings)
+            return ({LABEL: LABEL} if labelled else {}), None
+        return columns_by_name(listings, factors_of(designed.columns))
 
     def _entries(
         self,
@@ -257,7 +283,7 @@ class FolderGenerator:
             sha256=sha256,
             generator=name,
             factors={factor: row.text(column) for factor, column in factors.items()},
-            text=row.raw(self.prompt) if self.prompt else None,
+            text=row.raw(self._text) if self._text else None,
             negative=row.raw(self.negative) if self.negative else None,
             seed=seed_of(row, self.seed),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,10 +15,23 @@ from stereotrope.generate.containment import FolderIndex
 from stereotrope.rows import Row, RowFile, read_rows
 from stereotrope.tables import factors_of, prompt_id
 
-__all__ = ["LABEL", "SPLIT", "Designed", "Entry", "Listing", "file_column", "listings_of", "seed_of"]
+__all__ = [
+    "LABEL",
+    "SPLIT",
+    "Designed",
+    "Entry",
+    "Listing",
+    "columns_by_name",
+    "file_column",
+    "listings_of",
+    "seed_of",
+]
 
 FILE_COLUMNS = ("file_name", "file", "filename", "image", "path")
 """Columns that may name the file, in the order they are looked for; the first is Hugging Face's."""
+
+TEXT_COLUMNS = ("prompt", "text", "caption")
+"""Columns that may hold the prompt, in the order they are looked for."""
 
 LABEL, SPLIT = "label", "split"
 _AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
@@ -55,6 +68,26 @@ def file_column(found: RowFile) -> str:
         if column in found.columns:
             return column
     return found.require(FILE_COLUMNS[0], "the file of each row, relative to this file's folder")
+
+
+def columns_by_name(listings: Sequence[Listing], factors: Sequence[str]) -> tuple[dict[str, str], str | None]:
+    """Find the columns that say which designed prompt a picture belongs to: factors by name, else the text.
+
+    Raises
+    ------
+    MetadataError
+        There is neither.
+    """
+    there = [column for _, found in listings for column in found.columns]
+    named = {factor: factor for factor in factors if factor in there}
+    text = None if named else next((column for column in TEXT_COLUMNS if column in there), None)
+    if not named and text is None:
+        raise MetadataError(
+            f"{listings[0][1].file or 'the folder'}: must say which designed prompt a picture belongs to, "
+            f"by a column {', '.join(map(repr, factors))} or {', '.join(map(repr, TEXT_COLUMNS))}; found "
+            f"{', '.join(map(repr, dict.fromkeys(there)))}; add one, or name it with factors: or prompt:"
+        )
+    return named, text
 
 
 def _read_found(index: FolderIndex, path: Path) -> RowFile:
@@ -122,19 +155,48 @@ class Entry:
 
 
 class Designed:
-    """Designed prompts, looked up by text or by factors."""
+    """Designed prompts, looked up by text or by the factors that the metadata gives."""
 
-    def __init__(self, prompts: pl.DataFrame, *, by_text: bool) -> None:
+    def __init__(self, prompts: pl.DataFrame, *, by_text: bool, factors: Sequence[str] = ()) -> None:
+        self.factors = [] if by_text else [f for f in factors_of(prompts.columns) if f in factors]
+        self.rest = [f for f in factors_of(prompts.columns) if f not in self.factors]
         self.by_text = by_text
-        self.factors = factors_of(prompts.columns)
-        rows = list(prompts.iter_rows(named=True))
-        self.rows = {row["text"] if by_text else tuple(row[f] for f in self.factors): row for row in rows}
+        self.rows: dict[Any, list[dict[str, str | None]]] = {}
+        for row in prompts.iter_rows(named=True):
+            self.rows.setdefault(self._key(row["text"], row), []).append(row)
+
+    def _key(self, text: str | None, factors: Mapping[str, str | None]) -> Any:
+        return text if self.by_text else tuple(factors.get(f) for f in self.factors)
 
     def match(self, entry: Entry) -> dict[str, str | None] | None:
-        """Return the designed prompt of an entry, None where there is none."""
-        return self.rows.get(
-            entry.text if self.by_text else tuple(entry.factors.get(f) for f in self.factors)
-        )
+        """Return the designed prompt of an entry, None where there is none.
+
+        Raises
+        ------
+        MetadataError
+            The entry fits several designed prompts.
+        """
+        found = self.rows.get(self._key(entry.text, entry.factors), [])
+        if len(found) > 1:
+            raise entry.row.error(
+                f"a picture must belong to one designed prompt, {self.says(entry)} fits {len(found)}; add a "
+                f"column {' or '.join(map(repr, self.rest))}"
+            )
+        return found[0] if found else None
+
+    def says(self, entry: Entry) -> str:
+        """What an entry says that decides its prompt."""
+        return _said(self._key(entry.text, entry.factors), self.factors)
+
+    def example(self) -> str:
+        """What the first designed prompt would have it say."""
+        return _said(next(iter(self.rows)), self.factors)
+
+
+def _said(key: Any, factors: Sequence[str]) -> str:
+    if not isinstance(key, tuple):
+        return repr(key)
+    return ", ".join(f"{factor}={level or ''}" for factor, level in zip(factors, key, strict=True))
 
 
 def seed_of(row: Row, column: str | None) -> int | None:
