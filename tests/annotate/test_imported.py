@@ -39,6 +39,14 @@ def test_wide_files_have_a_column_an_attribute(tmp_path):
     assert dict(labels.attributes) == {"gender": None, "race": None}
 
 
+def test_a_column_that_nobody_filled_in_is_an_attribute_without_labels(tmp_path):
+    text = "image_id,gender,race\ni1,female,\ni2,male,\n"
+    for options in ({}, {"attributes": ["gender", "race"]}):
+        labels = imported(tmp_path, text, **options)
+        assert dict(labels.attributes) == {"gender": None, "race": None}
+        assert {attribute for _, attribute in said(labels)} == {"gender"}
+
+
 def test_tidy_files_have_a_row_a_label_and_may_say_more(tmp_path):
     head = "image_id,attribute,value,confidence,status,rationale\n"
     text = head + "i1,gender,female,0.8,,hair\ni2,gender,,,unclear,dark\n"

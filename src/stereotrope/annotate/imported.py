@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -99,9 +99,11 @@ class ImportedLabels:
         said = self._tidy(columns, rows) if tidy else self._wide(columns, rows, attributes)
         self._doubled = 0
         self._said = self._once(said)
+        # A column without any value is asked for all the same: what was never answered is missing.
+        asked = {s.attribute for s in self._said} if tidy else {c for c in columns if c not in KEYS}
         if attributes is not None:
-            self._said = self._chosen(attributes)
-        self.attributes: Attributes = dict.fromkeys(attributes or sorted({s.attribute for s in self._said}))
+            self._said = self._chosen(attributes, asked)
+        self.attributes: Attributes = dict.fromkeys(attributes or sorted(asked))
         parameters: dict[str, Any] = {
             "key": self.key,
             "attributes": attributes and list(attributes),
@@ -268,8 +270,7 @@ class ImportedLabels:
                 f"{one.value!r} here and {earlier.value!r} on line {earlier.line} for {one.key!r}; keep one"
             )
 
-    def _chosen(self, attributes: Sequence[str]) -> list[_Said]:
-        present = {s.attribute for s in self._said}
+    def _chosen(self, attributes: Sequence[str], present: Collection[str]) -> list[_Said]:
         for attribute in attributes:
             if attribute not in present and present:
                 raise MetadataError(
