@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import headline
-from stereotrope.report.headline import missing_table, quality
+from stereotrope.report.headline import missing_table, quality, reasons
 from stereotrope.report.material import Material
 
 
@@ -81,3 +81,11 @@ def test_copies_of_a_picture_are_counted_once_beside_the_pictures(objects_run: A
     table = missing_table(Material(replace(objects_run, images=copied)))
     at = table["columns"].index("of them distinct")
     assert {row[at] for row in table["rows"]} == {"1"}
+
+
+def test_folded_labels_are_not_counted_again(objects_run: Any) -> None:
+    folded = objects_run.labels.with_columns(annotator=pl.lit("folded:") + pl.col("annotator"))
+    twice = replace(objects_run, labels=pl.concat([objects_run.labels, folded]))
+    assert headline(twice)["counts"] == headline(objects_run)["counts"]
+    assert headline(twice)["missing"] == headline(objects_run)["missing"]
+    assert reasons(Material(twice)) == reasons(Material(objects_run))

@@ -66,7 +66,7 @@ def headline_of(material: Material) -> dict[str, Any]:
 
 def _counts(material: Material) -> dict[str, int]:
     status = Counter(material.images["status"].to_list())
-    labels = material.run.labels
+    labels = material.said
     return {
         "prompts": material.prompts.height,
         "images": material.images.height,
@@ -154,7 +154,7 @@ def missing_table(material: Material) -> dict[str, Any]:
         picture.filter(pl.col("status") == "ok").n_unique().alias("distinct"),
         *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded")),
     )
-    labels = material.labels.group_by(by).agg(
+    labels = material.said.group_by(by).agg(
         pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
     )
     joined = images.join(labels, on=by, how="left", nulls_equal=True).with_columns(
@@ -227,7 +227,7 @@ def reasons(material: Material) -> list[tuple[str, int]]:
     ):
         found[f"picture {status}: {reason or 'no reason given'}"] += 1
     for status, attribute in (
-        material.run.labels.filter(pl.col("status") != "ok").select("status", "attribute").iter_rows()
+        material.said.filter(pl.col("status") != "ok").select("status", "attribute").iter_rows()
     ):
         found[f"label {status}: {words(attribute)}"] += 1
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))

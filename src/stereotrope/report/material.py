@@ -132,6 +132,11 @@ class Material:
         )
 
     @cached_property
+    def said(self) -> pl.DataFrame:
+        """Labels as annotators gave them: without those that were folded from others."""
+        return self.labels.filter(~pl.col("annotator").str.starts_with(_FOLDED))
+
+    @cached_property
     def shown_labels(self) -> pl.DataFrame:
         """Labels of what pictures show: folded ones in place of those they were made from."""
         labels = self.labels.filter(~pl.col("attribute").is_in(QUALITY))
