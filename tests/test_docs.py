@@ -2,8 +2,10 @@
 
 import importlib.util
 import re
+import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from stereotrope.audit import Audit
@@ -80,3 +82,37 @@ def test_the_mistake_of_the_first_tutorial_gets_the_message_it_shows():
     with pytest.raises(StereotropeError) as raised:
         Audit.from_text(template.replace(before, after), name="audit.yaml")
     assert str(raised.value) == shown
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder that holds the runs which the docs speak of."""
+    folder = tmp_path_factory.mktemp("docs")
+    text = "suite: objects\nobjects: [cup]\ndimensions: {gender: [women]}\nimages_per_prompt: 3\n"
+    text += (
+        "generators: [{calibrated: , size: 128}]\nannotators: [colour]\npermutations: 99\nresamples: 100\n"
+    )
+    run = Audit.from_text(text).run(folder / "runs" / "first")
+    shutil.copytree(run.path, folder / "runs" / "demo")
+    return folder
+
+
+PYTHON = [
+    page for page in PAGES if page.parent.name != "reference" and "```python" in page.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=lambda p: p.name)
+def test_python_in_the_docs_runs(page, finished, monkeypatch):
+    monkeypatch.chdir(finished)
+    labels = [
+        {"image_id": f"{group}{i}", "generator": "m", "object": "car", "group": group,
+         "attribute": "product_colour", "value": "pink" if i % 2 else "grey"}
+        for group in ("base", "women") for i in range(4)
+    ]  # fmt: skip
+    names = {"labels": pl.DataFrame(labels)}
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), names)
+    assert {"st", "generator"} & set(names)

@@ -30,10 +30,9 @@ class Run:
     path
         The run folder.
 
-    Examples
-    --------
-    >>> run = Run("runs/first")  # doctest: +SKIP
-    >>> run.estimates.filter(pl.col("measure") == "bds")  # doctest: +SKIP
+    Notes
+    -----
+    The tables are Polars frames: ``run.estimates.filter(measure="bds")``.
 
     Raises
     ------
