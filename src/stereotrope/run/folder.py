@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -72,15 +73,14 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             self._lock = RunLock(self.path)
             died = self._lock.acquire()
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._lock.release)
             if died is not None:
                 self.notes.append(died)
             sweep(self.path)
             self._begin()
             self.ledger = Ledger(self.path / LEDGER)
-        except BaseException:
-            self._lock.release()
-            raise
+            undo.pop_all()
         self.notes += self.ledger.notes
         return self
 
