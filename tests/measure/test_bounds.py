@@ -1,4 +1,4 @@
-"""Bounds that missing labels allow (spec/06 §11)."""
+"""Bounds that missing labels allow."""
 
 import polars as pl
 import pytest

@@ -36,13 +36,13 @@ NO_REFERENCE = "no usable label of the reference"
 """Why a comparison is null when the reference has nothing to compare with."""
 
 SMALL_N = 10
-"""Below this number of usable labels an estimate is flagged ``small_n`` (spec/01: deterministic needs 10)."""
+"""Below this number of usable labels an estimate is flagged ``small_n``."""
 
 NOT_IN_OF = "not in of: "
 """Beginning of the reason of a label whose value is none of those asked for."""
 
 MUCH_MISSING = 0.05
-"""Share of missing labels beyond which a share is given the bounds that they allow (spec/06 §11)."""
+"""Share of missing labels beyond which a share is given the bounds that they allow."""
 
 Key = tuple[str | None, ...]
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, FINDINGS
 __all__ = ["findings"]
 
 LITTLE_LABELLED = 0.05
-"""Share of unusable labels above which the annotator itself is a finding (spec/06 §11)."""
+"""Share of unusable labels above which the annotator itself is a finding."""
 
 LOW_ACCURACY = 0.90
 """Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
