@@ -66,7 +66,7 @@ def tables_page() -> str:
         "`definition`.",
         "",
     ]
-    for name in ("PROMPTS", "IMAGES", "LABELS", "ESTIMATES", "FINDINGS"):
+    for name in ("PROMPTS", "IMAGES", "LABELS", "ESTIMATES", "FINDINGS", "REFERENCE"):
         parts += [f"## {name.lower()}", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in getattr(tables, name)]
         parts += [""]

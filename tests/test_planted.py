@@ -1,5 +1,7 @@
 """Planted biases are recovered: on pictures by the instruments, over 200 repetitions by the intervals."""
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -46,6 +48,13 @@ def test_planted_shares_and_divergences_are_set_beside_their_estimates(calibrati
 def test_the_report_shows_the_instrument(calibration):
     agreement = st.open(calibration.run.path).estimates.filter(measure="agreement")
     assert set(agreement["definition"]) == {"accuracy", "cohen_kappa"}
+
+
+def test_measuring_a_calibration_again_keeps_what_it_says_of_the_instrument(calibration, tmp_path):
+    folder = tmp_path / "again"
+    shutil.copytree(calibration.run.path, folder)
+    again = st.Audit.from_run(folder).measure(folder)
+    assert again.estimates.equals(st.open(calibration.run.path).estimates)
 
 
 def test_an_instrument_that_guesses_is_unfit(calibration):

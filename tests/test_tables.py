@@ -5,7 +5,14 @@ import pytest
 from stereotrope import tables
 from stereotrope.errors import TableError
 
-TABLES = (tables.PROMPTS, tables.IMAGES, tables.LABELS, tables.ESTIMATES, tables.FINDINGS)
+TABLES = (
+    tables.PROMPTS,
+    tables.IMAGES,
+    tables.LABELS,
+    tables.ESTIMATES,
+    tables.FINDINGS,
+    tables.REFERENCE,
+)
 
 
 @pytest.mark.parametrize("columns", TABLES)

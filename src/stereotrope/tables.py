@@ -27,6 +27,7 @@ __all__ = [
     "NOT_VALUES",
     "PROMPTS",
     "QUALITY_ATTRIBUTES",
+    "REFERENCE",
     "RESERVED",
     "SCOPES",
     "Column",
@@ -141,6 +142,13 @@ FINDINGS = (
     Column("image_ids", _S, "JSON list of the images that show it"),
 )
 """Columns of ``findings``."""
+
+REFERENCE = (
+    Column("image_id", _S, "the image"),
+    Column("attribute", _S, "what is known of it"),
+    Column("value", _S, "the value known to be true"),
+)
+"""Columns of ``reference``: labels known to be true, in runs that have them (calibrations)."""
 
 RESERVED = frozenset(
     column.name for table in (PROMPTS, IMAGES, LABELS, ESTIMATES, FINDINGS) for column in table

@@ -19,7 +19,7 @@ from stereotrope.audit.stages import GENERATE, annotate_pictures, generate_image
 from stereotrope.errors import IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
-from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS
+from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE
 
 __all__ = ["Audit", "Watcher"]
 
@@ -170,7 +170,7 @@ class Audit:
             labels = labels_frame(plan, images, into)
             _refuse_loss(plan, run, labels)
             kept = {"generators": run.info.get("generators", [])}
-            _measure(plan, images, labels, into, watcher, kept=kept)
+            _measure(plan, images, labels, into, watcher, reference=run.reference, kept=kept)
         return _finish(plan, images, Path(folder), watcher, [])
 
 
@@ -211,6 +211,8 @@ def _measure(
     into.write_table("labels", labels, LABELS)
     into.write_table("estimates", estimates, ESTIMATES, _scopes(estimates))
     into.write_table("findings", findings, FINDINGS)
+    if reference is not None:
+        into.write_table("reference", reference, REFERENCE)
     into.write_info({**info_of(plan, images, labels, into, merged), **(kept or {})})
 
 

@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.run.folder import AUDIT, INFO, read_info
 from stereotrope.run.store import PictureStore
-from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, Column
+from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE, Column
 
 __all__ = ["Run", "open"]
 
@@ -108,6 +108,11 @@ class Run:
         """What is worth a person's look, most first."""
         return self._table("findings")
 
+    @functools.cached_property
+    def reference(self) -> pl.DataFrame | None:
+        """Labels known to be true, None where the run has none."""
+        return self._table("reference") if (self.path / "reference.parquet").is_file() else None
+
     def picture(self, image_id: str) -> bytes:
         """Return the original bytes of an image.
 
@@ -185,6 +190,7 @@ _COLUMNS = {
     "labels": LABELS,
     "estimates": ESTIMATES,
     "findings": FINDINGS,
+    "reference": REFERENCE,
 }
 _POLARS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
