@@ -22,6 +22,8 @@ A message names the thing, the rule, what was found and what to do.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "StereotropeError",
     "TableError",
     "UsageError",
+    "did_you_mean",
 ]
 
 
@@ -122,3 +125,18 @@ class Interrupted(StereotropeError):
     """Stopped by the user; what was finished is kept and the same command continues."""
 
     exit_code = 130
+
+
+def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") -> str:
+    """Return a question that names the nearest known name, case aside, or ``otherwise`` where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("Color", ["colour", "text"])
+    "did you mean 'colour'?"
+    >>> did_you_mean("zeppelin", ["colour"], otherwise="known are colour")
+    'known are colour'
+    """
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(str(found).lower(), by_lower, n=1, cutoff=0.5)
+    return f"did you mean {by_lower[near[0]]!r}?" if near else otherwise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import difflib
 import io
 import json
 import math
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import MetadataError
+from stereotrope.errors import MetadataError, did_you_mean
 
 __all__ = ["Row", "RowFile", "read_rows"]
 
@@ -102,12 +101,9 @@ class RowFile:
         name = _clean(column)
         if name in self.columns:
             return name
-        near = difflib.get_close_matches(name, self.columns, 1)
-        raise MetadataError(
-            f"{self.file}:{self.header}: no column {column!r} ({purpose}); "
-            + (f"did you mean {near[0]!r}? " if near else "")
-            + f"There are {', '.join(map(repr, self.columns)) or 'none'}"
-        )
+        there = f"There are {', '.join(map(repr, self.columns)) or 'none'}"
+        hint = f"{did_you_mean(name, self.columns)} {there}".lstrip()
+        raise MetadataError(f"{self.file}:{self.header}: no column {column!r} ({purpose}); {hint}")
 
 
 def read_rows(path: Path, *, name: str | None = None) -> RowFile:

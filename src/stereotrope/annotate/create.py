@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import PictureAnnotator, TableAnnotator
 from stereotrope.annotate.text import TextAnnotator
-from stereotrope.errors import UsageError
+from stereotrope.errors import UsageError, did_you_mean
 
 __all__ = ["KINDS", "create"]
 
@@ -110,5 +109,4 @@ def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> Import
 
 
 def _hint(found: str, known: Mapping[str, Any] | Sequence[str]) -> str:
-    close = get_close_matches(found.lower(), known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return did_you_mean(found, known, otherwise=f"known are {', '.join(known)}")

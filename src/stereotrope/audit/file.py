@@ -6,7 +6,6 @@ what was found and what to do.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.timestamp import TimeStamp
 
-from stereotrope.errors import AuditFileError
+from stereotrope.errors import AuditFileError, did_you_mean
 
 __all__ = ["AuditSpec", "ReportSpec", "Source", "TemplatesSpec", "json_schema", "read_source", "validate"]
 
@@ -338,8 +337,7 @@ def _unknown_key(location: Sequence[str | int]) -> str:
     key = str(location[-1])
     inside: Any = {"report": ReportSpec, "templates": TemplatesSpec}.get(str(location[0]), AuditSpec)
     known = list(inside.model_fields)
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+    hint = did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
     return f"unknown key {shorten(key)}; {hint}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import polars as pl
 from stereotrope import measure
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
+from stereotrope.errors import did_you_mean
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of
 
 __all__ = ["MeasureCall", "resolve_measures"]
@@ -109,8 +109,7 @@ def _read(
         name, content = named[0], item[named[0]]
         rest = {key: value for key, value in item.items() if key != name}
     if name not in measure.REGISTRY:
-        near = difflib.get_close_matches(name, measure.REGISTRY, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "see `stereotrope measures`"
+        hint = did_you_mean(name, measure.REGISTRY, otherwise="see `stereotrope measures`")
         raise source.error(f"no measure {shorten(name)}; {hint}", *where)
     if isinstance(content, Mapping):
         rest = {**content, **rest}
@@ -163,8 +162,7 @@ def _arguments(
     given = _one_or_many(given, parameters)
     for key in given:
         if key not in parameters:
-            near = difflib.get_close_matches(key, parameters, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(parameters)}"
+            hint = did_you_mean(key, parameters, otherwise=f"it takes {', '.join(parameters)}")
             raise source.error(f"measure {name!r} takes no {shorten(key)}; {hint}", *where, key)
     # Whatever is not compared is held equal, also where another factor is compared than the baseline's.
     compared = (given.get("group") or known["group"] or "group", "dimension")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from stereotrope.errors import UsageError
+from stereotrope.errors import UsageError, did_you_mean
 
 __all__ = ["audit_template", "load_suite", "suite_names"]
 
@@ -26,8 +25,7 @@ def suite_names() -> list[str]:
 def _known(name: str) -> Traversable:
     names = suite_names()
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there is: {', '.join(names)}"
+        hint = did_you_mean(name, names, otherwise=f"there is: {', '.join(names)}")
         raise UsageError(f"no suite {name!r}; {hint}")
     return _folder() / name
 

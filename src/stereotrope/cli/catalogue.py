@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from stereotrope.cli.console import console
-from stereotrope.errors import UsageError
+from stereotrope.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from stereotrope.cli.app import Settings
@@ -76,7 +75,8 @@ def print_measures(name: str | None, settings: Settings) -> None:
         _print_list(((entry.name, entry.summary) for entry in REGISTRY.values()), settings)
         return
     if name not in REGISTRY:
-        raise UsageError(f"no measure {name!r}; {_nearest(name, list(REGISTRY))}")
+        hint = did_you_mean(name, REGISTRY, otherwise=f"there are {', '.join(REGISTRY)}")
+        raise UsageError(f"no measure {name!r}; {hint}")
     entry = REGISTRY[name]
     out = console(settings)
     low, high = entry.bounds
@@ -134,11 +134,6 @@ def _spelled(measure: str | Mapping[str, Any]) -> str:
     if isinstance(measure, str):
         return measure
     return f"{{{', '.join(f'{key}: {value}' for key, value in measure.items())}}}"
-
-
-def _nearest(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
 
 
 def _end(value: float | None) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import UsageError
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.calibrated import CalibratedGenerator
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.request import Generator
@@ -67,11 +66,7 @@ def _folder(path: Any, options: dict[str, Any], base: Path) -> Generator:
 
 
 def _nearest(found: Any, known: Any) -> str:
-    for name in found:
-        close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.4)
-        if close:
-            return f" (did you mean {close[0]!r}?)"
-    return ""
+    return next((f" ({question})" for name in found if (question := did_you_mean(name, known))), "")
 
 
 _MAKERS: Mapping[str, Callable[[Any, dict[str, Any], Path], Generator]] = {

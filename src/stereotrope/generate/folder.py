@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from stereotrope.errors import PictureError, UsageError
+from stereotrope.errors import PictureError, UsageError, did_you_mean
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.generate.listing import (
     LABEL,
@@ -128,9 +127,8 @@ class FolderGenerator:
         """
         for key, value in spec.items():
             if key not in _KEYS:
-                near = difflib.get_close_matches(key, _KEYS, 1)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                raise UsageError(f"folder generator: unknown key {key!r}; {hint}Keys are {', '.join(_KEYS)}")
+                hint = f"{did_you_mean(key, _KEYS)} Keys are {', '.join(_KEYS)}".lstrip()
+                raise UsageError(f"folder generator: unknown key {key!r}; {hint}")
             if key == "factors" and not _is_factors(value):
                 raise UsageError(
                     f"folder generator: factors must be a list of columns or a mapping of factor to "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, cast, get_args
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from stereotrope.errors import InputError
+from stereotrope.errors import InputError, did_you_mean
 from stereotrope.generate.calibrated.entries import (
     ATTRIBUTES,
     BACKGROUND_TEXT,
@@ -42,8 +41,8 @@ def parse(source: str | Path, name: str) -> tuple[Any, dict[str, Any]]:
 
 def nearest(name: object, known: Iterable[str]) -> str:
     """A phrase that names the nearest known word, or nothing."""
-    close = difflib.get_close_matches(str(name), list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    question = did_you_mean(name, known)
+    return f" ({question})" if question else ""
 
 
 class _Reader:
