@@ -22,6 +22,7 @@ __all__ = [
     "ALL_ATTRIBUTES",
     "ESTIMATES",
     "FINDINGS",
+    "FOLDED",
     "IMAGES",
     "LABELS",
     "NOT_VALUES",
@@ -37,6 +38,9 @@ __all__ = [
     "prompt_id",
     "schema",
 ]
+
+FOLDED = "folded:"
+"""Stands before an annotator's name where its open values were folded."""
 
 ALL_ATTRIBUTES = "all"
 """``attribute`` of an estimate that averages over attributes."""

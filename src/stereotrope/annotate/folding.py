@@ -15,7 +15,7 @@ from PIL import ImageColor
 from stereotrope.annotate import palette
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 from stereotrope.annotate.label import Attributes, fingerprint_of
-from stereotrope.tables import LABELS
+from stereotrope.tables import FOLDED, LABELS
 
 __all__ = ["FoldedLabels", "fold"]
 
@@ -88,7 +88,7 @@ class FoldedLabels:
     @property
     def name(self) -> str:
         """``folded:<annotator>``."""
-        return f"folded:{self.annotator}"
+        return f"{FOLDED}{self.annotator}"
 
     @property
     def attributes(self) -> Attributes:

@@ -11,13 +11,12 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from stereotrope.tables import ESTIMATES, PROMPTS
+from stereotrope.tables import ESTIMATES, FOLDED, PROMPTS
 
 __all__ = ["QUALITY", "Material", "RunLike", "Sheet", "words"]
 
 QUALITY = ("blank", "exact_duplicate_of", "near_duplicate_of", "perceptual_hash")
 """Attributes that say something about a file, not about what it shows."""
-_FOLDED = "folded:"
 
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
@@ -134,14 +133,14 @@ class Material:
     @cached_property
     def said(self) -> pl.DataFrame:
         """Labels as annotators gave them: without those that were folded from others."""
-        return self.labels.filter(~pl.col("annotator").str.starts_with(_FOLDED))
+        return self.labels.filter(~pl.col("annotator").str.starts_with(FOLDED))
 
     @cached_property
     def shown_labels(self) -> pl.DataFrame:
         """Labels of what pictures show: folded ones in place of those they were made from."""
         labels = self.labels.filter(~pl.col("attribute").is_in(QUALITY))
         pairs = labels.select("attribute", "annotator").unique().rows()
-        superseded = [(a, who) for a, who in pairs if (a, f"{_FOLDED}{who}") in pairs]
+        superseded = [(a, who) for a, who in pairs if (a, f"{FOLDED}{who}") in pairs]
         for attribute, who in superseded:
             labels = labels.filter(~((pl.col("attribute") == attribute) & (pl.col("annotator") == who)))
         return labels
