@@ -57,6 +57,14 @@ def test_measuring_a_calibration_again_keeps_what_it_says_of_the_instrument(cali
     assert again.estimates.equals(st.open(calibration.run.path).estimates)
 
 
+def test_a_run_without_a_reference_keeps_none_of_an_earlier_one(calibration, tmp_path):
+    folder = tmp_path / "plain"
+    shutil.copytree(calibration.run.path, folder)
+    run = st.Audit.from_run(folder).run(folder)
+    assert run.reference is None
+    assert run.estimates.filter(measure="agreement").height == 0
+
+
 def test_an_instrument_that_guesses_is_unfit(calibration):
     from dataclasses import replace
 

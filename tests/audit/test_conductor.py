@@ -30,6 +30,23 @@ def audit(text: str = AUDIT, **options) -> Audit:
     return Audit.from_text(text, **options)
 
 
+class Recorder:
+    """A watcher that keeps what it is told, and sets an event once so many items are finished."""
+
+    def __init__(self, stop=None, after=0):
+        self.todo, self.said, self.stop, self.after = {}, [], stop, after
+
+    def stage(self, name, total, done):
+        self.todo[name] = total - done
+
+    def advance(self, name, done):
+        if self.stop is not None and done >= self.after:
+            self.stop.set()
+
+    def say(self, message):
+        self.said.append(message)
+
+
 def bytes_of(folder):
     return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
 
@@ -55,21 +72,11 @@ def test_a_run_ends_in_five_tables_and_a_report(finished):
 def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished, tmp_path):
     folder = tmp_path / "again"
     shutil.copytree(finished, folder)
-    before, stages = bytes_of(folder), []
-
-    class Watcher:
-        def stage(self, name, total, done):
-            stages.append((name, total - done))
-
-        def advance(self, name, done):
-            pass
-
-        def say(self, message):
-            stages.append((message, 1))
-
-    audit().run(folder, watcher=Watcher())
+    before, seen = bytes_of(folder), Recorder()
+    audit().run(folder, watcher=seen)
     assert bytes_of(folder) == before
-    assert [todo for name, todo in stages if name not in ("measure", "report")] == [0, 0, 0, 0]
+    assert seen.said == []
+    assert [todo for name, todo in seen.todo.items() if name not in ("measure", "report")] == [0, 0, 0, 0]
 
 
 def test_another_folder_gives_the_same_bytes(finished, tmp_path):
@@ -80,22 +87,9 @@ def test_another_folder_gives_the_same_bytes(finished, tmp_path):
 def test_an_added_group_draws_only_the_new_pictures(finished, tmp_path):
     folder = tmp_path / "more"
     shutil.copytree(finished, folder)
-    asked = []
-
-    class Watcher:
-        def stage(self, name, total, done):
-            asked.append((name, total - done))
-
-        def advance(self, name, done):
-            pass
-
-        def say(self, message):
-            pass
-
-    run = audit(AUDIT.replace("[men, women]", "[men, women, non-binary people]")).run(
-        folder, watcher=Watcher()
-    )
-    assert dict(asked)["generate"] == 4
+    seen = Recorder()
+    run = audit(AUDIT.replace("[men, women]", "[men, women, non-binary people]")).run(folder, watcher=seen)
+    assert seen.todo["generate"] == 4
     assert run.images.height == 16
     assert len(list(folder.glob("audit-*.yaml"))) == 1
 
@@ -160,20 +154,8 @@ def test_a_mistake_in_the_file_touches_nothing(finished, tmp_path):
 
 def test_a_stopped_run_is_interrupted_and_continues_to_the_same_bytes(finished, tmp_path):
     stop = threading.Event()
-
-    class Watcher:
-        def stage(self, name, total, done):
-            pass
-
-        def advance(self, name, done):
-            if done >= 5:
-                stop.set()
-
-        def say(self, message):
-            pass
-
     with pytest.raises(Interrupted, match="same command continues"):
-        audit().run(tmp_path / "stopped", watcher=Watcher(), stop=stop)
+        audit().run(tmp_path / "stopped", watcher=Recorder(stop, after=5), stop=stop)
     done = len(Ledger(tmp_path / "stopped" / "ledger.db", readonly=True).get_all("generate"))
     assert 5 <= done < 12
     audit().run(tmp_path / "stopped")
@@ -193,21 +175,10 @@ def test_a_damaged_picture_is_made_again_and_said(finished, tmp_path):
     shutil.copytree(finished, folder)
     victim = next(folder.glob("pictures/*/*"))
     victim.write_bytes(victim.read_bytes()[:100])
-    said = []
-
-    class Watcher:
-        def stage(self, name, total, done):
-            pass
-
-        def advance(self, name, done):
-            pass
-
-        def say(self, message):
-            said.append(message)
-
-    audit().run(folder, watcher=Watcher())
+    seen = Recorder()
+    audit().run(folder, watcher=seen)
     assert bytes_of(folder) == bytes_of(finished)
-    assert any("made again" in line for line in said)
+    assert any("made again" in line for line in seen.said)
 
 
 def test_refusals_are_rows_with_a_reason_and_are_measured(tmp_path):
@@ -325,20 +296,7 @@ def test_an_attribute_taken_later_needs_no_second_look(tmp_path):
     some = AUDIT.replace("[blank, duplicates, colour]", "[{colour: [background_colour]}]")
     first = audit(some).run(tmp_path / "run")
     assert set(first.labels.filter(annotator="colour")["attribute"]) == {"background_colour"}
-    todo = {}
-
-    class Watcher:
-        def stage(self, name, total, done):
-            todo[name] = total - done
-
-        def advance(self, name, done):
-            pass
-
-        def say(self, message):
-            pass
-
-    more = audit(AUDIT.replace("[blank, duplicates, colour]", "[colour]")).run(
-        tmp_path / "run", watcher=Watcher()
-    )
-    assert todo["annotate:colour"] == 0
+    seen = Recorder()
+    more = audit(AUDIT.replace("[blank, duplicates, colour]", "[colour]")).run(tmp_path / "run", watcher=seen)
+    assert seen.todo["annotate:colour"] == 0
     assert {"product_colour", "background_colour"} <= set(more.labels["attribute"])

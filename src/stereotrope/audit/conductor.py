@@ -213,6 +213,8 @@ def _measure(
     into.write_table("findings", findings, FINDINGS)
     if reference is not None:
         into.write_table("reference", reference, REFERENCE)
+    else:
+        into.remove_table("reference")
     into.write_info({**info_of(plan, images, labels, into, merged), **(kept or {})})
 
 

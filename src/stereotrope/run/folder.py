@@ -158,6 +158,10 @@ class RunFolder:
         write_atomic(path, sink.getvalue())
         return path
 
+    def remove_table(self, name: str) -> None:
+        """Remove ``<name>.parquet``, where it is there: of an audit that no longer has it."""
+        (self.path / f"{name}.parquet").unlink(missing_ok=True)
+
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Write ``run.json``; ``format_version`` and ``stereotrope_version`` are set here."""
         whole = {**info, "format_version": FORMAT_VERSION, "stereotrope_version": __version__}
