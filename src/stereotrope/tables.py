@@ -20,6 +20,7 @@ from stereotrope.errors import TableError
 
 __all__ = [
     "ALL_ATTRIBUTES",
+    "AVERAGE",
     "ESTIMATES",
     "FINDINGS",
     "FOLDED",
@@ -38,6 +39,9 @@ __all__ = [
     "prompt_id",
     "schema",
 ]
+
+AVERAGE = "_average"
+"""Ends the name of a mean in the column ``measure``, so that no filter mixes it with what it averages."""
 
 FOLDED = "folded:"
 """Stands before an annotator's name where its open values were folded."""

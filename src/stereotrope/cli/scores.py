@@ -13,14 +13,13 @@ from rich.text import Text
 
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import interval, number, probability, thousands
-from stereotrope.tables import ESTIMATES
+from stereotrope.tables import AVERAGE, ESTIMATES
 
 __all__ = ["MOST_ROWS", "print_line", "print_rows", "print_scores"]
 
 MOST_ROWS = 15
 """Rows of a table that are printed; the report has them all."""
 
-_AVERAGE = "_average"
 _FEWEST_LEVELS = 3
 """Of a mean that is printed. The interval of a mean of two is wider than the score; the report has it."""
 _LONGEST_LABEL = 28
@@ -43,11 +42,11 @@ def print_scores(tables: Sequence[Mapping[str, Any]], out: Console) -> None:
     """
     found: dict[str, list[Row]] = {}
     for table in tables:
-        found.setdefault(table["measure"].removesuffix(_AVERAGE), []).extend(table["estimates"])
+        found.setdefault(table["measure"].removesuffix(AVERAGE), []).extend(table["estimates"])
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
     for measure, block in _BLOCKS.items():
         if found.get(measure) and block(found, out):
-            shown |= {measure, measure + _AVERAGE}
+            shown |= {measure, measure + AVERAGE}
     rest = [t for t in tables if t["measure"] not in shown]
     if not shown and rest:
         _divergence(rest[0]["title"], rest[0]["estimates"], out)

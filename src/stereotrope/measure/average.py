@@ -12,12 +12,9 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
-from stereotrope.tables import ESTIMATES
+from stereotrope.tables import AVERAGE, ESTIMATES
 
-__all__ = ["SUFFIX", "average"]
-
-SUFFIX = "_average"
-"""Ends the name of a mean in the column ``measure``, so that no filter mixes it with what it averages."""
+__all__ = ["average"]
 
 _NAMES = {column.name for column in ESTIMATES}
 _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category")
@@ -111,7 +108,7 @@ def average(
     for key, part in frame.group_by(keys, maintain_order=True):
         scope = dict(zip(keys, key, strict=True))
         row = {**scope, "level": level, **_counts(part, asked[scope["measure"]]), "source": _source(part)}
-        row["measure"] = scope["measure"].removesuffix(SUFFIX) + SUFFIX
+        row["measure"] = scope["measure"].removesuffix(AVERAGE) + AVERAGE
         values = part["value"].drop_nulls().drop_nans().to_numpy()
         if not values.size:
             rows.append({**row, "undefined": f"no level of {over} has a score"})

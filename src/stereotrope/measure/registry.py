@@ -15,7 +15,7 @@ from typing import Literal
 import polars as pl
 
 from stereotrope.measure.agreement import agreement
-from stereotrope.measure.average import SUFFIX, average
+from stereotrope.measure.average import average
 from stereotrope.measure.bds import bds
 from stereotrope.measure.cds import cds
 from stereotrope.measure.default_rank import default_rank
@@ -24,6 +24,7 @@ from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
 from stereotrope.measure.vac import vac
+from stereotrope.tables import AVERAGE
 
 __all__ = ["REGISTRY", "MeasureInfo", "measures_page"]
 
@@ -167,7 +168,7 @@ _GENERAL = (
         "as the score that is averaged",
         "SODA, Table 2",
         "estimates",
-        suffix=SUFFIX,
+        suffix=AVERAGE,
     ),
     MeasureInfo(
         "agreement",

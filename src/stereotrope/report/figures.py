@@ -13,8 +13,8 @@ from stereotrope.report.datatable import Table, estimate_text, table_of
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, probability, thousands
-from stereotrope.report.prose import AVERAGE, MeasureProse, explain
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.report.prose import MeasureProse, explain
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
 __all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
 

@@ -12,9 +12,9 @@ from ruamel.yaml import YAML
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
+from stereotrope.tables import AVERAGE
 
 __all__ = [
-    "AVERAGE",
     "PERCEIVED",
     "SECTIONS",
     "MeasureProse",
@@ -23,9 +23,6 @@ __all__ = [
     "listing",
     "measures_in_order",
 ]
-
-AVERAGE = "_average"
-"""Ending of the name of a measure that is the mean of another."""
 
 SECTIONS = ("missing", "divergence", "shares", "cases", "other")
 
