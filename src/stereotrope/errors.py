@@ -14,7 +14,10 @@
     │   ├── RunLocked                   another process writes this run
     │   ├── RunFormatError              a run folder of another format version
     │   └── RunDamaged                  a file in it is torn
+    ├── ModelError                  3   a model server that did not answer as it should
+    │   └── ModelUnusable               no request to it can succeed: key, quota, unknown model
     ├── IncompleteError             3   the audit ended with something missing
+    ├── BudgetError                 4   the cap on what calls may cost is reached
     └── Interrupted                 130 stopped by the user; the same command continues
 
 A message names the thing, the rule, what was found and what to do.
@@ -28,11 +31,14 @@ from pathlib import Path
 
 __all__ = [
     "AuditFileError",
+    "BudgetError",
     "DefinitionError",
     "IncompleteError",
     "InputError",
     "Interrupted",
     "MetadataError",
+    "ModelError",
+    "ModelUnusable",
     "PictureError",
     "RunDamaged",
     "RunError",
@@ -115,10 +121,26 @@ class RunDamaged(RunError):
     """A file of the run folder is torn or was changed."""
 
 
+class ModelError(StereotropeError):
+    """A model server that did not answer one request as it should, after every try it was worth."""
+
+    exit_code = 3
+
+
+class ModelUnusable(ModelError):
+    """A model that no request can reach: the key is refused, the quota used up, the model unknown."""
+
+
 class IncompleteError(StereotropeError):
     """The audit ended, and something it asked for is missing."""
 
     exit_code = 3
+
+
+class BudgetError(StereotropeError):
+    """The cap on what calls may cost is reached; what was paid for is kept."""
+
+    exit_code = 4
 
 
 class Interrupted(StereotropeError):

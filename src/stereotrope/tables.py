@@ -21,6 +21,7 @@ from stereotrope.errors import TableError
 __all__ = [
     "ALL_ATTRIBUTES",
     "AVERAGE",
+    "CONSTRAINTS",
     "ESTIMATES",
     "FINDINGS",
     "FOLDED",
@@ -53,7 +54,10 @@ NOT_VALUES = ("unclear", "refused", "invalid")
 """Labels with a meaning of their own that are no value of the attribute: kept, counted, not shared out."""
 
 
-QUALITY_ATTRIBUTES = ("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of")
+CONSTRAINTS = ("people_present", "several_products")
+"""Attributes that say whether a picture breaks its prompt's constraints: `yes` where it does, else `no`."""
+
+QUALITY_ATTRIBUTES = ("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of", *CONSTRAINTS)
 """Attributes that say whether a picture can be used, not how it looks: no measure of looks takes them in."""
 
 
