@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stereotrope.errors import InputError, Interrupted, PictureError, RunError
-from stereotrope.run import Ledger, Stage, Summary, engine
+from stereotrope.run import Job, Ledger, Stage, Summary, engine
 
 KINDS = ("threads", "async")
 
@@ -306,5 +306,98 @@ def test_it_works_inside_a_running_event_loop(ledger: Ledger, kind: Any) -> None
 def test_a_stage_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Stage("s", Threaded, concurrency=0)
-    with pytest.raises(ValueError, match="batches are for kind='threads'"):
-        Stage("s", Awaited, "async", batch_size=2)
+    with pytest.raises(ValueError, match="at least 1"):
+        Stage("s", Awaited, "async", batch_size=0)
+
+
+class AwaitedBatches(Awaited):
+    """Answers batches; item 3 fails alone, a batch with item 5 fails as a whole."""
+
+    closed = 0
+
+    async def process_batch(self, items: list[int]) -> list[Any]:
+        if 5 in items and len(items) > 1:
+            raise InputError("the batch as a whole")
+        self.begin(items[0])
+        await asyncio.sleep(self.seconds)
+        self.flying -= 1
+        return [InputError("this one") if item == 3 else {"v": 2 * item} for item in items]
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+def test_an_awaited_batch_keeps_what_came_and_fails_item_by_item(ledger: Ledger) -> None:
+    worker = AwaitedBatches()
+    summary = engine.run(
+        Stage("s", lambda: worker, "async", concurrency=2, batch_size=4), pairs(8), ledger=ledger
+    )
+    assert list(summary.failed) == ["k003"]
+    assert ledger.totals()["s"] == 7
+    assert worker.seen == [0, 4, 5, 6, 7]
+    assert worker.closed == 1
+
+
+class Unusable(InputError):
+    """Nothing more can succeed."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_halting_failure_lets_no_further_item_begin(ledger: Ledger, kind: Any) -> None:
+    worker = of(kind, fails={10: Unusable("no key")})
+    stage = Stage("s", lambda: worker, kind, concurrency=2, halting=(Unusable,))
+    summary = engine.run(stage, pairs(200), ledger=ledger)
+    assert isinstance(summary.halted, Unusable)
+    assert len(worker.seen) < 20
+    assert summary.done == ledger.totals()["s"] == len(worker.seen) - len(summary.failed)
+
+
+def test_stages_run_side_by_side_and_one_that_fails_leaves_the_others(ledger: Ledger) -> None:
+    dead = Awaited(fails={0: Unusable("no key")})
+    slow, quick = Awaited(seconds=0.01), Threaded()
+    told: list[tuple[str, int, int]] = []
+    jobs = [
+        Job(Stage("dead", lambda: dead, "async", concurrency=1, halting=(Unusable,)), pairs(20)),
+        Job(Stage("slow", lambda: slow, "async", concurrency=4), pairs(20)),
+        Job(
+            Stage("quick", lambda: quick, concurrency=2),
+            pairs(20),
+            progress=lambda done, total: told.append(("quick", done, total)),
+        ),
+    ]
+    died, *lived = engine.run_together(jobs, ledger=ledger)
+    assert (died.done, died.halted is not None) == (0, True)
+    assert [(s.done, s.halted) for s in lived] == [(20, None)] * 2
+    assert told[-1] == ("quick", 20, 20)
+
+
+class Waiting(Awaited):
+    """Waits before it begins, and looks at ``stop`` while it waits."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__()
+        self.stop = stop
+
+    async def process(self, item: int) -> dict[str, int]:
+        for _ in range(1_000):
+            if self.stop.is_set():
+                raise Interrupted("not begun")
+            if item < 4:
+                break
+            await asyncio.sleep(0.01)
+        return await super().process(item)
+
+
+def test_a_worker_that_waits_gives_up_when_stop_is_set(ledger: Ledger) -> None:
+    stop = threading.Event()
+    worker = Waiting(stop)
+    started = time.monotonic()
+    with pytest.raises(Interrupted, match="stopped after 4 of 20"):
+        engine.run(
+            Stage("s", lambda: worker, "async", concurrency=8),
+            pairs(20),
+            ledger=ledger,
+            stop=stop,
+            progress=lambda done, _: done == 4 and stop.set(),
+        )
+    assert time.monotonic() - started < 5

@@ -5,7 +5,7 @@
 
 from stereotrope.run import engine
 from stereotrope.run.disk import write_atomic
-from stereotrope.run.engine import Stage, Summary
+from stereotrope.run.engine import Job, Stage, Summary
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
@@ -13,6 +13,7 @@ from stereotrope.run.store import PictureStore, Stored
 
 __all__ = [
     "FORMAT_VERSION",
+    "Job",
     "Ledger",
     "PictureStore",
     "Run",

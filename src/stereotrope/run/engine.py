@@ -1,4 +1,4 @@
-"""Carrying out one stage: many items, a few at a time, each committed the moment it lands."""
+"""Carrying out stages: many items, a few at a time, each committed the moment it lands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.run.ledger import Ledger
 
-__all__ = ["Stage", "Summary", "run"]
+__all__ = ["Job", "Stage", "Summary", "run", "run_together"]
 
 _COMMIT_THREADS = 32
 _LOOK_SECONDS = 0.05
@@ -23,6 +23,8 @@ _LOOK_SECONDS = 0.05
 Commit = Callable[[str, Any, Any], Mapping[str, Any]]
 OnFailure = Callable[[str, Any, Exception], Mapping[str, Any] | None]
 Pair = tuple[str, Any]
+_News = queue.SimpleQueue[tuple["_Work", int]]
+"""How many items of a stage landed just now."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,22 @@ class Stage:
     make
         Makes a worker, once a thread (once in all for ``kind="async"``): an object with
         ``process(item) → result``, a coroutine function where ``kind`` is ``"async"``. Its ``setup()``,
-        where it has one, is called once for each distinct object before its first item. It may return
+        where it has one, is called once for each distinct object before its first item; its coroutine
+        ``close()``, where an ``"async"`` worker has one, is awaited after the last. ``make`` may return
         the same object each time if that object's ``process`` is safe to call from several threads.
     kind
         ``threads`` for work that computes or blocks, ``async`` for awaitable requests.
     concurrency
         Items (batches) in flight at most.
     batch_size
-        With more than 1 the worker has ``process_batch(items) → results``; a batch that fails in an
-        expected way is tried again item by item.
+        With more than 1 the worker has ``process_batch(items) → results`` (a coroutine function where
+        ``kind`` is ``"async"``); an expected exception among the results is that item's failure. A batch
+        that fails as a whole in an expected way is tried again item by item.
     expected
         Exceptions that are one item's failure and let the rest go on.
+    halting
+        Expected exceptions after which no further item is begun: the model cannot be reached, the budget
+        is spent.
     """
 
     name: str
@@ -55,12 +62,11 @@ class Stage:
     concurrency: int = 1
     batch_size: int = 1
     expected: tuple[type[Exception], ...] = (StereotropeError,)
+    halting: tuple[type[Exception], ...] = ()
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.batch_size < 1:
             raise ValueError(f"stage {self.name}: concurrency and batch_size must be at least 1")
-        if self.kind == "async" and self.batch_size > 1:
-            raise ValueError(f"stage {self.name}: batches are for kind='threads'")
 
 
 @dataclass
@@ -74,12 +80,26 @@ class Summary:
     failed
         Key → the exception of each item that failed in an expected way. It is tried again next time
         unless ``on_failure`` recorded it.
+    halted
+        The exception after which no further item was begun, None where all were tried.
     """
 
     total: int = 0
     skipped: int = 0
     done: int = 0
     failed: dict[str, Exception] = field(default_factory=dict)
+    halted: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A stage with its items; the fields are the arguments of :func:`run`."""
+
+    stage: Stage
+    items: Sequence[Pair]
+    commit: Commit | None = None
+    on_failure: OnFailure | None = None
+    progress: Callable[[int, int], None] | None = None
 
 
 def run(
@@ -111,7 +131,8 @@ def run(
     progress
         Called with (finished, total) in the calling thread.
     stop
-        When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised.
+        When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised. A
+        worker that waits before it begins may look at it and raise the same. Ctrl-C sets it.
 
     Raises
     ------
@@ -127,24 +148,73 @@ def run(
     At most ``concurrency × batch_size`` items are in flight, so at most these are done again after a
     kill. It may be called while an event loop runs in this thread, and blocks it.
     """
-    return _Work(stage, items, ledger, commit, on_failure, stop).carry_out(progress)
+    job = Job(stage, items, commit, on_failure, progress)
+    return run_together([job], ledger=ledger, stop=stop)[0]
+
+
+def run_together(
+    jobs: Sequence[Job], *, ledger: Ledger, stop: threading.Event | None = None
+) -> list[Summary]:
+    """Do what is missing of several stages side by side: none waits for another's limits or failures.
+
+    Parameters
+    ----------
+    jobs
+        The stages; two may share a name in the ledger as long as they share no key.
+    ledger, stop
+        As in :func:`run`, whose errors are raised here too. An unexpected exception in one stage lets
+        none begin another item.
+
+    Returns
+    -------
+    list of Summary
+        One a job, in their order.
+    """
+    stop = stop if stop is not None else threading.Event()
+    news: _News = queue.SimpleQueue()
+    works = [_Work(job, ledger, stop, news) for job in jobs]
+    threads = [thread for work in works for thread in work.threads()]
+    for work in works:
+        work.tell(0)
+    for thread in threads:
+        thread.start()
+    interrupted = _follow(works, threads, news)
+    for work in works:
+        if work.fatal is not None:
+            raise work.fatal
+    for work in works:
+        work.refuse_rest(interrupted or work.interrupted)
+    return [work.summary for work in works]
+
+
+def _follow(works: Sequence[_Work], threads: Sequence[threading.Thread], news: _News) -> bool:
+    """Report progress until every lane has ended; True when Ctrl-C was pressed."""
+    interrupted = False
+    while any(thread.is_alive() for thread in threads) or not news.empty():
+        try:
+            with contextlib.suppress(queue.Empty):
+                work, landed = news.get(timeout=_LOOK_SECONDS)
+                work.tell(landed)
+            if any(work.fatal is not None for work in works):
+                for work in works:
+                    work.halted.set()
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            interrupted = True
+            works[0].stop.set()
+    return interrupted
 
 
 class _Work:
-    """The state that the lanes of one call share."""
+    """The state that the lanes of one stage share."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        items: Sequence[Pair],
-        ledger: Ledger,
-        commit: Commit | None,
-        on_failure: OnFailure | None,
-        stop: threading.Event | None,
-    ) -> None:
-        self.stage, self.ledger, self.commit, self.on_failure = stage, ledger, commit, on_failure
+    def __init__(self, job: Job, ledger: Ledger, stop: threading.Event, news: _News) -> None:
+        self.stage, self.ledger, self.commit, self.on_failure = job.stage, ledger, job.commit, job.on_failure
+        self.progress = job.progress
+        stage = job.stage
         by_key: dict[str, Any] = {}
-        for key, item in items:
+        for key, item in job.items:
             by_key.setdefault(key, item)
         missing = ledger.missing(stage.name, by_key)
         self.summary = Summary(total=len(by_key), skipped=len(by_key) - len(missing))
@@ -152,54 +222,42 @@ class _Work:
             ((key, by_key[key]) for key in missing), stage.batch_size
         )
         self.lanes = min(stage.concurrency, -(-len(missing) // stage.batch_size))
-        self.stop = stop if stop is not None else threading.Event()
+        self.stop = stop
         self.halted = threading.Event()
+        self.interrupted = False
         self.fatal: BaseException | None = None
         self.guard = threading.Lock()
         self.setting_up = threading.Lock()
         self.workers: dict[int, Any] = {}
-        self.news: queue.SimpleQueue[int] = queue.SimpleQueue()  # how many items landed just now
+        self.news = news
+        self.finished = self.summary.skipped
 
-    def carry_out(self, progress: Callable[[int, int], None] | None) -> Summary:
-        total = self.summary.total
-        tell = progress if progress is not None else _silent
-        tell(self.summary.skipped, total)
+    def threads(self) -> list[threading.Thread]:
+        """Return one thread a lane, or one for the event loop of all lanes."""
         targets = (
             [self._lane] * self.lanes if self.stage.kind == "threads" else [self._loop] * min(self.lanes, 1)
         )
-        threads = [
+        return [
             threading.Thread(target=target, name=f"stereotrope-{self.stage.name}-{number}", daemon=True)
             for number, target in enumerate(targets)
         ]
-        for thread in threads:
-            thread.start()
-        interrupted = self._follow(threads, tell)
-        if self.fatal is not None:
-            raise self.fatal
-        landed = self.summary.skipped + self.summary.done
-        if interrupted or (self.stop.is_set() and landed + len(self.summary.failed) < total):
-            raise Interrupted(
-                f"{self.stage.name}: stopped after {landed} of {total}; everything finished is kept, "
-                "and the same command continues"
-            )
-        return self.summary
 
-    def _follow(self, threads: Sequence[threading.Thread], tell: Callable[[int, int], None]) -> bool:
-        """Report progress until every lane has ended; True when Ctrl-C was pressed."""
-        interrupted = False
-        finished = self.summary.skipped
-        while any(thread.is_alive() for thread in threads) or not self.news.empty():
-            try:
-                with contextlib.suppress(queue.Empty):
-                    finished += self.news.get(timeout=_LOOK_SECONDS)
-                    with self:
-                        tell(finished, self.summary.total)
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                interrupted = True
-                self.halted.set()
-        return interrupted
+    def tell(self, landed: int) -> None:
+        """Report that so many more items have landed."""
+        self.finished += landed
+        if self.progress is not None:
+            with self:
+                self.progress(self.finished, self.summary.total)
+
+    def refuse_rest(self, interrupted: bool) -> None:
+        """Raise where the stage was stopped before its last item."""
+        landed = self.summary.skipped + self.summary.done
+        left = self.summary.total - landed - len(self.summary.failed)
+        if interrupted or (self.stop.is_set() and left and self.summary.halted is None):
+            raise Interrupted(
+                f"{self.stage.name}: stopped after {landed} of {self.summary.total}; everything finished is "
+                "kept, and the same command continues"
+            )
 
     def _lane(self) -> None:
         with self:
@@ -218,14 +276,29 @@ class _Work:
 
             async def lane() -> None:
                 with self:
-                    for ((key, item),) in self._next_batches():
-                        try:
-                            outcome = await worker.process(item)
-                        except self.stage.expected as error:
-                            outcome = _failure(error)
-                        await loop.run_in_executor(pool, self._land, [(key, item, outcome)])
+                    for batch in self._next_batches():
+                        outcomes = await self._awaited(worker, batch)
+                        await loop.run_in_executor(pool, self._land, outcomes)
 
-            await asyncio.gather(*(lane() for _ in range(self.lanes)))
+            try:
+                await asyncio.gather(*(lane() for _ in range(self.lanes)))
+            finally:
+                if hasattr(worker, "close"):
+                    await worker.close()
+
+    async def _awaited(self, worker: Any, batch: Sequence[Pair]) -> list[tuple[str, Any, Any]]:
+        if self.stage.batch_size > 1:
+            try:
+                return _paired(batch, await worker.process_batch([item for _, item in batch]))
+            except self.stage.expected as error:
+                if len(batch) == 1 or isinstance(error, self.stage.halting):
+                    return [(*pair, _failure(error)) for pair in batch]
+                return [row for pair in batch for row in await self._awaited(worker, [pair])]
+        ((key, item),) = batch
+        try:
+            return [(key, item, await worker.process(item))]
+        except self.stage.expected as error:
+            return [(key, item, _failure(error))]
 
     def _worker(self) -> Any:
         worker = self.stage.make()
@@ -246,11 +319,10 @@ class _Work:
     def _processed(self, worker: Any, batch: Sequence[Pair]) -> list[tuple[str, Any, Any]]:
         if self.stage.batch_size > 1:
             try:
-                results = worker.process_batch([item for _, item in batch])
-                return [(key, item, result) for (key, item), result in zip(batch, results, strict=True)]
+                return _paired(batch, worker.process_batch([item for _, item in batch]))
             except self.stage.expected as error:
-                if len(batch) == 1:
-                    return [(*batch[0], _failure(error))]
+                if len(batch) == 1 or isinstance(error, self.stage.halting):
+                    return [(*pair, _failure(error)) for pair in batch]
                 return [row for pair in batch for row in self._processed(worker, [pair])]
         ((key, item),) = batch
         try:
@@ -276,7 +348,11 @@ class _Work:
         with self.guard:
             self.summary.done += len(payloads.keys() - failed.keys())
             self.summary.failed.update(failed)
-        self.news.put(len(outcomes))
+            halting = next((e for e in failed.values() if isinstance(e, self.stage.halting)), None)
+            if halting is not None and self.summary.halted is None:
+                self.summary.halted = halting
+                self.halted.set()
+        self.news.put((self, len(outcomes)))
 
     def __enter__(self) -> Self:
         return self
@@ -288,7 +364,9 @@ class _Work:
         ):
             return False
         with self.guard:
-            if self.fatal is None:
+            if isinstance(error, Interrupted):
+                self.interrupted = True
+            elif self.fatal is None:
                 self.fatal = error
         self.halted.set()
         return True
@@ -306,11 +384,15 @@ def _failure(error: Exception) -> _Failed:
     return _Failed(error)
 
 
+def _paired(batch: Sequence[Pair], results: Sequence[Any]) -> list[tuple[str, Any, Any]]:
+    """Each item of a batch with its result; an exception among the results is that item's failure."""
+    return [
+        (key, item, _failure(result) if isinstance(result, Exception) else result)
+        for (key, item), result in zip(batch, results, strict=True)
+    ]
+
+
 def _batched(pairs: Iterable[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
     iterator = iter(pairs)
     while batch := tuple(itertools.islice(iterator, size)):
         yield batch
-
-
-def _silent(finished: int, total: int) -> None:
-    """Report nothing."""
