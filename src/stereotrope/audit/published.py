@@ -1,0 +1,111 @@
+"""Figures that a suite's paper published, as one tidy frame to set beside one's own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import polars as pl
+from ruamel.yaml import YAML
+
+from stereotrope.audit.suite import load_suite, suite_names
+from stereotrope.errors import UsageError, did_you_mean
+
+__all__ = ["PUBLISHED", "published"]
+
+PUBLISHED = (
+    "table",
+    "measure",
+    "definition",
+    "generator",
+    "object",
+    "dimension",
+    "group",
+    "phrasing",
+    "mitigation",
+    "attribute",
+    "category",
+    "annotator",
+    "reference",
+    "value",
+    "source",
+)
+"""Columns of :func:`published`: text, but for ``value``."""
+
+
+def published(suite: str) -> pl.DataFrame:
+    """Return the figures that the paper of a suite gives, one a row.
+
+    Parameters
+    ----------
+    suite
+        Name of the suite, such as ``objects``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns :data:`PUBLISHED`. ``table`` is the paper's number of the table, ``definition`` the one
+        the figure follows, ``source`` says where it is from and its licence. What does not apply is null:
+        ``generator`` of a mean over models, ``object`` of one over objects. Shares and changes are
+        fractions, not per cent. A suite without published tables gives no row.
+
+    Raises
+    ------
+    UsageError
+        There is no such suite.
+
+    Examples
+    --------
+    >>> published("objects").filter(table="11", generator="SDXL", object="car", group="women")["value"].item()
+    0.264
+    """
+    if suite not in suite_names():
+        hint = did_you_mean(suite, suite_names(), otherwise=f"there is: {', '.join(suite_names())}")
+        raise UsageError(f"no suite {suite!r}; {hint}")
+    folder = resources.files("stereotrope") / "suites" / suite / "published"
+    frames = [pl.DataFrame(schema={c: pl.Float64 if c == "value" else pl.String for c in PUBLISHED})]
+    manifest = folder / "tables.yaml"
+    if manifest.is_file():
+        shared: dict[str, Any] = YAML(typ="safe", pure=True).load(manifest.read_text("utf-8"))
+        dimension = {g: d for d, groups in load_suite(suite)["dimensions"].items() for g in groups}
+        for table in shared["tables"]:
+            text = (folder / table["file"]).read_text("utf-8")
+            frames.append(_tidy(text, table, shared, dimension))
+    return pl.concat(frames)
+
+
+def _tidy(
+    text: str, table: Mapping[str, Any], shared: Mapping[str, Any], dimension: Mapping[str, str]
+) -> pl.DataFrame:
+    wide = pl.read_csv(io.BytesIO(text.encode()), infer_schema=False).drop(table.get("without", []))
+    wide = wide.rename(table.get("columns", {}))
+    index = [c for c in wide.columns if c in PUBLISHED and c != "value"]
+    if "across" in table:
+        long = wide.unpivot(index=index, variable_name="across", value_name="value")
+        parts = pl.col("across").str.split(" vs. ").list
+        long = long.with_columns(parts.get(i).alias(name) for i, name in enumerate(table["across"])).drop(
+            "across"
+        )
+    else:
+        long = wide.rename({table["value"]: "value"})
+    fixed = {**table.get("fixed", {}), "source": shared["source"].format(table=table["table"])}
+    fixed |= {k: str(table[k]) for k in ("table", "measure", "definition") if k in table}
+    long = long.with_columns(pl.lit(v).alias(k) for k, v in fixed.items())
+    long = long.with_columns(pl.lit(None, pl.String).alias(c) for c in PUBLISHED if c not in long.columns)
+    named = [_level(c, shared) for c in PUBLISHED if c not in ("value", "source", "table", "definition")]
+    value = pl.col("value").cast(pl.Float64) * table.get("scale", 1)
+    long = long.with_columns(*named, value=value.round(6))
+    known = pl.col("group").replace_strict(dimension, default=None, return_dtype=pl.String)
+    return long.with_columns(dimension=pl.coalesce("dimension", known)).select(PUBLISHED)
+
+
+def _level(column: str, shared: Mapping[str, Any]) -> pl.Expr:
+    """A level as the suite spells it; null where the row is a mean or sum over them."""
+    told = pl.col(column)
+    names = shared["names"].get("group" if column == "reference" else column, {})
+    plain = told.str.to_lowercase() if column in ("object", "attribute") else told
+    plain = plain.str.replace_all(" ", "_") if column == "attribute" else plain
+    level = pl.when(told.is_in(list(names))).then(told.replace(names)).otherwise(plain)
+    return pl.when(told.is_in(shared["total"])).then(None).otherwise(level).alias(column)

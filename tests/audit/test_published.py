@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from stereotrope.audit.published import PUBLISHED, published
+from stereotrope.audit.suite import load_suite
+from stereotrope.errors import UsageError
+
+SIZES = {"2": 54, "3": 30, "4": 45, "5": 8, "6": 6, "9": 12, "10": 50, "11": 369, "13": 50}
+
+
+@pytest.fixture(scope="module")
+def figures() -> pl.DataFrame:
+    return published("objects")
+
+
+def test_every_figure_of_the_nine_tables_is_there(figures: pl.DataFrame) -> None:
+    assert figures.columns == list(PUBLISHED)
+    assert dict(figures["table"].value_counts().iter_rows()) == SIZES
+    always = figures.select("table", "measure", "definition", "attribute", "value", "source")
+    assert always.null_count().sum_horizontal().item() == 0
+
+
+def test_levels_are_spelled_as_the_suite_spells_them(figures: pl.DataFrame) -> None:
+    suite = load_suite("objects")
+    groups = {g for of in suite["dimensions"].values() for g in of}
+    assert set(figures["group"].drop_nulls()) == groups | {"base"}
+    assert set(figures["object"].drop_nulls()) == set(suite["objects"])
+    assert set(figures["dimension"].drop_nulls()) == set(suite["dimensions"])
+    assert set(figures["phrasing"].drop_nulls()) < set(suite["known_phrasings"])
+    assert set(figures["mitigation"].drop_nulls()) < set(suite["known_mitigations"])
+    assert figures["generator"].n_unique() == 6
+
+
+def test_every_source_names_paper_table_and_licence(figures: pl.DataFrame) -> None:
+    for table, source in figures.select("table", "source").unique().iter_rows():
+        assert source == f"SODA (arXiv:2508.03483v3), Table {table}, CC BY 4.0"
+
+
+def test_table_11_is_the_one_the_authors_printed(figures: pl.DataFrame, shared: Path) -> None:
+    wide = pl.read_csv(shared / "data" / "soda" / "table11_bds.csv")
+    short = {"young": "young adults", "mid": "middle-aged"}
+    people = {g: f"{g.capitalize()} people" for g in ("white", "black", "asian", "latinx")}
+    theirs = wide.unpivot(wide.columns[2:], index=["model", "object"], variable_name="group").select(
+        generator="model",
+        object=pl.col("object").str.to_lowercase(),
+        group=pl.col("group").replace(short | people),
+        value="value",
+    )
+    keys = ["generator", "object", "group"]
+    ours = figures.filter(pl.col("table") == "11", pl.col("generator").is_not_null())
+    assert ours.select(*keys, "value").sort(keys).equals(theirs.sort(keys))
+
+
+def test_every_row_of_a_table_stands_in_the_text_of_the_paper(shared: Path) -> None:
+    text = (shared / "papers" / "soda.txt").read_text(encoding="utf-8")
+    folder = Path(__file__).parents[2] / "src/stereotrope/suites/objects/published"
+    for name in ("table02", "table03", "table04", "table11"):
+        for line in (folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()[1:]:
+            numbers = [part for part in line.split(",") if part.replace(".", "").isdigit()]
+            assert " ".join(numbers) in text, (name, line)
+    for line in (folder / "table10.csv").read_text(encoding="utf-8").splitlines()[1:]:
+        model, *counts, total = line.split(",")
+        assert f"{model} {' '.join(f'{k}/8' for k in counts)} {total}/72" in text
+    for line in (folder / "table09.csv").read_text(encoding="utf-8").splitlines()[1:]:
+        assert " ".join(line.split(",")[2:]) in text
+    for name in ("table05", "table06"):
+        for line in (folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()[1:]:
+            for number in line.split(",")[-2:]:
+                assert (number if number.startswith("-") else f"+{number}") + "\\%" in text
+    for line in (folder / "table13.csv").read_text(encoding="utf-8").splitlines()[1:]:
+        _, thing, attribute, group, before, after, source, target = line.split(",")
+        assert f"{thing} {attribute} {group} {before} {after} {source} \\to {target}" in text
+
+
+def test_changes_are_fractions_and_a_value_called_none_is_kept(figures: pl.DataFrame) -> None:
+    assert (
+        figures.filter(table="5", measure="cds_change", mitigation="no stereotypes")["value"].item() == -0.309
+    )
+    assert "None" in figures.filter(table="13")["category"].to_list()
+
+
+def test_an_unknown_suite_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match="no suite 'object'; did you mean"):
+        published("object")
