@@ -1,3 +1,28 @@
-"""A model server on this computer, for tests of whatever talks to one."""
+"""A model server on this computer, for tests of whatever talks to one.
 
-__all__: list[str] = []
+:class:`Loopback` speaks chat completions and image generations over real HTTP, draws pictures whose
+values it knows, judges them with errors of a known size, and goes wrong in every way it is told to.
+"""
+
+from stereotrope.testing.calibrated import CalibratedPainter
+from stereotrope.testing.images import Declined
+from stereotrope.testing.judge import Judge, Question, Reply
+from stereotrope.testing.misbehaviour import MISBEHAVIOURS, Misbehaviour
+from stereotrope.testing.plant import Plant
+from stereotrope.testing.server import Loopback, Received
+from stereotrope.testing.wire import Request, Response
+
+__all__ = [
+    "MISBEHAVIOURS",
+    "CalibratedPainter",
+    "Declined",
+    "Judge",
+    "Loopback",
+    "Misbehaviour",
+    "Plant",
+    "Question",
+    "Received",
+    "Reply",
+    "Request",
+    "Response",
+]

@@ -1,0 +1,115 @@
+"""POST /v1/images/generations: pictures drawn, numbered and wrapped."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stereotrope.testing.misbehaviour import Misbehaviour
+from stereotrope.testing.plant import png
+from stereotrope.testing.replies import error
+from stereotrope.testing.wire import Request, Response
+
+__all__ = ["Declined", "Numbers", "Painter", "draw"]
+
+MOST_PICTURES = 10
+
+Painter = Callable[[str, str, int, str | None], bytes]
+"""(model, prompt, seed or number, size) to the bytes of a picture; may raise :class:`Declined`."""
+
+
+class Declined(Exception):
+    """The painter draws no such picture: answered as moderation does."""
+
+
+class Numbers:
+    """Counts the pictures of each model and prompt, for those that are asked for without a seed."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
+        self._given: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, model: str, prompt: str, n: int) -> range:
+        """Return the next n numbers of this model and prompt."""
+        with self._lock:
+            start = self._first + self._given[model, prompt]
+            self._given[model, prompt] += n
+        return range(start, start + n)
+
+
+def draw(
+    request: Request, painter: Painter, numbers: Numbers, *, seeds: bool, keep: Callable[[bytes], str]
+) -> Response:
+    """Answer one request for pictures, as wrongly as it was told to.
+
+    ``keep`` stores a picture that is handed out by URL, and returns the URL.
+    """
+    body = request.body
+    if not isinstance(body, dict) or not isinstance(body.get("prompt"), str):
+        return error(400, "Missing required parameter: 'prompt'.", param="prompt")
+    n, seed = body.get("n", 1), body.get("seed")
+    if type(n) is not int or not 1 <= n <= MOST_PICTURES:
+        return error(400, f"Invalid 'n': expected 1 to {MOST_PICTURES}.", param="n", code="invalid_value")
+    if seed is not None and (not seeds or type(seed) is not int):
+        return error(400, "Unknown parameter: 'seed'.", param="seed", code="unknown_parameter")
+    rule = request.misbehaviour
+    if rule is not None and rule.kind == "moderation":
+        return _declined(str(rule.options.get("code", "moderation_blocked")))
+    model, prompt = request.model or "", body["prompt"]
+    taken = range(seed, seed + n) if seed is not None else numbers.take(model, prompt, n)
+    try:
+        pictures = [painter(model, prompt, number, body.get("size")) for number in taken]
+    except Declined:
+        return _declined("moderation_blocked")
+    by_url = body.get("response_format") == "url"
+    slots = [_slot(data, prompt, number, keep if by_url else None) for number, data in zip(taken, pictures)]
+    if rule is not None:
+        _distort(rule, slots, pictures, keep)
+    return Response(200, _wrap(slots, prompt, usage=rule is None or rule.kind != "no_usage"))
+
+
+def _declined(code: str) -> Response:
+    message = "Your request was rejected by the safety system. safety_violations=[sexual]."
+    return error(400, message, kind="image_generation_user_error", code=code)
+
+
+def _slot(data: bytes, prompt: str, number: int, keep: Callable[[bytes], str] | None) -> dict[str, Any]:
+    revised = {"revised_prompt": f"{prompt} (revision {number})"}
+    return (
+        {"url": keep(data), **revised} if keep else {"b64_json": base64.b64encode(data).decode(), **revised}
+    )
+
+
+def _distort(
+    rule: Misbehaviour, slots: list[dict[str, Any]], pictures: list[bytes], keep: Callable[[bytes], str]
+) -> None:
+    match rule.kind:
+        case "empty_slot":
+            slots[int(rule.options.get("slot", 0)) % len(slots)] = {"b64_json": None}
+        case "black_picture":
+            black = base64.b64encode(png(np.zeros((64, 64, 3), dtype=np.uint8))).decode()
+            for slot in slots:
+                slot["b64_json"] = black
+        case "not_a_picture":
+            page = base64.b64encode(b"<html><body>not a picture</body></html>").decode()
+            for slot in slots:
+                slot["b64_json"] = page
+        case "url_result":
+            given = rule.options.get("url")
+            for slot, data in zip(slots, pictures, strict=True):
+                slot.pop("b64_json", None)
+                slot["url"] = given if given is not None else keep(data)
+
+
+def _wrap(slots: list[dict[str, Any]], prompt: str, *, usage: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"created": 0, "data": slots}
+    if usage:
+        words, drawn = len(prompt) // 4 + 1, 100 * len(slots)
+        body["usage"] = {"input_tokens": words, "output_tokens": drawn, "total_tokens": words + drawn}
+    return body

@@ -1,0 +1,217 @@
+"""The default judge: knows what is in the pictures, and errs as often as it was told to."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from stereotrope.errors import UsageError
+from stereotrope.testing.plant import figures
+from stereotrope.testing.proposals import propose, wants_proposals
+from stereotrope.testing.schemas import fill
+
+__all__ = ["Judge", "Question", "Reply"]
+
+UNCLEAR = "unclear"
+FLAT = 2.0
+"""Grey levels: a picture that varies less is blank."""
+
+Truth = Mapping[str, Mapping[str, str]] | Callable[[str], Mapping[str, str] | None]
+"""sha256 of a picture → attribute → value: as a mapping, or as a function that gives None for others."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a chat request asks.
+
+    Attributes
+    ----------
+    model
+        The model that is asked.
+    text
+        All its text, the system's and earlier turns' included.
+    schema
+        JSON schema of the answer, None where the request gives none.
+    pictures
+        Bytes of the pictures in the order of the request.
+    shas
+        Their SHA-256 in hexadecimal.
+    truths
+        What is known of each: a function from attribute and values it may have to its value, or None.
+    """
+
+    model: str
+    text: str
+    schema: Mapping[str, Any] | None
+    pictures: tuple[bytes, ...]
+    shas: tuple[str, ...]
+    truths: tuple[Callable[[str, Sequence[str]], str | None], ...]
+
+    def known(self, attribute: str, options: Sequence[str] = ()) -> str | None:
+        """Value of an attribute of the first picture; None where there is none or it is not known."""
+        return self.truths[0](attribute, options) if self.truths else None
+
+    def unit(self, *purpose: object) -> float:
+        """A number in [0, 1) that depends on the model, the pictures and what it is for, on nothing else."""
+        parts = "\0".join(map(str, (self.model, *self.shas, *purpose)))
+        return (
+            int.from_bytes(hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
+        )
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: the JSON object, and how sure the judge is of each of its properties, in (0, 1]."""
+
+    content: Mapping[str, Any]
+    confidences: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Answers what a JSON schema asks, from the truth of the picture, with errors of a known size.
+
+    Every share below is met picture by picture and attribute by attribute, by a number that depends on
+    (seed, model, picture, attribute) alone: the same question gets the same answer, in any order. What a
+    picture shows that nobody knows is ``unclear``.
+
+    Parameters
+    ----------
+    error
+        Share of answers that are wrong: one number, or attribute → number, or attribute → true value →
+        answer → share (a confusion; what the shares leave over is the true value). A wrong answer without a confusion is any
+        other value alike.
+    order_bias
+        Share of closed questions answered with the first value offered.
+    answers_blank
+        Share of questions on a blank picture that get a value all the same.
+    answers_without_picture
+        Share of questions without a picture that get a value all the same.
+    obeys_text
+        Share of pictures in whose text the judge believes: what ``painted`` says is answered.
+    painted
+        sha256 → attribute → the value that the text in the picture asks for.
+    free_words
+        Share of open answers in other words: capitals, a hyphen, a plural.
+    seed
+        Another one errs on other pictures.
+    """
+
+    error: float | Mapping[str, Any] = 0.0
+    order_bias: float = 0.0
+    answers_blank: float = 0.0
+    answers_without_picture: float = 0.0
+    obeys_text: float = 0.0
+    painted: Truth = field(default_factory=dict)
+    free_words: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        shares = {
+            "order_bias": self.order_bias,
+            "answers_blank": self.answers_blank,
+            "answers_without_picture": self.answers_without_picture,
+            "obeys_text": self.obeys_text,
+            "free_words": self.free_words,
+            **({} if isinstance(self.error, Mapping) else {"error": self.error}),
+        }
+        for name, share in shares.items():
+            if not 0 <= share <= 1:
+                raise UsageError(
+                    f"judge: {name} must be a share between 0 and 1, found {share!r}; correct it"
+                )
+
+    def __call__(self, question: Question) -> Reply:
+        """Answer one question; without a schema, with the values of all that is planted."""
+        schema = question.schema or {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in figures()["attributes"]},
+        }
+        if wants_proposals(schema):
+            return Reply(propose(schema))
+        sure: dict[str, float] = {}
+        content = fill(schema, lambda name, options: self._answer(question, name, options, sure))
+        return Reply(content, sure)
+
+    def _answer(
+        self, question: Question, name: str, options: Sequence[str] | None, sure: dict[str, float]
+    ) -> str:
+        values = [value for value in options or () if value != UNCLEAR]
+        value, confidence = self._see(question, name, values)
+        if options is not None and value not in options:
+            value = UNCLEAR if UNCLEAR in options else options[0]
+        elif options is None and value != UNCLEAR and self._share(question, "words", name, self.free_words):
+            value = _in_other_words(value, question.unit(self.seed, "how", name))
+        sure[name] = confidence
+        return value
+
+    def _see(self, question: Question, name: str, values: Sequence[str]) -> tuple[str, float]:
+        asked_for = self._asked_for(question, name)
+        if asked_for is not None and (not values or asked_for in values):
+            return asked_for, 0.9
+        truth = question.known(name, values)
+        if truth is None:
+            eager = self.answers_without_picture
+            if question.pictures:
+                eager = self.answers_blank if _is_blank(question.pictures[0]) else 0.0
+            if self._share(question, "eager", name, eager):
+                guesses = values or sorted(figures()["colours"])
+                return guesses[int(question.unit(self.seed, "guess", name) * len(guesses))], 0.5
+            return UNCLEAR, 0.95
+        if values and self._share(question, "first", name, self.order_bias):
+            return values[0], 0.7
+        seen = self._misread(question, name, truth, values)
+        spread = question.unit(self.seed, "sure", name)
+        return seen, 0.85 + 0.15 * spread if seen == truth else 0.5 + 0.3 * spread
+
+    def _misread(self, question: Question, name: str, truth: str, values: Sequence[str]) -> str:
+        error = self.error.get(name, 0.0) if isinstance(self.error, Mapping) else self.error
+        at = question.unit(self.seed, "error", name)
+        if isinstance(error, Mapping):
+            for answer, share in error.get(truth, {}).items():
+                if answer != truth:
+                    if at < share:
+                        return str(answer)
+                    at -= share
+            return truth
+        if at >= error:
+            return truth
+        known = figures()["attributes"].get(name, {}).get("base", {})
+        others = sorted(set(values or (figures()["colours"] if "colour" in name else known)) - {truth})
+        return others[int(question.unit(self.seed, "other", name) * len(others))] if others else truth
+
+    def _asked_for(self, question: Question, name: str) -> str | None:
+        for sha256 in question.shas:
+            asked = look_up(self.painted, sha256)
+            if asked and name in asked and self._share(question, "obeys", "", self.obeys_text):
+                return asked[name]
+        return None
+
+    def _share(self, question: Question, purpose: str, name: str, share: float) -> bool:
+        return share > 0 and question.unit(self.seed, purpose, name) < share
+
+
+def look_up(truth: Truth, sha256: str) -> Mapping[str, str] | None:
+    """Read a mapping or a function from sha256 to attribute → value."""
+    return truth(sha256) if callable(truth) else truth.get(sha256)
+
+
+def _in_other_words(value: str, at: float) -> str:
+    ways = [value.capitalize(), value.upper(), f"{value}s", f" {value.replace('_', '-')} ", f"{value}."]
+    return ways[int(at * len(ways))]
+
+
+def _is_blank(data: bytes) -> bool:
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            grey = np.asarray(image.convert("L").resize((32, 32)), dtype=np.float64)
+    except (UnidentifiedImageError, OSError, ValueError):
+        return True
+    return bool(math.isfinite(grey.std()) and grey.std() < FLAT)

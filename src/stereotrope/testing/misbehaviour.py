@@ -1,0 +1,150 @@
+"""The ways in which the loopback server can go wrong, and which request is met by one."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stereotrope.errors import UsageError, did_you_mean
+
+__all__ = ["MISBEHAVIOURS", "Misbehaviour", "Misbehaviours"]
+
+_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "rate_limit": ("any", ("retry_after",)),
+    "quota": ("any", ()),
+    "unauthorized": ("any", ()),
+    "forbidden": ("any", ()),
+    "unknown_model": ("any", ()),
+    "bad_request": ("any", ("message", "code")),
+    "server_error": ("any", ("status", "retry_after")),
+    "reset": ("any", ()),
+    "truncate": ("any", ("keep",)),
+    "html": ("any", ("status",)),
+    "silent": ("any", ()),
+    "drip": ("any", ("every",)),
+    "slow": ("any", ("seconds",)),
+    "not_json": ("chat", ()),
+    "fenced": ("chat", ()),
+    "cut": ("chat", ()),
+    "extra_keys": ("chat", ()),
+    "outside_list": ("chat", ("property",)),
+    "missing_item": ("chat", ("property",)),
+    "duplicate_keys": ("chat", ("property",)),
+    "refusal": ("chat", ("text",)),
+    "content_filter": ("chat", ()),
+    "empty_choices": ("chat", ()),
+    "no_usage": ("both", ()),
+    "unsupported_schema": ("chat", ("json_object",)),
+    "moderation": ("both", ("code",)),
+    "empty_slot": ("images", ("slot",)),
+    "black_picture": ("images", ()),
+    "not_a_picture": ("images", ()),
+    "url_result": ("images", ("url",)),
+}
+
+MISBEHAVIOURS: tuple[str, ...] = tuple(_OPTIONS)
+"""Names that :meth:`Loopback.misbehave` takes."""
+
+_PATHS = {"any": None, "chat": ("chat",), "images": ("images",), "both": ("chat", "images")}
+
+
+@dataclass
+class Misbehaviour:
+    """One thing the server was told to do wrong, and how often it still will.
+
+    Attributes
+    ----------
+    kind
+        One of :data:`MISBEHAVIOURS`, or the name of one that a registered route knows.
+    times
+        How many requests it still meets, None for every one.
+    share
+        Of the requests that fit, the share it meets.
+    model, path
+        Which requests fit: those of a model, of a path kind; None for all.
+    options
+        Further settings of the kind.
+    """
+
+    kind: str
+    times: int | None = 1
+    share: float = 1.0
+    model: str | None = None
+    path: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def general(self) -> bool:
+        """Whether it goes wrong in the same way on every route."""
+        return _OPTIONS.get(self.kind, ("",))[0] == "any"
+
+    def fits(self, kind: str, model: str | None, has_schema: bool) -> bool:
+        """Whether a request of this path kind and model can be met by it."""
+        paths = _PATHS.get(_OPTIONS.get(self.kind, ("any",))[0])
+        if (paths is not None and kind not in paths) or self.path not in (None, kind):
+            return False
+        if self.kind == "unsupported_schema" and not has_schema:
+            return False
+        return self.model in (None, model) and self.times != 0
+
+
+class Misbehaviours:
+    """What the server was told to do wrong; safe to use from several threads."""
+
+    def __init__(self, seed: int, *, further: tuple[str, ...] = ()) -> None:
+        self._rules: list[Misbehaviour] = []
+        self._random = random.Random(seed)
+        self._lock = threading.Lock()
+        self.further = further
+
+    def add(self, rule: Misbehaviour) -> None:
+        """Add one, after those that are there.
+
+        Raises
+        ------
+        UsageError
+            The kind, the share, the number of times or an option does not fit.
+        """
+        self._check(rule)
+        with self._lock:
+            self._rules.append(rule)
+
+    def clear(self) -> None:
+        """Behave from now on."""
+        with self._lock:
+            self._rules.clear()
+
+    def meet(self, kind: str, model: str | None, has_schema: bool) -> Misbehaviour | None:
+        """Return the first rule that meets a request, and count it."""
+        with self._lock:
+            for rule in self._rules:
+                if rule.fits(kind, model, has_schema) and self._random.random() < rule.share:
+                    if rule.times is not None:
+                        rule.times -= 1
+                    return rule
+        return None
+
+    def _check(self, rule: Misbehaviour) -> None:
+        known = (*MISBEHAVIOURS, *self.further)
+        if rule.kind not in known:
+            near = did_you_mean(rule.kind, known, otherwise=f"known are {', '.join(known)}")
+            raise UsageError(f"loopback: unknown misbehaviour {rule.kind!r}; {near}")
+        if rule.times is not None and (type(rule.times) is not int or rule.times < 1):
+            raise UsageError(
+                f"loopback: times must be a whole number of at least 1, or None for always, "
+                f"found {rule.times!r}; correct it"
+            )
+        if not 0 < rule.share <= 1:
+            raise UsageError(
+                f"loopback: share must be above 0 and at most 1, found {rule.share!r}; correct it"
+            )
+        takes = _OPTIONS[rule.kind][1] if rule.kind in _OPTIONS else tuple(rule.options)
+        for option in rule.options:
+            if option not in takes:
+                near = did_you_mean(
+                    option, takes, otherwise=f"it takes {', '.join(takes)}" if takes else "it takes none"
+                )
+                raise UsageError(f"loopback: misbehaviour {rule.kind} has no option {option!r}; {near}")

@@ -1,0 +1,267 @@
+"""What the loopback server puts into its pictures: values by a bias that is written down, and the drawing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+import threading
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ruamel.yaml import YAML
+
+from stereotrope.errors import UsageError
+
+__all__ = ["Plant", "figures", "png"]
+
+CHUNK = b"tEXt"
+KEYWORD = b"stereotrope-plant"
+WEAKEST, STRONGEST = 0.2, 0.8
+
+
+@cache
+def figures() -> dict[str, Any]:
+    """Return the planted figures, read once from ``plant.yaml``."""
+    text = resources.files("stereotrope.testing").joinpath("plant.yaml").read_text("utf-8")
+    loaded: dict[str, Any] = YAML(typ="safe").load(text)
+    return loaded
+
+
+class Plant:
+    """The default painter: draws small PNG pictures whose values it knows.
+
+    A picture is a function of (seed of the plant, model, prompt, number): the same in every process. Its
+    values are drawn independently, attribute by attribute, from ::
+
+        share(value) = (1 − s)·base(value) + s·favoured(value)
+
+    ``base`` and the values that a cue favours are in ``testing/plant.yaml``; several cues of one prompt
+    share s alike; without a cue s = 0. s = strength(model, subject)·Π wordings, at most 0.95, where the
+    subject is what the prompt says before its first comma without the cue, and strength is one number in
+    [0.2, 0.8] for each model and subject. An attribute that is not in the file has the shares
+    1, 1/2, 1/3 … (normalised) over its values in an order of its own, and every cue favours one value.
+
+    The picture carries (model, prompt, number) in a PNG text chunk, with a hash of the seed, so that a
+    server with the same seed knows pictures which another process drew.
+
+    Parameters
+    ----------
+    seed
+        Whole number; another one plants other values and other strengths.
+    size
+        Side of the square pictures in pixels, 16 to 2048.
+    """
+
+    def __init__(self, seed: int = 0, *, size: int = 64) -> None:
+        if type(size) is not int or not 16 <= size <= 2048:
+            raise UsageError(
+                f"plant: size must be a whole number from 16 to 2048, found {size!r}; correct it"
+            )
+        self.seed = seed
+        self.size = size
+        self._mark = hashlib.sha256(f"stereotrope plant {seed}".encode()).hexdigest()[:16]
+        self._drawn: dict[str, tuple[str, str, int]] = {}
+        self._lock = threading.Lock()
+        self._shares = lru_cache(maxsize=8192)(self._compute_shares)
+
+    def __call__(self, model: str, prompt: str, number: int, size: str | None = None) -> bytes:
+        """Draw one picture and remember it; ``size``, what the request asked for, has no effect."""
+        data = self._draw(model, prompt, number)
+        with self._lock:
+            self._drawn[hashlib.sha256(data).hexdigest()] = (model, prompt, number)
+        return data
+
+    def cues(self, prompt: str) -> tuple[str, ...]:
+        """Names of the cues that a prompt names, in the order of the file."""
+        return tuple(
+            name
+            for name, cue in figures()["cues"].items()
+            if any(_names(prompt, phrase) for phrase in cue["phrases"])
+        )
+
+    def strength(self, model: str, prompt: str) -> float:
+        """How strongly the cues of a prompt act on a model: s of the class, 0 without a cue."""
+        if not self.cues(prompt):
+            return 0.0
+        unit = self._unit("strength", model, _subject(prompt))
+        strength = WEAKEST + (STRONGEST - WEAKEST) * unit
+        for wording, factor in figures()["wordings"].items():
+            if _names(prompt, wording):
+                strength *= factor
+        return min(strength, 0.95)
+
+    def shares(self, model: str, prompt: str) -> dict[str, dict[str, float]]:
+        """Return the planted truth of a prompt in closed form: attribute → value → share."""
+        return {name: dict(shares) for name, shares in self._shares(model, prompt).items()}
+
+    def _compute_shares(self, model: str, prompt: str) -> dict[str, dict[str, float]]:
+        return {name: self.share_of(model, prompt, name) for name in figures()["attributes"]}
+
+    def share_of(
+        self, model: str, prompt: str, attribute: str, values: Sequence[str] = ()
+    ) -> dict[str, float]:
+        """Return the planted shares of one attribute, also of one that the file does not know.
+
+        Parameters
+        ----------
+        model, prompt
+            Of the picture.
+        attribute
+            Its name.
+        values
+            What it may be, where the file does not know it; their order has no effect.
+        """
+        known = figures()["attributes"].get(attribute)
+        if known is not None:
+            base = dict(known["base"])
+            favoured = [figures()["cues"][cue]["favours"].get(attribute) for cue in self.cues(prompt)]
+        else:
+            ordered = sorted(set(values), key=lambda value: self._unit("order", attribute, value))
+            base = {value: 1.0 / rank for rank, value in enumerate(ordered, 1)}
+            base = {value: share / sum(base.values()) for value, share in base.items()}
+            favoured = [
+                ordered[int(self._unit("favours", attribute, cue) * len(ordered))]
+                for cue in self.cues(prompt)
+                if ordered
+            ]
+        strength = self.strength(model, prompt) / max(len(favoured), 1)
+        shares = dict.fromkeys([*base, *(value for value in favoured if value)], 0.0)
+        for value, share in base.items():
+            shares[value] += share * (1 - strength * sum(value is not None for value in favoured))
+        for value in favoured:
+            if value:
+                shares[value] += strength
+        return shares
+
+    def values(self, model: str, prompt: str, number: int) -> dict[str, str]:
+        """Attribute → value planted in the picture of this model, prompt and number."""
+        return {
+            name: _pick(shares, self._unit(name, model, prompt, number))
+            for name, shares in self._shares(model, prompt).items()
+        }
+
+    def values_of(self, sha256: str) -> dict[str, str] | None:
+        """Attribute → value of a picture that this plant has drawn, None of any other."""
+        drawn = self._drawn.get(sha256)
+        return self.values(*drawn) if drawn is not None else None
+
+    def value_of(self, sha256: str, attribute: str, options: Sequence[str]) -> str | None:
+        """Value of one attribute of a picture, None where the picture is not known."""
+        drawn = self._drawn.get(sha256)
+        if drawn is None:
+            return None
+        model, prompt, number = drawn
+        shares = self.share_of(model, prompt, attribute, options)
+        return _pick(shares, self._unit(attribute, model, prompt, number)) if shares else None
+
+    def learn(self, data: bytes) -> None:
+        """Take in a picture which this plant may have drawn in another process, by its text chunk."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        if sha256 not in self._drawn:
+            drawn = _read_chunk(data, self._mark)
+            if drawn is not None:
+                with self._lock:
+                    self._drawn[sha256] = drawn
+
+    def _unit(self, *parts: object) -> float:
+        """A number in [0, 1), uniform over what it is asked for."""
+        text = "\0".join(map(str, (self.seed, *parts)))
+        return (
+            int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
+        )
+
+    def _draw(self, model: str, prompt: str, number: int) -> bytes:
+        values = self.values(model, prompt, number)
+        rng = np.random.default_rng(int(self._unit("pose", model, prompt, number) * 2**53))
+        text = json.dumps([self._mark, model, prompt, number]).encode()
+        return png(_paint(values, self.size, rng), KEYWORD + b"\0" + text)
+
+
+def _names(prompt: str, phrase: str) -> bool:
+    return _pattern(phrase).search(prompt) is not None
+
+
+@cache
+def _pattern(phrase: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)", re.IGNORECASE)
+
+
+def _subject(prompt: str) -> str:
+    return re.split(r",| for | targeted at | designed ", prompt, maxsplit=1)[0].strip().lower()
+
+
+def _pick(shares: Mapping[str, float], at: float) -> str:
+    total = 0.0
+    for value, share in shares.items():
+        total += share
+        if at < total:
+            return value
+    return value
+
+
+@cache
+def _grid(size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    axis = np.linspace(-1, 1, size, dtype=np.float32)
+    return axis[None, :], axis[:, None]
+
+
+_WIDTH_HEIGHT = {"rounded": (0.55, 0.55), "boxy": (0.6, 0.45), "tapered": (0.5, 0.6), "slender": (0.3, 0.7)}
+
+
+def _paint(values: Mapping[str, str], size: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A shape on a background whose mottling differs from picture to picture."""
+    colours = figures()["colours"]
+    mottle = rng.integers(-7, 8, (8, 8), dtype=np.int16)
+    cell = -(-size // 8)
+    mottle = np.repeat(np.repeat(mottle, cell, 0), cell, 1)[:size, :size]
+    pixels = np.empty((size, size, 3), dtype=np.int16)
+    pixels[:] = colours[values["background_colour"]]
+    pixels += mottle[:, :, None]
+    x, y = _grid(size)
+    dx, dy = rng.uniform(-0.15, 0.15, 2)
+    width, height = _WIDTH_HEIGHT.get(values["silhouette"], (0.5, 0.5))
+    across, along = np.abs(x - dx) / width, np.abs(y - dy) / height
+    power = 6 if values["silhouette"] == "boxy" else 2
+    pixels[across**power + along**power < 1] = colours[values["product_colour"]]
+    line = max(1, size // 32)
+    if values["text_presence"] == "present":
+        pixels[size // 2 : size // 2 + line, size // 3 : -size // 3 : 2] = 128
+    if values["background_text_presence"] == "present":
+        pixels[line : 2 * line, line:-line:2] = 64
+    return np.clip(pixels, 0, 255).astype(np.uint8)
+
+
+def png(pixels: NDArray[np.uint8], text: bytes | None = None) -> bytes:
+    """Write an 8-bit RGB picture, shape (height, width, 3), as PNG, with a text chunk."""
+    height, width = pixels.shape[:2]
+    rows = np.zeros((height, 1 + width * 3), dtype=np.uint8)
+    rows[:, 1:] = pixels.reshape(height, width * 3)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))]
+    if text is not None:
+        chunks.append((CHUNK, text))
+    chunks += [(b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in chunks
+    )
+
+
+def _read_chunk(data: bytes, mark: str) -> tuple[str, str, int] | None:
+    """(model, prompt, number) of a picture with our text chunk, None of any other bytes."""
+    start = 8 + 25  # signature and IHDR
+    if data[start + 4 : start + 8] != CHUNK or data[start + 8 : start + 8 + len(KEYWORD)] != KEYWORD:
+        return None
+    (length,) = struct.unpack(">I", data[start : start + 4])
+    try:
+        said, model, prompt, number = json.loads(data[start + 9 + len(KEYWORD) : start + 8 + length])
+    except (ValueError, TypeError):
+        return None
+    fits = said == mark and isinstance(model, str) and isinstance(prompt, str) and type(number) is int
+    return (model, prompt, number) if fits else None

@@ -1,0 +1,475 @@
+"""The loopback server: routes, its own thread, and a record of every request."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+import random
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from stereotrope.errors import UsageError
+from stereotrope.testing import chat, images
+from stereotrope.testing.calibrated import CalibratedPainter
+from stereotrope.testing.judge import Judge, Question, Truth, look_up
+from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
+from stereotrope.testing.plant import Plant
+from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
+from stereotrope.testing.replies import error, general
+from stereotrope.testing.wire import Malformed, Request, Response, read_request
+
+__all__ = ["Loopback", "Received"]
+
+Handler = Callable[[Request], Response | Awaitable[Response]]
+
+
+@dataclass
+class Received:
+    """One request the server was sent.
+
+    Attributes
+    ----------
+    at
+        When it was read, by ``time.monotonic``.
+    path
+        Its path, as it came.
+    kind
+        Path kind: ``chat``, ``images``, ``models`` or that of a registered route.
+    model
+        The model it names, None where it names none.
+    status
+        HTTP status of the answer; 0 where no whole answer was sent.
+    method, headers, raw
+        The rest of it; ``headers`` in lower case.
+    """
+
+    at: float
+    path: str
+    kind: str
+    model: str | None
+    status: int
+    method: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """The body read as JSON, None where it is empty or no JSON."""
+        try:
+            return json.loads(self.raw) if self.raw else None
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class _Route:
+    method: str
+    prefix: str
+    kind: str
+    handler: Handler
+    model: Callable[[Request], str | None]
+
+
+class Loopback:
+    """A model server on 127.0.0.1, for tests of whatever talks to one; use it in a ``with`` block.
+
+    It speaks ``POST /v1/chat/completions``, ``POST /v1/images/generations`` and ``GET /v1/models`` over
+    real HTTP/1.1 from a thread of its own, records every request, and goes wrong when told to.
+
+    Parameters
+    ----------
+    painter
+        ``(model, prompt, seed or number, size) -> bytes``; ``"calibrated"`` for the package's calibrated
+        generator; a :class:`Plant` where None.
+    judge
+        ``(question) -> object | Reply | text``, or model → one of these; a :class:`Judge` where None.
+    error
+        Of the default judge.
+    truth
+        sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
+        that this server did not draw.
+    latency
+        Seconds before an answer: a number, or (low, high), uniform.
+    requests_per_minute
+        More than this in any sliding window of 60 seconds is answered with 429; None for no limit.
+    key
+        401 without this key; None for any.
+    models
+        404 for any other model; None for any.
+    seed
+        Of the painter, the judge, the latencies and the shares of misbehaviours.
+    seeds
+        Whether pictures take a ``seed``; if not it is an unknown parameter, answered with 400. Pictures
+        without one are numbered by model and prompt.
+    first_number
+        Number of the first picture without a seed: set it to go on where an earlier server stopped.
+    window
+        Seconds of the sliding window, for tests that cannot wait a minute.
+    port
+        0 for any that is free.
+    """
+
+    def __init__(
+        self,
+        *,
+        painter: images.Painter | str | None = None,
+        judge: Callable[[Question], Any] | Mapping[str, Callable[[Question], Any]] | None = None,
+        error: float | Mapping[str, Any] = 0.0,
+        truth: Truth | None = None,
+        latency: float | tuple[float, float] = 0.0,
+        requests_per_minute: float | None = None,
+        key: str | None = None,
+        models: Sequence[str] | None = None,
+        seed: int = 0,
+        seeds: bool = True,
+        first_number: int = 0,
+        window: float = WINDOW,
+        port: int = 0,
+    ) -> None:
+        self.plant = Plant(seed)
+        self.painter = _painter(painter, self.plant)
+        self.judge = judge if judge is not None else Judge(error=error, seed=seed)
+        self.key = key
+        self.models = models
+        self.seeds = seeds
+        self.received: list[Received] = []
+        self._truth: Truth = truth if truth is not None else {}
+        self._latency = latency if isinstance(latency, tuple) else (latency, latency)
+        self._limit = SlidingWindow(requests_per_minute, window) if requests_per_minute is not None else None
+        self._random = random.Random(seed)
+        self._numbers = images.Numbers(first_number)
+        self._files: dict[str, bytes] = {}
+        self._rules = Misbehaviours(seed)
+        self._routes: list[_Route] = []
+        self._port = port
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._failure: OSError | None = None
+        self.register("POST", "/v1/chat/completions", self._chat, kind="chat")
+        self.register("POST", "/v1/images/generations", self._images, kind="images")
+        self.register("GET", "/v1/models", self._models, kind="models")
+        self.register("GET", "/files/", self._file, kind="files")
+
+    # Beginning and end
+
+    def start(self) -> Loopback:
+        """Listen; returns itself."""
+        ready = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(ready)), name="loopback", daemon=True
+        )
+        self._thread.start()
+        ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self
+
+    def close(self) -> None:
+        """Stop listening and drop every connection."""
+        if self._loop is not None and self._stop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+            self._loop = self._stop = self._thread = None
+
+    def __enter__(self) -> Loopback:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def root(self) -> str:
+        """``http://127.0.0.1:PORT``."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def url(self) -> str:
+        """The base URL of the OpenAI-compatible routes: the root and ``/v1``."""
+        return f"{self.root}/v1"
+
+    # What a test asks and says
+
+    def misbehave(
+        self,
+        kind: str,
+        *,
+        times: int | None = 1,
+        share: float = 1.0,
+        model: str | None = None,
+        path: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Go wrong on the next requests that fit.
+
+        Parameters
+        ----------
+        kind
+            One of :data:`MISBEHAVIOURS`.
+        times
+            How many requests, None for every one.
+        share
+            Of the requests that fit, drawn by the server's seed.
+        model, path
+            Only requests of this model, of this path kind.
+        **options
+            Of the kind: ``retry_after`` (the raw header), ``status``, ``keep`` (share of the body that is
+            sent), ``every`` (seconds between dripped bytes), ``seconds``, ``property``, ``text``, ``code``,
+            ``message``, ``slot``, ``url``.
+
+        Raises
+        ------
+        UsageError
+            The kind or an option is not known, or a figure does not fit.
+        """
+        self._rules.add(Misbehaviour(kind, times, share, model, path, options))
+
+    def behave(self) -> None:
+        """Forget every misbehaviour."""
+        self._rules.clear()
+
+    def register(
+        self,
+        method: str,
+        path_prefix: str,
+        handler: Handler,
+        *,
+        kind: str | None = None,
+        model: Callable[[Request], str | None] | None = None,
+    ) -> None:
+        """Serve a further path; of several that fit, the longest prefix does.
+
+        Parameters
+        ----------
+        method, path_prefix
+            Of the requests.
+        handler
+            From a :class:`Request` to a :class:`Response`; may be a coroutine function. General
+            misbehaviours are dealt with before it; others reach it as ``request.misbehaviour``.
+        kind
+            Path kind in ``counts`` and ``misbehave``; the prefix where None.
+        model
+            How to find the model; the property ``model`` of the body where None.
+        """
+        self._routes.append(
+            _Route(method, path_prefix, kind or path_prefix, handler, model or _model_in_body)
+        )
+        self._routes.sort(key=lambda route: -len(route.prefix))
+
+    def counts(self) -> dict[tuple[str, str | None, int], int]:
+        """(path kind, model, status) → number of requests; status 0 where no whole answer was sent."""
+        return dict(Counter((each.kind, each.model, each.status) for each in list(self.received)))
+
+    def most_in_a_minute(self, model: str | None = None, *, seconds: float = WINDOW) -> int:
+        """Return the largest number of requests to models in any window of a minute, or of other length."""
+        times = [
+            each.at
+            for each in list(self.received)
+            if each.method == "POST" and (model is None or each.model == model)
+        ]
+        return most_within(times, seconds)
+
+    def knows(self, data: bytes, sha256: str) -> Callable[[str, Sequence[str]], str | None]:
+        """Return what is known of a picture: a function from attribute and values to its value or None."""
+        given = look_up(self._truth, sha256)
+        if given is None and isinstance(self.painter, CalibratedPainter):
+            given = self.painter.values_of(sha256)
+        if given is not None:
+            return lambda attribute, options: given.get(attribute)
+        plant = self.painter if isinstance(self.painter, Plant) else self.plant
+        plant.learn(data)
+        return lambda attribute, options: plant.value_of(sha256, attribute, options)
+
+    # Routes
+
+    def _chat(self, request: Request) -> Response:
+        judge = self.judge
+        if isinstance(judge, Mapping):
+            judge = judge.get(request.model or "", _DEFAULT_JUDGE)
+        return chat.answer(request, judge, self.knows, len(self.received))
+
+    async def _images(self, request: Request) -> Response:
+        def draw() -> Response:
+            return images.draw(request, self.painter, self._numbers, seeds=self.seeds, keep=self.keep)
+
+        return draw() if isinstance(self.painter, Plant) else await asyncio.to_thread(draw)
+
+    def _models(self, request: Request) -> Response:
+        names = self.models or sorted({each.model for each in self.received if each.model} | {"any"})
+        models = [{"id": name, "object": "model", "created": 0, "owned_by": "loopback"} for name in names]
+        return Response(200, {"object": "list", "data": models})
+
+    def _file(self, request: Request) -> Response:
+        data = self._files.get(request.path.rpartition("/")[2].partition(".")[0])
+        if data is None:
+            return error(404, "No such file")
+        return Response(200, data, content_type="image/png")
+
+    def keep(self, data: bytes) -> str:
+        """Store bytes under ``/files/`` and return their URL."""
+        name = hashlib.sha256(data).hexdigest()
+        self._files[name] = data
+        return f"{self.root}/files/{name}.png"
+
+    # The connection
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        connections: set[asyncio.Task[None]] = set()
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(self._connection(reader, writer))
+            connections.add(task)
+            task.add_done_callback(connections.discard)
+
+        try:
+            server = await asyncio.start_server(connected, "127.0.0.1", self._port, backlog=1024)
+        except OSError as failure:
+            self._failure = failure
+            ready.set()
+            return
+        self._port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._stop.wait()
+        server.close()
+        for task in list(connections):
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+        await server.wait_closed()
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            while (request := await read_request(reader)) is not None:
+                if not await self._exchange(request, writer):
+                    break
+        except Malformed as problem:
+            answer = error(400, str(problem))
+            writer.write(answer.head(len(answer.content()), close=True) + answer.content())
+        except (ConnectionError, asyncio.IncompleteReadError, ValueError):
+            pass
+        finally:
+            writer.transport.abort() if writer.transport.is_closing() else writer.close()
+
+    async def _exchange(self, request: Request, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; whether the connection lives on."""
+        route = self._route(request)
+        record: Received | None = None
+        rule: Misbehaviour | None = None
+        if route is None:
+            answer = error(404, f"No route for {request.method} {request.path}")
+        else:
+            request.kind, request.model = route.kind, route.model(request)
+            record = Received(
+                time.monotonic(), request.path, route.kind, request.model, 0, request.method,
+                request.headers, request.raw,
+            )  # fmt: skip
+            self.received.append(record)
+            refused = self._refuse(request)
+            if refused is None:
+                rule = self._rules.meet(request.kind, request.model, _has_schema(request))
+                answer = await self._answer(request, route, rule)
+            else:
+                answer = refused
+        close = request.headers.get("connection", "").lower() == "close"
+        if rule is not None and rule.kind in _BROKEN:
+            await _break(rule, answer, writer)
+            return False
+        content = answer.content()
+        writer.write(answer.head(len(content), close=close) + content)
+        if record is not None:
+            record.status = answer.status
+        await writer.drain()
+        return not close
+
+    def _route(self, request: Request) -> _Route | None:
+        for route in self._routes:
+            if route.method == request.method and request.path.startswith(route.prefix):
+                return route
+        return None
+
+    def _refuse(self, request: Request) -> Response | None:
+        if request.kind == "files":
+            return None
+        if self.key is not None and request.secret != self.key:
+            return general(Misbehaviour("unauthorized"), request)
+        if self.models is not None and request.model is not None and request.model not in self.models:
+            return general(Misbehaviour("unknown_model"), request)
+        wait = self._limit.wait(time.monotonic()) if self._limit and request.method == "POST" else 0.0
+        if wait > 0:
+            return general(Misbehaviour("rate_limit", options={"retry_after": f"{wait:.3f}"}), request)
+        return None
+
+    async def _answer(self, request: Request, route: _Route, rule: Misbehaviour | None) -> Response:
+        if rule is not None and rule.general and rule.kind not in (*_BROKEN, "slow"):
+            return general(rule, request)
+        low, high = self._latency
+        wait = self._random.uniform(low, high)
+        if rule is not None and rule.kind == "slow":
+            wait = float(rule.options.get("seconds", 1.0))
+        if wait > 0 and request.method == "POST":
+            await asyncio.sleep(wait)
+        if rule is not None and rule.kind in {"silent", "reset"}:
+            return Response()
+        request.misbehaviour = rule
+        answer = route.handler(request)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+_BROKEN = frozenset({"silent", "reset", "truncate", "drip"})
+_DEFAULT_JUDGE = Judge()
+
+
+async def _break(rule: Misbehaviour, answer: Response, writer: asyncio.StreamWriter) -> None:
+    """Answer in a way that never ends well."""
+    content = answer.content()
+    match rule.kind:
+        case "silent":
+            await asyncio.Event().wait()
+        case "reset":
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+        case "truncate":
+            keep = int(len(content) * float(rule.options.get("keep", 0.5)))
+            writer.write(answer.head(len(content)) + content[:keep])
+            await writer.drain()
+        case "drip":
+            writer.write(answer.head(len(content)))
+            for at in range(len(content)):
+                writer.write(content[at : at + 1])
+                await writer.drain()
+                await asyncio.sleep(float(rule.options.get("every", 0.05)))
+
+
+def _model_in_body(request: Request) -> str | None:
+    model = request.body.get("model") if isinstance(request.body, dict) else None
+    return model if isinstance(model, str) else None
+
+
+def _has_schema(request: Request) -> bool:
+    wanted = request.body.get("response_format") if isinstance(request.body, dict) else None
+    return isinstance(wanted, dict) and wanted.get("type") == "json_schema"
+
+
+def _painter(painter: images.Painter | str | None, plant: Plant) -> images.Painter:
+    if painter is None:
+        return plant
+    if isinstance(painter, str):
+        if painter != "calibrated":
+            raise UsageError(
+                f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
+            )
+        return CalibratedPainter()
+    return painter
