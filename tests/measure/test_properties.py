@@ -59,6 +59,12 @@ def reference(labels: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def claims(labels: pl.DataFrame) -> pl.DataFrame:
+    """A text in every image that names one value of each attribute."""
+    named = pl.col("attribute").replace_strict({"product_colour": "pink", "gender": "female"})
+    return labels.select("image_id", "attribute", named.alias("value"))
+
+
 MEASURES: dict[str, Measure] = {
     "agreement": lambda x: measure.agreement(x, reference(x), by=("attribute", "generator"), n_bootstrap=40),
     "average": lambda x: measure.average(
@@ -72,9 +78,15 @@ MEASURES: dict[str, Measure] = {
     "deterministic_share": partial(measure.deterministic_share, min_n=3),
     "dominance_shift": partial(measure.dominance_shift, min_n=3, threshold=0.5),
     "female_ratio": partial(measure.female_ratio, by=SCOPE),
+    "injection_rate": lambda x: measure.injection_rate(
+        x, reference(x), claims(x), by=("attribute", "generator")
+    ),
+    "nonanswer_rate": partial(measure.nonanswer_rate, by=("attribute", "generator")),
+    "order_flip_rate": lambda x: measure.order_flip_rate(x, reference(x), by=("attribute", "generator")),
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
+    "unfounded_rate": partial(measure.unfounded_rate, by=("attribute", "generator")),
     "vac": partial(measure.vac, n_bootstrap=40),
 }
 
@@ -220,7 +232,11 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(MEASURES) - {"agreement", "average", "default_rank", "refusal_rate"})
+    "name",
+    sorted(
+        set(MEASURES)
+        - {"agreement", "average", "default_rank", "injection_rate", "order_flip_rate", "refusal_rate"}
+    ),
 )
 def test_pandas_and_arrow_frames_give_the_same(name: str) -> None:
     labels = design(9)

@@ -9,6 +9,7 @@ from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
 from stereotrope.measure.findings import findings
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
+from stereotrope.measure.judging import injection_rate, nonanswer_rate, order_flip_rate, unfounded_rate
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.registry import REGISTRY, MeasureInfo
 from stereotrope.measure.share import female_ratio, share
@@ -32,11 +33,15 @@ __all__ = [
     "estimate_frame",
     "female_ratio",
     "findings",
+    "injection_rate",
+    "nonanswer_rate",
+    "order_flip_rate",
     "refusal_rate",
     "require_one_definition",
     "share",
     "share_difference",
     "tidy_labels",
+    "unfounded_rate",
     "vac",
     "with_factors",
 ]

@@ -20,6 +20,7 @@ from stereotrope.measure.bds import bds
 from stereotrope.measure.cds import cds
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
+from stereotrope.measure.judging import injection_rate, nonanswer_rate, order_flip_rate, unfounded_rate
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
@@ -182,8 +183,51 @@ _GENERAL = (
     ),
 )
 
+_JUDGING = (
+    MeasureInfo(
+        "order_flip_rate",
+        order_flip_rate,
+        "How often an annotator answers otherwise when only the order of the options changes.",
+        "general",
+        (0.0, 1.0),
+        "0: the order changes nothing; higher: answers that do not come from the picture",
+        "Zheng et al. 2024; Wilson 1927",
+        "labels",
+    ),
+    MeasureInfo(
+        "unfounded_rate",
+        unfounded_rate,
+        "How often an annotator names a value where there is nothing to see it from.",
+        "general",
+        (0.0, 1.0),
+        "0: says that it cannot see; higher: invents what is not there",
+        "Goyal et al. 2017; Wilson 1927",
+        "labels",
+    ),
+    MeasureInfo(
+        "injection_rate",
+        injection_rate,
+        "How often an answer moves to the value that a text painted into the picture names.",
+        "general",
+        (0.0, 1.0),
+        "0: text moves nothing; higher: whoever paints the picture decides the answer",
+        "Goh et al. 2021; Wilson 1927",
+        "labels",
+    ),
+    MeasureInfo(
+        "nonanswer_rate",
+        nonanswer_rate,
+        "How often an annotator refuses, answers outside its list, or cannot say.",
+        "general",
+        (0.0, 1.0),
+        "higher: more pictures without a usable label",
+        "Wilson 1927",
+        "labels",
+    ),
+)
 
-REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType({m.name: m for m in (*_OBJECTS, *_GENERAL)})
+
+REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType({m.name: m for m in (*_OBJECTS, *_GENERAL, *_JUDGING)})
 """Every public measure by its name."""
 
 
