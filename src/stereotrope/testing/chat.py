@@ -48,7 +48,8 @@ def take_apart(body: Any) -> Asked:
     pictures: list[bytes] = []
     for message in messages:
         content = message.get("content")
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or []:
+        parts: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        for part in parts:
             if part.get("type") == "text":
                 texts.append(part["text"])
             elif part.get("type") == "image_url":
@@ -115,14 +116,14 @@ def _refuse(rule: Misbehaviour, asked: Asked) -> Response | None:
     if rule.kind == "unsupported_schema":
         return error(
             400,
-            f"Invalid parameter: 'response_format' of type '{asked.format}' is not supported with this model.",
+            f"Invalid parameter: 'response_format' of type {asked.format!r} is not supported by this model.",
             param="response_format",
         )
     return None
 
 
 def _distort(rule: Misbehaviour, content: dict[str, Any], text: str, asked: Asked) -> str:
-    name = str(rule.options.get("property", next(iter(content), "")))
+    name = str(rule.options.get("property", _first_closed(asked.schema, content)))
     match rule.kind:
         case "not_json":
             return "The product looks red to me, on a plain background."
@@ -141,6 +142,12 @@ def _distort(rule: Misbehaviour, content: dict[str, Any], text: str, asked: Aske
         case "duplicate_keys":
             return f"{{{json.dumps(name)}: {json.dumps(_outside(content.get(name)))}, {text[1:]}"
     return text
+
+
+def _first_closed(schema: Mapping[str, Any] | None, content: Mapping[str, Any]) -> str:
+    """The first property with a list of values, or the first of all."""
+    parts = (schema or {}).get("properties", {})
+    return next((name for name in content if "enum" in json.dumps(parts.get(name))), next(iter(content), ""))
 
 
 def _outside(value: Any) -> Any:

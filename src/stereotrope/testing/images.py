@@ -67,8 +67,8 @@ def draw(
         pictures = [painter(model, prompt, number, body.get("size")) for number in taken]
     except Declined:
         return _declined("moderation_blocked")
-    by_url = body.get("response_format") == "url"
-    slots = [_slot(data, prompt, number, keep if by_url else None) for number, data in zip(taken, pictures)]
+    kept = keep if body.get("response_format") == "url" else None
+    slots = [_slot(data, prompt, number, kept) for number, data in zip(taken, pictures, strict=True)]
     if rule is not None:
         _distort(rule, slots, pictures, keep)
     return Response(200, _wrap(slots, prompt, usage=rule is None or rule.kind != "no_usage"))

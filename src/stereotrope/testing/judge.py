@@ -86,8 +86,8 @@ class Judge:
     ----------
     error
         Share of answers that are wrong: one number, or attribute → number, or attribute → true value →
-        answer → share (a confusion; what the shares leave over is the true value). A wrong answer without a confusion is any
-        other value alike.
+        answer → share (a confusion; what the shares leave over is the true value). Without a confusion a
+        wrong answer is any other value alike.
     order_bias
         Share of closed questions answered with the first value offered.
     answers_blank

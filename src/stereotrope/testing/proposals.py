@@ -48,7 +48,7 @@ def propose(schema: Mapping[str, Any], where: str = "") -> Any:
 
 def _found(where: str) -> list[tuple[str, str, Sequence[str]]]:
     """(name, product or background, values) of what may be proposed there."""
-    found = [
+    found: list[tuple[str, str, Sequence[str]]] = [
         (name, attribute["where"], list(attribute["base"]))
         for name, attribute in figures()["attributes"].items()
         if attribute.get("found")

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from stereotrope.errors import UsageError
-from stereotrope.testing import chat, images
+from stereotrope.testing import admin, chat, images
 from stereotrope.testing.calibrated import CalibratedPainter
 from stereotrope.testing.judge import Judge, Question, Truth, look_up
 from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
@@ -159,6 +159,8 @@ class Loopback:
         self.register("POST", "/v1/images/generations", self._images, kind="images")
         self.register("GET", "/v1/models", self._models, kind="models")
         self.register("GET", "/files/", self._file, kind="files")
+        for method in ("GET", "POST"):
+            self.register(method, admin.PREFIX, lambda request: admin.answer(self, request), kind=admin.KIND)
 
     # Beginning and end
 
@@ -369,6 +371,8 @@ class Loopback:
         rule: Misbehaviour | None = None
         if route is None:
             answer = error(404, f"No route for {request.method} {request.path}")
+        elif route.kind == admin.KIND:
+            answer = await self._answer(request, route, None)
         else:
             request.kind, request.model = route.kind, route.model(request)
             record = Received(
@@ -418,7 +422,7 @@ class Loopback:
         wait = self._random.uniform(low, high)
         if rule is not None and rule.kind == "slow":
             wait = float(rule.options.get("seconds", 1.0))
-        if wait > 0 and request.method == "POST":
+        if wait > 0 and request.method == "POST" and route.kind != admin.KIND:
             await asyncio.sleep(wait)
         if rule is not None and rule.kind in {"silent", "reset"}:
             return Response()

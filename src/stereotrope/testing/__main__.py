@@ -1,0 +1,63 @@
+"""``python -m stereotrope.testing``: the loopback server as a process of its own; prints its URL."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+
+from stereotrope.testing.server import Loopback
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m stereotrope.testing", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--port", type=int, default=0, help="0 for any that is free")
+    parser.add_argument("--latency", type=float, nargs=2, default=(0.0, 0.0), metavar=("LOW", "HIGH"))
+    parser.add_argument("--requests-per-minute", type=float)
+    parser.add_argument("--window", type=float, default=60.0, help="seconds in which requests are counted")
+    parser.add_argument("--error", type=float, default=0.0, help="share of wrong answers of the judge")
+    parser.add_argument("--painter", choices=["calibrated"])
+    parser.add_argument("--key-variable", help="environment variable with the only key that is let in")
+    parser.add_argument("--model", action="append", help="the models there are; any where not given")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-seeds", action="store_true", help="pictures take no seed")
+    parser.add_argument("--first-number", type=int, default=0, help="of the first picture without a seed")
+    parser.add_argument("--with-parent", action="store_true", help="end when standard input ends")
+    return parser
+
+
+def _await_parent(over: threading.Event) -> None:
+    sys.stdin.read()
+    over.set()
+
+
+def main() -> None:
+    """Serve until interrupted, terminated or, where asked for, until standard input ends."""
+    given = _arguments().parse_args()
+    over = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: over.set())
+    if given.with_parent:
+        threading.Thread(target=_await_parent, args=(over,), daemon=True).start()
+    with Loopback(
+        painter=given.painter,
+        error=given.error,
+        latency=tuple(given.latency),
+        requests_per_minute=given.requests_per_minute,
+        key=os.environ[given.key_variable] if given.key_variable else None,
+        models=given.model,
+        seed=given.seed,
+        seeds=not given.no_seeds,
+        first_number=given.first_number,
+        window=given.window,
+        port=given.port,
+    ) as server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        over.wait()
+
+
+if __name__ == "__main__":
+    main()
