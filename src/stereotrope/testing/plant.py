@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import struct
@@ -15,14 +16,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from ruamel.yaml import YAML
 
 from stereotrope.errors import UsageError
 
 __all__ = ["Plant", "figures", "png"]
 
-CHUNK = b"tEXt"
-KEYWORD = b"stereotrope-plant"
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+LARGEST = 2048
+"""Pixels: side of the largest picture."""
+LONGEST_RECORD = 1 << 20
 WEAKEST, STRONGEST = 0.2, 0.8
 
 
@@ -48,8 +52,9 @@ class Plant:
     [0.2, 0.8] for each model and subject. An attribute that is not in the file has the shares
     1, 1/2, 1/3 … (normalised) over its values in an order of its own, and every cue favours one value.
 
-    The picture carries (model, prompt, number) in a PNG text chunk, with a hash of the seed, so that a
-    server with the same seed knows pictures which another process drew.
+    The picture carries (model, prompt, number) in the lowest bits of its pixels, with a hash of the
+    seed, so that a server with the same seed knows pictures which another process drew, also where all
+    but their pixels was taken off. A prompt that is too long for that is known to its own process only.
 
     Parameters
     ----------
@@ -60,13 +65,13 @@ class Plant:
     """
 
     def __init__(self, seed: int = 0, *, size: int = 64) -> None:
-        if type(size) is not int or not 16 <= size <= 2048:
+        if type(size) is not int or not 16 <= size <= LARGEST:
             raise UsageError(
                 f"plant: size must be a whole number from 16 to 2048, found {size!r}; correct it"
             )
         self.seed = seed
         self.size = size
-        self._mark = hashlib.sha256(f"stereotrope plant {seed}".encode()).hexdigest()[:16]
+        self._mark = hashlib.sha256(f"stereotrope plant {seed}".encode()).digest()[:8]
         self._drawn: dict[str, tuple[str, str, int]] = {}
         self._lock = threading.Lock()
         self._shares = lru_cache(maxsize=8192)(self._compute_shares)
@@ -162,10 +167,10 @@ class Plant:
         return _pick(shares, self._unit(attribute, model, prompt, number)) if shares else None
 
     def learn(self, data: bytes) -> None:
-        """Take in a picture which this plant may have drawn in another process, by its text chunk."""
+        """Take in a picture which this plant may have drawn in another process, by its pixels."""
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 not in self._drawn:
-            drawn = _read_chunk(data, self._mark)
+            drawn = _read(data, self._mark)
             if drawn is not None:
                 with self._lock:
                     self._drawn[sha256] = drawn
@@ -180,8 +185,7 @@ class Plant:
     def _draw(self, model: str, prompt: str, number: int) -> bytes:
         values = self.values(model, prompt, number)
         rng = np.random.default_rng(int(self._unit("pose", model, prompt, number) * 2**53))
-        text = json.dumps([self._mark, model, prompt, number]).encode()
-        return png(_paint(values, self.size, rng), KEYWORD + b"\0" + text)
+        return png(_write(_paint(values, self.size, rng), self._mark, (model, prompt, number)))
 
 
 def _names(prompt: str, phrase: str) -> bool:
@@ -238,30 +242,52 @@ def _paint(values: Mapping[str, str], size: int, rng: np.random.Generator) -> ND
     return np.clip(pixels, 0, 255).astype(np.uint8)
 
 
-def png(pixels: NDArray[np.uint8], text: bytes | None = None) -> bytes:
-    """Write an 8-bit RGB picture, shape (height, width, 3), as PNG, with a text chunk."""
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """Write an 8-bit RGB picture, shape (height, width, 3), as PNG."""
     height, width = pixels.shape[:2]
     rows = np.zeros((height, 1 + width * 3), dtype=np.uint8)
     rows[:, 1:] = pixels.reshape(height, width * 3)
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))]
-    if text is not None:
-        chunks.append((CHUNK, text))
-    chunks += [(b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows.tobytes(), 1)),
+        (b"IEND", b""),
+    )
+    return SIGNATURE + b"".join(
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
         for kind, body in chunks
     )
 
 
-def _read_chunk(data: bytes, mark: str) -> tuple[str, str, int] | None:
-    """(model, prompt, number) of a picture with our text chunk, None of any other bytes."""
-    start = 8 + 25  # signature and IHDR
-    if data[start + 4 : start + 8] != CHUNK or data[start + 8 : start + 8 + len(KEYWORD)] != KEYWORD:
+def _write(pixels: NDArray[np.uint8], mark: bytes, drawn: tuple[str, str, int]) -> NDArray[np.uint8]:
+    """Put a record, or where it is too long its hash, into the lowest bits of the pixels."""
+    text = json.dumps(drawn).encode()
+    body = zlib.compress(text)
+    whole = mark + struct.pack(">H", min(len(body), 0xFFFF)) + body
+    if len(whole) * 8 > pixels.size or len(body) > 0xFFFF:
+        whole = b"\0\0" + hashlib.sha256(text).digest()
+    bits = np.unpackbits(np.frombuffer(whole, dtype=np.uint8))
+    flat = pixels.reshape(-1)
+    flat[: bits.size] = (flat[: bits.size] & 0xFE) | bits
+    return pixels
+
+
+def _read(data: bytes, mark: bytes) -> tuple[str, str, int] | None:
+    """The record in the pixels of one of our pictures, None of any other bytes."""
+    if not data.startswith(SIGNATURE) or data[24:26] != b"\x08\x02":
         return None
-    (length,) = struct.unpack(">I", data[start : start + 4])
+    width, height = struct.unpack(">II", data[16:24])
+    if max(width, height) > LARGEST:
+        return None
     try:
-        said, model, prompt, number = json.loads(data[start + 9 + len(KEYWORD) : start + 8 + length])
-    except (ValueError, TypeError):
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            flat = np.asarray(image).reshape(-1)
+        head = np.packbits(flat[:80] & 1).tobytes()
+        if head[:8] != mark:
+            return None
+        end = 80 + 8 * int.from_bytes(head[8:], "big")
+        body = np.packbits(flat[80:end] & 1).tobytes()
+        model, prompt, number = json.loads(zlib.decompressobj().decompress(body, LONGEST_RECORD))
+    except (OSError, SyntaxError, ValueError, TypeError, zlib.error):
         return None
-    fits = said == mark and isinstance(model, str) and isinstance(prompt, str) and type(number) is int
+    fits = isinstance(model, str) and isinstance(prompt, str) and type(number) is int
     return (model, prompt, number) if fits else None
