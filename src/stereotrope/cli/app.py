@@ -106,7 +106,20 @@ def run(
         Path | None,
         typer.Option("--output", "-o", help="The run folder; else runs/<name of the file>."),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Say what would be done; do nothing.")] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing."),
+    ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--max-cost",
+            min=0,
+            metavar="DOLLARS",
+            help="Begin no further call to a model once so many US dollars are spent in this run folder, "
+            "earlier runs included.",
+        ),
+    ] = None,
     open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Generate, annotate, measure and report; the same command again continues.
@@ -115,10 +128,11 @@ def run(
     and stop, twice to stop at once; nothing that was finished is lost.
 
     Exit codes: 0 done, 2 a mistake in the audit file, 3 something is missing,
-    130 stopped.
+    4 the cap on spending is reached, 130 stopped.
     """
     from stereotrope.audit import Audit
-    from stereotrope.cli.console import carry_out, print_plan
+    from stereotrope.cli.console import carry_out
+    from stereotrope.cli.planning import print_plan
 
     asked = Audit.from_yaml(audit, seed=settings.seed)
     folder = output or Path("runs") / audit.stem
@@ -126,7 +140,7 @@ def run(
         print_plan(asked.plan(), folder, settings)
     else:
         carry_out(
-            lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop),
+            lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop, max_cost=max_cost),
             folder,
             settings,
             open_report=open_report,
@@ -195,6 +209,22 @@ def calibrate(
     from stereotrope.cli.calibrating import run_calibration
 
     run_calibration(annotators or ["colour", "text"], output, images, settings, as_json=as_json)
+
+
+@app.command(rich_help_panel="On a paper")
+def reproduce(
+    suite: Annotated[str, typer.Argument(help="A suite; `stereotrope suites` lists them.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Check the arithmetic of a suite's paper from its own published tables.
+
+    Sets what the paper says beside what its figures give, with a verdict each: it
+    agrees, differs, or cannot be recomputed. Nothing is drawn or asked; exit code 0
+    whatever the verdicts.
+    """
+    from stereotrope.cli.reproducing import run_reproduction
+
+    run_reproduction(suite, settings, as_json=as_json)
 
 
 @app.command(rich_help_panel="What there is")

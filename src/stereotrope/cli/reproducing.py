@@ -1,0 +1,118 @@
+"""``stereotrope reproduce``: what a paper says, beside what its own tables give."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from stereotrope.cli.console import console
+from stereotrope.cli.scores import print_line
+from stereotrope.report.escape import terminal
+
+if TYPE_CHECKING:
+    from stereotrope.cli.app import Settings
+    from stereotrope.suites import Check, Reproduction
+
+__all__ = ["run_reproduction"]
+
+_STYLES = {
+    "agrees": "green",
+    "agrees in part": "yellow",
+    "differs": "bold red",
+    "cannot be recomputed": "cyan",
+    "not in the paper": "cyan",
+}
+_MOST_ROWS = 12
+_WIDEST = 110
+_INDENT = 2
+_NAME = 12
+
+
+def run_reproduction(suite: str, settings: Settings, *, as_json: bool) -> None:
+    """Check the figures of a suite's paper and print every check with its verdict.
+
+    Raises
+    ------
+    UsageError
+        There is no such suite, or it has nothing to reproduce.
+    """
+    from stereotrope.suites import reproduce
+
+    found = reproduce(suite)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        _print(found, console(settings))
+
+
+def _print(found: Reproduction, out: Console) -> None:
+    print_line(Text(terminal(found.title), style="bold"), out)
+    print_line(Text(f"Figures of {terminal(found.source)}, {terminal(found.licence)}.", style="dim"), out)
+    out.print()
+    section = ""
+    for check in found.checks:
+        if check.section != section:
+            section = check.section
+            print_line(Text(terminal(section), style="bold"), out)
+        _print_check(check, out)
+    counted = ", ".join(f"{verdict} {n}" for verdict, n in found.counts().items())
+    print_line(Text(f"{len(found.checks)} checks: {counted}.", style="bold"), out)
+    for verdict, meaning in found.as_dict()["verdicts"].items():
+        print_line(Text.assemble((verdict, _STYLES.get(verdict, "")), f": {meaning}"), out)
+    line = "Every figure behind a check: stereotrope reproduce"
+    print_line(Text(f"{line} {terminal(found.suite)} --json", style="dim"), out)
+
+
+def _print_check(check: Check, out: Console) -> None:
+    """The verdict at the left, everything else in a column beside it; no line ends in spaces."""
+    column = max(len(verdict) for verdict in _STYLES) + 2 * _INDENT
+    room = min(out.width, _WIDEST) - column
+    lines = [Text(line) for line in _wrapped(check.what, room)]
+    for name, text in (("published", check.published), ("recomputed", check.recomputed)):
+        if text:
+            first, *rest = _wrapped(text, room - _NAME)
+            lines.append(Text.assemble((name.ljust(_NAME), "dim"), first))
+            lines += [Text(" " * _NAME + line) for line in rest]
+    lines += [Text(line, style="dim") for line in _wrapped(check.explanation, room)]
+    if check.verdict != "agrees" and 0 < len(check.details) <= _MOST_ROWS:
+        lines += _rows(check.details)
+    verdict = Text(check.verdict.ljust(column - _INDENT), style=_STYLES.get(check.verdict, ""))
+    for number, line in enumerate(lines):
+        before = Text(" " * _INDENT) + verdict if number == 0 else Text(" " * column)
+        out.print(before + line, soft_wrap=True)
+    out.print()
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def _rows(details: Sequence[Mapping[str, Any]]) -> list[Text]:
+    """A plain table, its numbers at the right."""
+    table = [list(details[0]), *([_words(value) for value in row.values()] for row in details)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    numeric = [all(_is_number(row[i]) for row in table[1:]) for i in range(len(widths))]
+    lines = []
+    for row in table:
+        cells = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return [Text(lines[0], style="dim"), *map(Text, lines[1:])]
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value).replace("_", " ")
+
+
+def _is_number(text: str) -> bool:
+    return text.strip("+−%").replace(".", "", 1).isdigit()

@@ -1,0 +1,56 @@
+"""Published tables as arrays, and figures in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+__all__ = ["LAST_DIGIT", "Floats", "change", "listed", "models", "percent", "table", "three"]
+
+Floats = NDArray[np.float64]
+
+LAST_DIGIT = 0.0005 + 1e-9
+"""Half a unit of the third decimal."""
+
+
+def table(figures: pl.DataFrame, number: str, row: str | Sequence[str], column: str) -> Floats:
+    """Figures of one table, rows and columns in their order, without its means and sums."""
+    rows = [row] if isinstance(row, str) else list(row)
+    wide = (
+        figures.filter(pl.col("table") == number, *(pl.col(c).is_not_null() for c in [*rows, column]))
+        .pivot(column, index=rows, values="value", maintain_order=True)
+        .drop(rows)
+    )
+    return wide.to_numpy().astype(np.float64)
+
+
+def models(figures: pl.DataFrame, number: str) -> list[str]:
+    """Models of a table, in its order."""
+    found: list[str] = (
+        figures.filter(table=number)["generator"].drop_nulls().unique(maintain_order=True).to_list()
+    )
+    return found
+
+
+def three(value: Any) -> str:
+    """A figure to the third decimal with a real minus sign."""
+    return f"{float(value):.3f}".replace("-", "−")
+
+
+def percent(share: Any, places: int = 1) -> str:
+    """A share in per cent."""
+    return f"{100 * float(share):.{places}f}%"
+
+
+def change(share: Any) -> str:
+    """A change in per cent, with its sign."""
+    return f"{100 * float(share):+.1f}%".replace("-", "−")
+
+
+def listed(items: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
