@@ -1,32 +1,52 @@
 """Annotators: instruments that look at pictures and say what they see.
 
 :func:`create` makes one from a line of an audit file. A :class:`PictureAnnotator` sees one picture at a
-time and no prompt; a :class:`TableAnnotator` derives labels from tables.
+time and no prompt; a :class:`RemoteAnnotator` asks a model about each; a :class:`TableAnnotator` derives
+labels from tables.
 """
 
+from stereotrope.annotate.asking import RemoteAnnotator
+from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
+from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.create import KINDS, create
+from stereotrope.annotate.discovery import Discoverer, Sample
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.folding import FoldedLabels, fold
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
 from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.question import QuestionAnnotator
+from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
+from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
 from stereotrope.annotate.text import TextAnnotator
 
 __all__ = [
+    "FIXED_ATTRIBUTES",
     "KINDS",
     "Attributes",
     "BlankAnnotator",
     "ColourAnnotator",
+    "ConstraintAnnotator",
+    "Discoverer",
     "DuplicatesAnnotator",
     "FoldedLabels",
     "ImportedLabels",
     "Label",
     "Picture",
     "PictureAnnotator",
+    "QuestionAnnotator",
+    "RemoteAnnotator",
+    "Sample",
+    "Scope",
     "TableAnnotator",
+    "Taxonomy",
     "TextAnnotator",
     "create",
     "fold",
+    "read_taxonomies",
+    "scope_of",
+    "taxonomy_for",
+    "write_taxonomies",
 ]

@@ -9,10 +9,14 @@ from typing import Any
 from stereotrope.annotate.blank import BlankAnnotator
 from stereotrope.annotate.chosen import Chosen
 from stereotrope.annotate.colour import ColourAnnotator
+from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
+from stereotrope.annotate.entry import constraint_annotator, question_annotator
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import PictureAnnotator, TableAnnotator
+from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.text import TextAnnotator
+from stereotrope.clients import Account, is_model, split_model
 from stereotrope.errors import UsageError, did_you_mean
 
 __all__ = ["KINDS", "create"]
@@ -28,26 +32,43 @@ KINDS: Mapping[str, str] = {
     "colour": "product colour and background colour, named on a documented palette",
     "duplicates": "exact and near duplicates",
     "text": "text on the product and on the background, by OCR",
+    "questions": "attributes of your own choice, by a chat model: {questions: openai:gpt-4o, …}",
+    "constraints": "people or several products in the picture, by a chat model: {constraints: openai:gpt-4o}",
     "labels": "labels made elsewhere, from a CSV or JSONL file",
 }
 """Name → what it looks at, one line."""
 _LABELS_KEYS = ("labels", "name", "key", "attributes", "layout")
 
 
+_WRITE = {
+    "labels": "write {labels: FILE, name: NAME}",
+    "questions": "write {questions: PROVIDER:MODEL}",
+    "constraints": "write {constraints: PROVIDER:MODEL}",
+}
+
+
 def create(
-    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None
-) -> PictureAnnotator | TableAnnotator:
+    spec: str | Mapping[str, Any],
+    *,
+    relative_to: Path | str | None = None,
+    account: Account | None = None,
+) -> PictureAnnotator | TableAnnotator | QuestionAnnotator | ConstraintAnnotator:
     """Make an annotator.
 
     Parameters
     ----------
     spec
-        A name (``"colour"``, ``"text"``, ``"blank"``, ``"duplicates"``), a name with some of its
-        attributes (``{"colour": ["background_colour"]}``), or a mapping for labels made
-        elsewhere: ``{"labels": "human.csv", "name": "rater-1", "key": …, "attributes": […], "layout": …}``
-        (see :class:`ImportedLabels`).
+        A name (``"colour"``, ``"text"``, ``"blank"``, ``"duplicates"``), or a name with some of its
+        attributes (``{"colour": ["background_colour"]}``); a chat model (``"openai:gpt-4o"``), with its
+        options (``{"questions": "openai:gpt-4o", "attributes": …, "discover": True, "taxonomy": …,
+        "temperature": 0, …}``, see :class:`QuestionAnnotator`) or for constraints
+        (``{"constraints": "openai:gpt-4o"}``, see :class:`ConstraintAnnotator`); or a mapping for labels
+        made elsewhere: ``{"labels": "human.csv", "name": "rater-1", "key": …, "attributes": […],
+        "layout": …}`` (see :class:`ImportedLabels`).
     relative_to
         Folder that relative paths start from; the working directory when None.
+    account
+        What calls to models are booked on; an own one, without a cap, when None.
 
     Raises
     ------
@@ -55,13 +76,23 @@ def create(
         The name or a key is unknown; the nearest known one is named.
     MetadataError
         The file of labels cannot be used.
+    InputError
+        The file of taxonomies cannot be used.
     """
+    if isinstance(spec, str) and is_model(spec):
+        spec = {"questions": spec}
     if isinstance(spec, Mapping):
+        if "questions" in spec:
+            return question_annotator(spec, relative_to=relative_to, account=account)
+        if "constraints" in spec:
+            return constraint_annotator(spec, account=account)
         known = [key for key in spec if key in _MAKERS]
         return _chosen(known[0], spec) if known else _imported(spec, relative_to)
     if spec in _MAKERS:
         return _MAKERS[spec]()
-    hint = "write {labels: FILE, name: NAME}" if spec == "labels" else _hint(spec, KINDS)
+    if ":" in spec:
+        split_model(spec)
+    hint = _WRITE.get(spec) or _hint(spec, KINDS)
     raise UsageError(f"annotator {spec!r}: no such annotator; {hint}")
 
 
@@ -82,6 +113,8 @@ def _are_names(value: Any) -> bool:
 
 def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> ImportedLabels:
     for key in spec:
+        if key not in _LABELS_KEYS and not (set(spec) & {"labels", "name"}):
+            raise UsageError(f"annotator: unknown key {key!r}; {_hint(str(key), (*_WRITE, *_MAKERS))}")
         if key not in _LABELS_KEYS:
             raise UsageError(f"annotator: unknown key {key!r}; {_hint(str(key), _LABELS_KEYS)}")
     for key in ("labels", "name"):

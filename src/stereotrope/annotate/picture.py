@@ -33,6 +33,10 @@ class Picture:
         self._decoded: dict[int | None, NDArray[np.uint8]] = {}
         self._lock = threading.Lock()
 
+    def original(self) -> bytes:
+        """Return the original bytes, read anew where they were given as a function."""
+        return self._data if isinstance(self._data, bytes) else self._data()
+
     def pixels(self, max_side: int | None = None) -> NDArray[np.uint8]:
         """Return the normalised copy: uint8 sRGB, (height, width, 3), upright, read-only.
 
@@ -45,8 +49,7 @@ class Picture:
         """
         with self._lock:
             if max_side not in self._decoded:
-                data = self._data if isinstance(self._data, bytes) else self._data()
-                pixels = pictures.decode(data, max_side=max_side)
+                pixels = pictures.decode(self.original(), max_side=max_side)
                 pixels.setflags(write=False)
                 self._decoded[max_side] = pixels
             return self._decoded[max_side]

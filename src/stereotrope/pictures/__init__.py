@@ -16,6 +16,7 @@ from stereotrope.pictures.container import (
     sniff,
 )
 from stereotrope.pictures.decoding import PictureInfo, decode, inspect, thumbnail
+from stereotrope.pictures.plain import plain
 
 __all__ = [
     "MAX_BYTES",
@@ -27,6 +28,7 @@ __all__ = [
     "PictureInfo",
     "decode",
     "inspect",
+    "plain",
     "sniff",
     "thumbnail",
 ]

@@ -1,0 +1,104 @@
+"""From what a model answered to labels: strict, one attribute at a time, and never a guess of ours."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stereotrope.annotate.attributes import LONGEST_VALUE, UNCLEAR
+from stereotrope.annotate.label import Attributes, Label
+from stereotrope.clients import Answer, redact
+
+__all__ = ["inert", "labels_of", "schema_of"]
+
+LONGEST_RATIONALE = 200
+"""Characters kept of what was said or went wrong."""
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def schema_of(offered: Mapping[str, Sequence[str] | None]) -> dict[str, Any]:
+    """JSON schema of the answer: one text for each attribute, one of the options where it has some."""
+    return {
+        "type": "object",
+        "properties": {
+            name: {"type": "string"} if options is None else {"type": "string", "enum": list(options)}
+            for name, options in offered.items()
+        },
+        "required": list(offered),
+        "additionalProperties": False,
+    }
+
+
+def labels_of(answer: Answer, attributes: Attributes, *, secrets: Sequence[str] = ()) -> list[Label]:
+    """Return one label for each attribute.
+
+    Parameters
+    ----------
+    answer
+        What the model said, after its repair turn.
+    attributes
+        What was asked for.
+    secrets
+        Keys in use: where a server sends one back, it is not kept.
+
+    Notes
+    -----
+    Each attribute is judged on its own: one of its values is ``ok``, ``unclear`` is that status, anything
+    else ``invalid`` with what was said. An open value is stripped and has 1 to 60 characters. Keys that
+    nobody asked for are no label. A refusal makes every attribute ``refused``.
+    """
+    if answer.status == "refused":
+        reason = inert(redact(answer.reason or "the model declined to answer", *secrets))
+        return [Label(name, None, status="refused", rationale=reason) for name in attributes]
+    if not isinstance(answer.content, Mapping):
+        reason = inert(redact(answer.reason or "no answer that can be read", *secrets))
+        return [Label(name, None, status="invalid", rationale=reason) for name in attributes]
+    return [_label(answer, name, values, secrets) for name, values in attributes.items()]
+
+
+def _label(answer: Answer, name: str, values: tuple[str, ...] | None, secrets: Sequence[str]) -> Label:
+    def invalid(reason: str) -> Label:
+        return Label(name, None, status="invalid", rationale=inert(redact(reason, *secrets)))
+
+    if name not in answer.content:
+        return invalid("left out of the answer")
+    said = answer.content[name]
+    if not isinstance(said, str):
+        return invalid(f"answered {json.dumps(said, ensure_ascii=False)}, which is not a text")
+    text = _value(said) if values is None else unicodedata.normalize("NFC", said).strip()
+    if not text:
+        return invalid("answered nothing")
+    listed = values is not None and text in values
+    if not listed and text.casefold() == UNCLEAR:
+        return Label(name, None, _confidence(answer, name), status="unclear")
+    if values is not None and not listed:
+        return invalid(f"answered {json.dumps(text, ensure_ascii=False)}, which is not among the options")
+    if len(text) > LONGEST_VALUE:
+        return invalid(f"longer than {LONGEST_VALUE} characters: {text}")
+    wrong = next((p.message for p in answer.problems if p.path[:1] == (name,)), None)
+    if wrong is not None:
+        return invalid(wrong)
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return invalid("answered half a surrogate pair, which is no text")
+    if not listed and any(secret.casefold() in text.casefold() for secret in secrets):
+        return invalid(f"answered {text}")
+    return Label(name, text, _confidence(answer, name))
+
+
+def _confidence(answer: Answer, name: str) -> float | None:
+    found = answer.confidences.get(name)
+    return None if found is None else min(max(float(found), 0.0), 1.0)
+
+
+def _value(said: str) -> str:
+    """An open value: Unicode normal form C, no control or direction characters, single spaces."""
+    kept = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in _TURNING else c for c in said)
+    return " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
+
+
+def inert(text: str, limit: int = LONGEST_RATIONALE) -> str:
+    """Return text that does nothing anywhere: printable, on one line, cut to ``limit`` characters."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

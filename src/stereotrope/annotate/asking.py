@@ -1,0 +1,258 @@
+"""Asking a model about one picture at a time: what every annotator that talks to a server shares."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+from stereotrope import pictures
+from stereotrope.annotate.answers import labels_of, schema_of
+from stereotrope.annotate.attributes import UNCLEAR
+from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.order import ORDERS, permuted
+from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.protocol import filled, question_wording
+from stereotrope.clients import ChatClient, Expectation, expectation
+from stereotrope.errors import UsageError
+
+__all__ = [
+    "MAX_SIDE",
+    "ModelAnnotator",
+    "RemoteAnnotator",
+    "Variant",
+    "one_line",
+    "picture_tokens",
+    "text_tokens",
+]
+
+MAX_SIDE = 1024
+"""Longest side in pixels at which a picture is sent, unless asked otherwise."""
+Variant = Literal["reversed", "blind"]
+_VARIANTS: tuple[Variant, ...] = ("reversed", "blind")
+VERSION = 1
+"""Of the way a question is put together and its answer read."""
+
+
+@runtime_checkable
+class RemoteAnnotator(Protocol):
+    """An annotator that asks a server about one picture at a time.
+
+    As :class:`~stereotrope.annotate.PictureAnnotator`, but ``process`` is a coroutine function: up to
+    ``concurrency`` of them run in one event loop, and ``close`` lets go of that loop's connections.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the ``annotator`` column."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Short hash of everything that can change a label."""
+
+    @property
+    def attributes(self) -> Attributes:
+        """What it labels."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many pictures may be asked about at once."""
+
+    async def process(self, picture: Picture) -> list[Label]:
+        """Label one picture."""
+
+    async def close(self) -> None:
+        """Let go of the connections of the running event loop."""
+
+    def expect(self, n: int) -> Expectation:
+        """Say what asking about ``n`` pictures takes."""
+
+
+class ModelAnnotator:
+    """One question about each picture, answered as JSON by a chat model.
+
+    It sees the picture and, where it was told so, what the product is. It never sees a prompt, a group
+    or a generator.
+    """
+
+    kind: str
+
+    def __init__(
+        self,
+        client: ChatClient,
+        *,
+        name: str,
+        attributes: Attributes,
+        subject: str | None = None,
+        order_seed: int = 0,
+        max_side: int = MAX_SIDE,
+        version: str | None = None,
+    ) -> None:
+        self.name = name
+        self.attributes: Attributes = dict(attributes)
+        self.subject = one_line(subject)
+        self.order_seed = order_seed
+        self.max_side = max_side
+        self.version = version
+        self._client = client
+        self._variant: Variant | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Kind, model, parameters, wording, attributes, order seed, picture size, subject and variant."""
+        wording = question_wording(self.kind)
+        parameters = {
+            "model": dict(self._client.parameters),
+            "version": self.version,
+            "attributes": [[name, values] for name, values in self.attributes.items()],
+            "order": [self.order_seed, ORDERS],
+            "max_side": self.max_side,
+            "subject": self.subject,
+            "variant": self._variant,
+        }
+        return fingerprint_of(self.kind, VERSION, parameters, wording.data)
+
+    @property
+    def concurrency(self) -> int:
+        """As many as the endpoint may be asked at once."""
+        return self._client.endpoint.concurrency
+
+    def variant(self, which: Variant) -> Self:
+        """Return this annotator for a check of itself.
+
+        ``reversed`` offers the options of each picture in the reverse order; ``blind`` asks the same
+        question without sending the picture. The name says so.
+
+        Raises
+        ------
+        UsageError
+            Another word.
+        """
+        if which not in _VARIANTS:
+            raise UsageError(
+                f"annotator {self.name!r}: a variant must be {' or '.join(_VARIANTS)}, found {which!r}; "
+                "correct it"
+            )
+        made = self._copy()
+        made.name = f"{self.name} ({which})"
+        made._variant = which
+        return made
+
+    def setup(self) -> None:
+        """Nothing to load."""
+
+    async def process(self, picture: Picture) -> list[Label]:
+        """Label one picture.
+
+        Raises
+        ------
+        ModelError
+            The server did not answer; the picture can be tried again later.
+        ModelUnusable
+            No request to it can succeed.
+        BudgetError
+            The cap on what calls may cost is reached.
+        PictureError
+            The picture cannot be decoded.
+        """
+        secret = self._client.endpoint.secret()
+        blind = self._variant == "blind"
+        images = () if blind else (await asyncio.to_thread(self._shown, picture),)
+        offered = self.offered(picture.sha256)
+        answer = await self._client.ask(
+            self.text(offered),
+            images=images,
+            schema=schema_of(offered),
+            system=question_wording(self.kind).system,
+            name=self.kind,
+        )
+        return labels_of(answer, self.attributes, secrets=(secret,) if secret else ())
+
+    async def close(self) -> None:
+        """Let go of the connections of the running event loop."""
+        await self._client.close()
+
+    def offered(self, sha256: str) -> dict[str, tuple[str, ...] | None]:
+        """Return the options of each attribute as one picture's question offers them; None where open.
+
+        ``unclear`` stands last, however the others are turned.
+        """
+        return {
+            name: None if values is None else (*self._ordered(values, sha256, name), UNCLEAR)
+            for name, values in self.attributes.items()
+        }
+
+    def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
+        """Return the question in words."""
+        wording = question_wording(self.kind)
+        lines = [wording.opening(self.subject), ""]
+        for name, options in offered.items():
+            meaning = wording.texts["meanings"].get(name)
+            lines.append(
+                filled(
+                    wording.texts["open" if options is None else "closed"],
+                    name=_quoted(name),
+                    meaning=f" ({meaning})" if meaning else "",
+                    options=_quoted(options),
+                )
+            )
+        return "\n".join([*lines, "", filled(wording.texts["closing"], keys=_quoted(list(offered)))])
+
+    def expect(self, n: int) -> Expectation:
+        """Say what asking about ``n`` pictures takes: calls, tokens, price and seconds.
+
+        Repair turns are not in it. Tokens are a rule of thumb: :func:`picture_tokens` and
+        :func:`text_tokens`; an answer takes 8 to 30 tokens an attribute.
+        """
+        wording = question_wording(self.kind)
+        offered = self.offered("")
+        asked = text_tokens(wording.system + self.text(offered) + _quoted(schema_of(offered)))
+        seen = (0, 0) if self._variant == "blind" else picture_tokens(self.max_side)
+        answered = 8 * len(offered), 30 * len(offered)
+        return expectation(
+            self._client.endpoint,
+            self._client.price,
+            calls=n,
+            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
+            output_tokens=(n * answered[0], n * answered[1]),
+        )
+
+    def _ordered(self, values: tuple[str, ...], sha256: str, attribute: str) -> tuple[str, ...]:
+        order = permuted(values, seed=self.order_seed, sha256=sha256, attribute=attribute)
+        return order[::-1] if self._variant == "reversed" else order
+
+    def _shown(self, picture: Picture) -> bytes:
+        return pictures.plain(picture.original(), max_side=self.max_side)
+
+    def _copy(self) -> Self:
+        return copy.copy(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {', '.join(self.attributes)}>"
+
+
+def one_line(text: str | None) -> str | None:
+    """Return a text with single spaces and no line ends; None where nothing is left."""
+    return " ".join(text.split()) or None if text else None
+
+
+def picture_tokens(max_side: int) -> tuple[int, int]:
+    """Return the fewest and the most tokens that a picture of ``max_side`` × ``max_side`` may count as.
+
+    From 250 (models that count any picture alike) to 2.5 for each 32 × 32 pixels. Published rules lie
+    within for 1,024 pixels: 258 a tile (Gemini), 765 (GPT-4o, high detail), 1,024 (GPT-4.1), 1,338
+    (Qwen2.5-VL), 2,520 (GPT-4.1 nano). Some do not: models that count a picture many times over to price it.
+    """
+    return 250, max(250, math.ceil(2.5 * math.ceil(max_side / 32) ** 2))
+
+
+def text_tokens(text: str) -> tuple[int, int]:
+    """Return the fewest and the most tokens a text may count as: one for 6 characters, one for 2.5."""
+    return len(text) // 6, math.ceil(len(text) / 2.5)
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

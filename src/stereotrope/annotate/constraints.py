@@ -1,0 +1,51 @@
+"""Whether a picture breaks what its prompt asked for: people, more than one product."""
+
+from __future__ import annotations
+
+from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator
+from stereotrope.clients import ChatClient
+from stereotrope.tables import CONSTRAINTS
+
+__all__ = ["ConstraintAnnotator"]
+
+
+class ConstraintAnnotator(ModelAnnotator):
+    """Asks a chat model whether people or several products are in a picture: ``yes``, ``no``, ``unclear``.
+
+    The prompts of the objects suite end in "one product only, no people"; pictures that break it look
+    diverse for the wrong reason (arXiv:2508.03483v3, section 5.3). The wording is ours, and the same
+    whatever the product is.
+
+    Parameters
+    ----------
+    client
+        The model.
+    name
+        Name in the ``annotator`` column.
+    order_seed
+        Seed of the order of options, part of the fingerprint.
+    max_side
+        Longest side in pixels at which a picture is sent.
+    version
+        Tells one deployment of a model from another; part of the fingerprint.
+    """
+
+    kind = "constraints"
+
+    def __init__(
+        self,
+        client: ChatClient,
+        *,
+        name: str,
+        order_seed: int = 0,
+        max_side: int = MAX_SIDE,
+        version: str | None = None,
+    ) -> None:
+        super().__init__(
+            client,
+            name=name,
+            attributes=dict.fromkeys(CONSTRAINTS, ("yes", "no")),
+            order_seed=order_seed,
+            max_side=max_side,
+            version=version,
+        )

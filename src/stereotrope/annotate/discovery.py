@@ -1,0 +1,271 @@
+"""Finding the attributes that vary among pictures of one kind."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import ImageColor
+
+from stereotrope import pictures
+from stereotrope.annotate import palette
+from stereotrope.annotate.answers import inert
+from stereotrope.annotate.asking import VERSION, one_line, picture_tokens, text_tokens
+from stereotrope.annotate.attributes import LONGEST_VALUE, check_attributes
+from stereotrope.annotate.folding import fold
+from stereotrope.annotate.label import fingerprint_of
+from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.protocol import discovery_wording, filled
+from stereotrope.annotate.taxonomy import Taxonomy
+from stereotrope.clients import Answer, ChatClient, Expectation, Problem, expectation, redact
+from stereotrope.errors import ModelError, UsageError
+
+__all__ = ["Discoverer", "Sample"]
+
+SIDE = 512
+"""Longest side in pixels of each picture shown: twenty of them travel in one request."""
+N_PRODUCT, N_BACKGROUND = 3, 1
+FEWEST, MOST = 3, 7
+"""Values of an attribute (arXiv:2508.03483v3, section 3.2.1, and its released taxonomies)."""
+_SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_LONGEST_NAME = 40
+_PARTS = {"product_attributes": N_PRODUCT, "background_attributes": N_BACKGROUND}
+_ATTRIBUTE = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "values": {"type": "array", "items": {"type": "string"}}},
+    "required": ["name", "values"],
+    "additionalProperties": False,
+}
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {part: {"type": "array", "items": _ATTRIBUTE} for part in _PARTS},
+    "required": list(_PARTS),
+    "additionalProperties": False,
+}
+"""Without counts: not every endpoint takes `minItems`. They are checked here."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Pictures among which attributes are sought.
+
+    Attributes
+    ----------
+    scope
+        Factor → level, where what is found will hold. It is never sent.
+    subject
+        What the product is; named in the question.
+    pictures
+        The pictures, of every condition alike. They are shown without a word on where they are from.
+    """
+
+    scope: Mapping[str, str]
+    subject: str | None
+    pictures: tuple[Picture, ...]
+
+
+class Discoverer:
+    """Asks a chat model which attributes vary among the pictures of a sample.
+
+    It is asked what varies, never what tells groups apart: attributes chosen because they separate
+    groups, and then tested on the same pictures, would inflate every score. It learns of no prompt, group
+    or generator, and the pictures come in an order that the seed and their hashes decide. The answer
+    must name three attributes of the product and one of the background, each with three to seven values
+    that differ when folded; none of colour or text, which are asked of every object anyway.
+
+    Parameters
+    ----------
+    client
+        The model.
+    name
+        Name of the annotator it belongs to.
+    taken
+        Names of attributes that are asked anyway.
+    seed
+        Of the order of the pictures, part of the fingerprint.
+    version
+        Tells one deployment of a model from another; part of the fingerprint.
+    """
+
+    def __init__(
+        self,
+        client: ChatClient,
+        *,
+        name: str,
+        taken: Sequence[str] = (),
+        seed: int = 0,
+        version: str | None = None,
+    ) -> None:
+        self.name = name
+        self.taken = tuple(taken)
+        self.seed = seed
+        self.version = version
+        self._client = client
+
+    @property
+    def fingerprint(self) -> str:
+        """Model and chat parameters, wording, names that are taken, seed and picture size."""
+        parameters = {
+            "model": dict(self._client.parameters),
+            "version": self.version,
+            "taken": self.taken,
+            "seed": self.seed,
+            "side": SIDE,
+            "limits": [N_PRODUCT, N_BACKGROUND, FEWEST, MOST],
+        }
+        return fingerprint_of("discovery", VERSION, parameters, discovery_wording().data)
+
+    @property
+    def concurrency(self) -> int:
+        """As many samples as the endpoint may be asked about at once."""
+        return self._client.endpoint.concurrency
+
+    async def process(self, sample: Sample) -> Taxonomy:
+        """Find the attributes of one sample.
+
+        Raises
+        ------
+        ModelError
+            The model declined, or its answer breaks the rules after one repair turn; the message says how.
+        BudgetError
+            The cap on what calls may cost is reached.
+        PictureError
+            A picture cannot be decoded.
+        """
+        secret = self._client.endpoint.secret()
+        shown = self._shuffled(sample.pictures)
+        images = await asyncio.gather(*(asyncio.to_thread(_small, picture) for picture in shown))
+        wording = discovery_wording()
+        answer = await self._client.ask(
+            self.text(sample.subject, len(shown)),
+            images=images,
+            schema=SCHEMA,
+            system=wording.system,
+            name="attributes",
+            check=self.problems,
+        )
+        if answer.status != "ok":
+            raise ModelError(self._failure(answer, sample, (secret,) if secret else ()))
+        found = {part: _lists(answer.content[part]) for part in _PARTS}
+        return Taxonomy(
+            product=found["product_attributes"],
+            background=found["background_attributes"],
+            subject=sample.subject,
+            found_by=self.name,
+            pictures=tuple(sorted(picture.image_id for picture in sample.pictures)),
+        )
+
+    async def close(self) -> None:
+        """Let go of the connections of the running event loop."""
+        await self._client.close()
+
+    def text(self, subject: str | None, count: int) -> str:
+        """Return the question in words."""
+        wording = discovery_wording()
+        subject = one_line(subject)
+        body = filled(wording.texts["body"], taken=json.dumps(self.taken, ensure_ascii=False))
+        return f"{wording.opening(subject, count=str(count))}\n\n{body}"
+
+    def problems(self, content: Any) -> list[Problem]:
+        """Return what is wrong with an answer of the right shape, a sentence each."""
+        found: list[Problem] = []
+        names: list[str] = []
+        for part, count in _PARTS.items():
+            if len(content[part]) != count:
+                found.append(Problem((part,), f"must have exactly {count}, found {len(content[part])}"))
+            for index, attribute in enumerate(content[part]):
+                at = (part, index)
+                found += [Problem((*at, "name"), text) for text in self._of_name(attribute["name"], names)]
+                found += [Problem((*at, "values"), text) for text in _of_values(attribute["values"])]
+                names.append(attribute["name"])
+        return found
+
+    def expect(self, n: int, pictures: int = 20) -> Expectation:
+        """Say what ``n`` samples of so many pictures each take; repair turns are not in it."""
+        asked = text_tokens(discovery_wording().system + self.text("thing", pictures) + json.dumps(SCHEMA))
+        low, high = picture_tokens(SIDE)
+        return expectation(
+            self._client.endpoint,
+            self._client.price,
+            calls=n,
+            input_tokens=(n * (asked[0] + pictures * low), n * (asked[1] + pictures * high)),
+            output_tokens=(n * 80, n * 400),
+        )
+
+    def _of_name(self, name: str, earlier: Sequence[str]) -> list[str]:
+        words = set(name.split("_"))
+        not_wanted = discovery_wording().texts["not_in_names"]
+        if len(name) > _LONGEST_NAME or not _SNAKE.fullmatch(name):
+            return [
+                f"a name must be in snake_case, such as body_type, and at most {_LONGEST_NAME} characters, "
+                f"found {_said(name)}"
+            ]
+        if name in earlier:
+            return [f"{_said(name)} is there twice; names must differ"]
+        if fold(name) in {fold(taken) for taken in self.taken}:
+            return [f"{_said(name)} is asked already; name another attribute"]
+        if words & set(not_wanted["color"]):
+            return [f"{_said(name)} is an attribute of color, which is asked already; name another"]
+        if words & set(not_wanted["text"]):
+            return [f"{_said(name)} is an attribute of text, which is asked already; name another"]
+        return []
+
+    def _shuffled(self, given: Sequence[Picture]) -> list[Picture]:
+        ordered = sorted(given, key=lambda picture: (picture.sha256, picture.image_id))
+        parts = "\n".join([str(self.seed), *(picture.sha256 for picture in ordered)])
+        rng = np.random.default_rng(int.from_bytes(hashlib.sha256(parts.encode()).digest()[:8], "big"))
+        return [ordered[i] for i in rng.permutation(len(ordered))]
+
+    def _failure(self, answer: Answer, sample: Sample, secrets: Sequence[str]) -> str:
+        where = ", ".join(sample.scope.values()) or sample.subject or f"{len(sample.pictures)} pictures"
+        head = f"annotator {self.name!r}: no attributes found for {where}"
+        if answer.status == "refused":
+            return f"{head}: the model declined: {redact(answer.reason or 'no reason given', *secrets)}"
+        told = "; ".join(f"{_place(p)}{p.message}" for p in answer.problems) or answer.reason or "no answer"
+        return (
+            f"{head}: after one repair turn its answer still breaks the rules: {redact(told, *secrets)}; "
+            "run again, take another model, or write the attributes into a file and name it as `taxonomy:`"
+        )
+
+
+def _small(picture: Picture) -> bytes:
+    return pictures.plain(picture.original(), max_side=SIDE)
+
+
+def _lists(attributes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    return check_attributes(
+        {each["name"]: [value.strip() for value in each["values"]] for each in attributes}
+    )
+
+
+def _of_values(values: Sequence[str]) -> list[str]:
+    if not FEWEST <= len(values) <= MOST:
+        return [f"must have between {FEWEST} and {MOST} values, found {len(values)}"]
+    clean = [value.strip() for value in values]
+    try:
+        check_attributes({"values": clean})
+    except UsageError as error:
+        return [str(error).removeprefix("'values': ")]
+    if all(_is_colour(value) for value in clean):
+        return ["all values are colors, which are asked already; name another attribute"]
+    return []
+
+
+def _is_colour(value: str) -> bool:
+    word = fold(value)
+    return word in palette.load().names or word.replace(" ", "") in ImageColor.colormap
+
+
+def _place(problem: Problem) -> str:
+    where = ".".join(str(step) for step in problem.path)
+    return f"{where}: " if where else ""
+
+
+def _said(text: str) -> str:
+    return json.dumps(inert(text, LONGEST_VALUE), ensure_ascii=False)

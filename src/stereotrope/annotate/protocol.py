@@ -1,0 +1,56 @@
+"""The wording of what model annotators are asked, from ``questions.yaml``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from ruamel.yaml import YAML
+
+__all__ = ["Wording", "discovery_wording", "filled", "question_wording"]
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The texts of one kind of question; ``data`` are all of them as bytes, for fingerprints."""
+
+    version: int
+    system: str
+    texts: Mapping[str, Any]
+    data: bytes
+
+    def opening(self, subject: str | None, **more: str) -> str:
+        """Return the first line, with or without the thing that the picture shows."""
+        key = "opening" if subject else "opening_without_subject"
+        return filled(self.texts[key], subject=subject or "", **more)
+
+
+def filled(template: str, **values: str) -> str:
+    """Fill ``{name}`` places once: what is filled in is never read as a template."""
+    return _PLACE.sub(lambda found: values.get(found[1], found[0]), template)
+
+
+def question_wording(kind: str) -> Wording:
+    """Return the wording of ``questions`` or ``constraints``."""
+    return _wording(kind)
+
+
+def discovery_wording() -> Wording:
+    """Return the wording of the discovery of attributes."""
+    return _wording("discovery")
+
+
+@cache
+def _wording(kind: str) -> Wording:
+    whole = resources.files("stereotrope.annotate").joinpath("questions.yaml").read_text(encoding="utf-8")
+    data = YAML(typ="safe").load(whole)
+    texts = data[kind]
+    used = json.dumps([data["system"], texts], sort_keys=True, ensure_ascii=False).encode()
+    return Wording(data["version"], data["system"], texts, used)

@@ -1,0 +1,65 @@
+"""A picture as a file that holds nothing but the picture, to hand on to others."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image
+
+from stereotrope.pictures import container
+from stereotrope.pictures.container import Container
+from stereotrope.pictures.decoding import decode, inspect
+
+__all__ = ["plain"]
+
+_PLAIN_MODES = frozenset({"RGB", "L"})
+
+
+def plain(data: bytes, *, max_side: int) -> bytes:
+    """Return bytes that show the picture everywhere as it is measured, and say nothing else.
+
+    The original bytes where they already do: one upright frame of 8 bits, grey or RGB, without alpha
+    and colour profile, its longer side at most ``max_side``, and no text, EXIF or other matter beside
+    the pixels (a prompt is often written there). A PNG or JPEG with such matter loses it and keeps its
+    pixels as they are coded. Everything else becomes a PNG of the normalised copy of :func:`decode`.
+
+    Parameters
+    ----------
+    data
+        The file's bytes.
+    max_side
+        Longest side in pixels; a larger picture is shrunk.
+
+    Raises
+    ------
+        As :func:`inspect`.
+    """
+    found = container.read(data)
+    if max(found.stored) <= max_side and _shows_alike(found) and inspect(data).mode in _PLAIN_MODES:
+        return data if _bare(data, found) else found.needed
+    out = io.BytesIO()
+    Image.fromarray(decode(data, max_side=max_side)).save(out, "PNG", compress_level=4)
+    return out.getvalue()
+
+
+def _shows_alike(found: Container) -> bool:
+    """Whether every decoder shows it as ours does, judged by the file around the pixels."""
+    if found.frames > 1 or found.orientation != 1 or found.profile is not None:
+        return False
+    if found.format == "png":
+        depth = found.needed[24]
+        return depth == 8 and b"tRNS" not in found.needed[:4096]
+    return found.format == "jpeg" or found.needed[12:16] in (b"VP8 ", b"VP8L")
+
+
+def _bare(data: bytes, found: Container) -> bool:
+    """Whether nothing is left out of what a decoder needs but a JPEG's customary first segment."""
+    if found.format != "jpeg":
+        return data == found.needed
+    lead = len(data) - len(found.needed)
+    return not lead or (
+        data[2:4] == b"\xff\xe0"
+        and lead == 2 + int.from_bytes(data[4:6], "big")
+        and lead <= 20
+        and data[2 + lead :] == found.needed[2:]
+    )
