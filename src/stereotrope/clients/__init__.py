@@ -1,3 +1,43 @@
-"""Talking to model servers: where they are, how hard they may be asked, what they cost, what they answer."""
+"""Talking to model servers: where they are, how hard they may be asked, what they cost, what they answer.
 
-__all__: list[str] = []
+An :class:`Endpoint` says where; a :class:`Caller` limits, retries, accounts and classifies every request
+to a model there; a :class:`ChatClient` asks chat models and holds their answers to a schema. Adapters of
+other servers use a :class:`Caller` and an :class:`HttpClient`. Keys are read from the environment when a
+request is sent, and kept nowhere.
+"""
+
+from stereotrope.clients.account import Account, Call, Total, totals_of
+from stereotrope.clients.caller import Caller, Refusal, Usage
+from stereotrope.clients.chat import Answer, ChatClient
+from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
+from stereotrope.clients.expectation import Expectation, expectation
+from stereotrope.clients.fetch import fetch
+from stereotrope.clients.http import HttpClient
+from stereotrope.clients.prices import Price, price_of
+from stereotrope.clients.redact import redact
+from stereotrope.clients.structured import Problem
+
+__all__ = [
+    "ENDPOINT_KEYS",
+    "PROVIDERS",
+    "Account",
+    "Answer",
+    "Call",
+    "Caller",
+    "ChatClient",
+    "Endpoint",
+    "Expectation",
+    "HttpClient",
+    "Price",
+    "Problem",
+    "Refusal",
+    "Total",
+    "Usage",
+    "expectation",
+    "fetch",
+    "is_model",
+    "price_of",
+    "redact",
+    "split_model",
+    "totals_of",
+]

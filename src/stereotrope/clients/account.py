@@ -1,0 +1,313 @@
+"""What was asked of models and what it cost, kept so that no restart forgets it."""
+
+from __future__ import annotations
+
+import math
+import threading
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol
+
+from stereotrope.errors import BudgetError
+
+__all__ = ["ANSWERED", "BEGUN", "Account", "Book", "Call", "Total", "totals_of"]
+
+BEGUN = "calls:begun"
+ANSWERED = "calls:answered"
+
+Kind = Literal["chat", "image"]
+Outcome = Literal[
+    "ok",
+    "refused",
+    "invalid",
+    "rate_limited",
+    "server_error",
+    "timeout",
+    "connection",
+    "unusable",
+    "bad_request",
+]
+_PAID: tuple[Outcome, ...] = ("ok", "refused")
+_ROUNDING = 1e-9
+
+
+class Book(Protocol):
+    """Where an account keeps its entries; :class:`stereotrope.run.Ledger` is one."""
+
+    def put(self, stage: str, key: str, payload: Mapping[str, Any]) -> None:
+        """Keep one entry, durably when this returns; an entry of the same key stays as it was."""
+        ...
+
+    def get_all(self, stage: str) -> Mapping[str, Mapping[str, Any]]:
+        """Return every entry of a stage by its key."""
+        ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """One HTTP request to a model server, as it ended.
+
+    Attributes
+    ----------
+    provider, model, kind
+        Whom it was sent to, and whether for ``chat`` or an ``image``.
+    outcome
+        ``ok`` and ``refused`` are answers; ``invalid`` is a reply that is no answer (a web page, a body
+        cut short); the others say why there was none.
+    input_tokens, output_tokens, images
+        As the server counted them, None where it does not say.
+    cost
+        US dollars, None where unknown.
+    seconds
+        From sending to the last byte.
+    """
+
+    provider: str
+    model: str
+    kind: str
+    outcome: Outcome
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    images: int | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Total:
+    """All the calls to one model.
+
+    Attributes
+    ----------
+    begun
+        Requests about to be sent; ``ok + refused + failed + unanswered`` of them.
+    ok, refused, failed
+        Answers, refusals, and requests that failed (each retry is one).
+    unanswered
+        Begun and never ended: in flight now, or when the program was stopped.
+    input_tokens, output_tokens, images
+        Sums of what the server counted.
+    cost
+        Sum of the known costs in US dollars, None where no call's cost is known.
+    unpriced
+        Calls that ended and whose cost is unknown.
+    """
+
+    provider: str
+    model: str
+    kind: str
+    begun: int
+    ok: int
+    refused: int
+    failed: int
+    unanswered: int
+    input_tokens: int
+    output_tokens: int
+    images: int
+    cost: float | None
+    unpriced: int
+
+
+def totals_of(
+    begun: Mapping[str, Mapping[str, Any]], answered: Mapping[str, Mapping[str, Any]]
+) -> list[Total]:
+    """Add up the entries of an account's two stages, one total a provider, model and kind, sorted.
+
+    Parameters
+    ----------
+    begun, answered
+        Entries by key: the payloads of the stages ``calls:begun`` and ``calls:answered``.
+    """
+    keys: dict[tuple[str, str, str], list[str]] = {}
+    for key, entry in {**answered, **begun}.items():
+        keys.setdefault((entry["provider"], entry["model"], entry["kind"]), []).append(key)
+    return [
+        _total(who, len(mine), [answered[key] for key in mine if key in answered])
+        for who, mine in sorted(keys.items())
+    ]
+
+
+def _total(who: tuple[str, str, str], begun: int, ended: list[Mapping[str, Any]]) -> Total:
+    outcomes = [entry["outcome"] for entry in ended]
+    ok, refused = outcomes.count("ok"), outcomes.count("refused")
+    costs = [entry["cost"] for entry in ended if entry["cost"] is not None]
+    return Total(
+        *who,
+        begun=begun,
+        ok=ok,
+        refused=refused,
+        failed=len(ended) - ok - refused,
+        unanswered=begun - len(ended),
+        input_tokens=sum(entry["input_tokens"] or 0 for entry in ended),
+        output_tokens=sum(entry["output_tokens"] or 0 for entry in ended),
+        images=sum(entry["images"] or 0 for entry in ended),
+        cost=math.fsum(costs) if costs else None,
+        unpriced=len(ended) - len(costs),
+    )
+
+
+@dataclass
+class _Tally:
+    """What the cap needs to know of one model."""
+
+    open: int = 0
+    unknown: int = 0
+    paid: int = 0
+    spent: float = 0.0
+
+
+class Account:
+    """What was asked of models and what it cost; safe to use from several threads.
+
+    Parameters
+    ----------
+    max_cost
+        US dollars that all calls may cost, None without a cap.
+
+    Notes
+    -----
+    Every HTTP request is begun, durably in the attached book, before it is sent, and ended after. A
+    request is not begun where what was spent, the mean cost of a call for each one in flight or of
+    unknown cost (a request that was never answered may well have been billed), and the mean cost for
+    itself would together pass the cap. Before the first answer no mean is known, so what is spent can
+    pass the cap by the requests then in flight, never by more.
+    """
+
+    def __init__(self, max_cost: float | None = None) -> None:
+        self.max_cost = max_cost
+        self._guard = threading.Lock()
+        self._book: Book | None = None
+        self._begun: dict[str, Mapping[str, Any]] = {}
+        self._answered: dict[str, Mapping[str, Any]] = {}
+        self._kept: set[str] = set()
+        self._tallies: dict[tuple[str, str, str], _Tally] = {}
+
+    def attach(self, book: Book | None) -> None:
+        """Keep entries in a book from now on, and count what it holds already; None detaches.
+
+        Entries kept in another book before belong to that one, and are not counted any more.
+        """
+        begun = dict(book.get_all(BEGUN)) if book is not None else {}
+        answered = dict(book.get_all(ANSWERED)) if book is not None else {}
+        with self._guard:
+            self._book = book
+            if book is None:
+                return
+            loose = self._begun.keys() - self._kept
+            self._begun = {**{k: v for k, v in self._begun.items() if k in loose}, **begun}
+            self._answered = {**{k: v for k, v in self._answered.items() if k in loose}, **answered}
+            self._kept = {*begun, *answered}
+            self._tallies = {}
+            for key, entry in self._begun.items():
+                if key not in self._answered:
+                    self._tally(_who(entry)).open += 1
+            for entry in self._answered.values():
+                self._count(entry)
+
+    def check(self, provider: str, model: str, kind: str) -> None:
+        """Raise where :meth:`begin` would.
+
+        Raises
+        ------
+        BudgetError
+            One more call would pass the cap.
+        """
+        with self._guard:
+            self._check((provider, model, kind))
+
+    def begin(self, provider: str, model: str, kind: str) -> str:
+        """Say that a request is about to be sent; return its key. Blocks until the book has it.
+
+        Raises
+        ------
+        BudgetError
+            One more call would pass the cap; nothing is begun.
+        """
+        entry = {"provider": provider, "model": model, "kind": kind}
+        key = uuid.uuid4().hex
+        with self._guard:
+            self._check(_who(entry))
+            self._begun[key] = entry
+            self._tally(_who(entry)).open += 1
+            book = self._book
+            if book is not None:
+                self._kept.add(key)
+        if book is not None:
+            book.put(BEGUN, key, entry)
+        return key
+
+    def finish(self, key: str, call: Call) -> None:
+        """Say how a request ended. Blocks until the book has it."""
+        entry = asdict(call)
+        with self._guard:
+            if key in self._begun and key not in self._answered:
+                self._tally(_who(entry)).open -= 1
+            self._answered[key] = entry
+            self._count(entry)
+            book = self._book
+        if book is not None:
+            book.put(ANSWERED, key, entry)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a book is attached, so that :meth:`begin` and :meth:`finish` wait for a disk."""
+        return self._book is not None
+
+    @property
+    def spent(self) -> float:
+        """US dollars of all calls whose cost is known."""
+        with self._guard:
+            return math.fsum(tally.spent for tally in self._tallies.values())
+
+    def totals(self) -> list[Total]:
+        """Return one total a provider, model and kind, sorted."""
+        with self._guard:
+            begun, answered = dict(self._begun), dict(self._answered)
+        return totals_of(begun, answered)
+
+    def _check(self, who: tuple[str, str, str]) -> None:
+        if self.max_cost is None:
+            return
+        mine = self._tally(who)
+        if mine.unknown and not mine.paid:
+            raise BudgetError(
+                f"{who[0]}:{who[1]} answers without saying what it used, so the cap of "
+                f"{self.max_cost:.2f} US dollars cannot be kept; give a price a call (price: {{call: …}}) "
+                "or run without --max-cost"
+            )
+        spent = math.fsum(tally.spent for tally in self._tallies.values())
+        overall = _mean(self._tallies.values())
+        reserved = math.fsum(
+            (tally.open + tally.unknown) * (_mean([tally]) if tally.paid else overall)
+            for tally in self._tallies.values()
+        )
+        next_one = _mean([mine]) if mine.paid else overall
+        if spent + reserved + next_one > self.max_cost + _ROUNDING:
+            raise BudgetError(
+                f"the cap of {self.max_cost:.2f} US dollars is reached: {spent:.4f} spent, about "
+                f"{reserved:.4f} more for calls whose cost is not known yet; everything paid for is kept, "
+                "and the same command with a higher --max-cost continues"
+            )
+
+    def _tally(self, who: tuple[str, str, str]) -> _Tally:
+        return self._tallies.setdefault(who, _Tally())
+
+    def _count(self, entry: Mapping[str, Any]) -> None:
+        tally = self._tally(_who(entry))
+        if entry["cost"] is None:
+            tally.unknown += 1
+            return
+        tally.spent += entry["cost"]
+        if entry["outcome"] in _PAID:
+            tally.paid += 1
+
+
+def _who(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    return entry["provider"], entry["model"], entry["kind"]
+
+
+def _mean(tallies: Iterable[_Tally]) -> float:
+    found = list(tallies)
+    paid = sum(tally.paid for tally in found)
+    return math.fsum(tally.spent for tally in found) / paid if paid else 0.0

@@ -1,0 +1,241 @@
+"""The one layer that limits, retries, accounts and classifies requests to a model."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from stereotrope.clients.account import Account, Call, Kind, Outcome
+from stereotrope.clients.endpoint import Endpoint
+from stereotrope.clients.failures import BadRequest, Failure, classify, expected
+from stereotrope.clients.limiter import Limiter, Turn, limiter_of
+from stereotrope.clients.prices import Price
+from stereotrope.errors import ModelError, ModelUnusable, UsageError
+
+__all__ = ["Caller", "Refusal", "Usage"]
+
+T = TypeVar("T")
+
+_GIVE_UP_AFTER = 20
+_BACKOFF = 0.5
+_BACKOFF_LIMITED = 2.0
+_JITTER = (0.75, 1.25)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The model declined: an answer, not an error."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a reply used, None where it does not say; ``refusal`` where the reply itself declines."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    images: int | None = None
+    refusal: str | None = None
+
+
+class Caller:
+    """Sends requests to one model: limited, retried, accounted and classified.
+
+    Parameters
+    ----------
+    endpoint
+        Where the model is and how hard it may be asked.
+    model
+        Its name there.
+    kind
+        ``chat`` or ``image``.
+    account
+        Every HTTP request is begun in it before it is sent, and ended after.
+    price
+        None where unknown.
+
+    Raises
+    ------
+    UsageError
+        The account has a cap and the price is unknown: such a cap cannot be kept.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, model: str, *, kind: Kind, account: Account, price: Price | None
+    ) -> None:
+        self.endpoint, self.model, self.kind, self.account, self.price = endpoint, model, kind, account, price
+        if account.max_cost is not None and price is None:
+            raise UsageError(
+                f"{endpoint.provider}:{model}: a cap needs the price of every model, and that of this one "
+                "is unknown; give it by `price:` (0 where it costs nothing), or run without a cap"
+            )
+        self._unusable: str | None = None
+        self._exhausted = 0
+        self._mean_tokens = 0.0
+
+    def __repr__(self) -> str:
+        return f"Caller({self.endpoint.provider}:{self.model}, {self.kind})"
+
+    async def exchange(
+        self, send: Callable[[], Awaitable[T]], *, usage: Callable[[T], Usage], tokens: int = 0
+    ) -> T | Refusal:
+        """Send a request until it is answered.
+
+        Parameters
+        ----------
+        send
+            One HTTP request by the SDK or httpx2; it raises what these raise, or
+            :class:`~stereotrope.errors.ModelError` for a reply that is no answer (sent again).
+        usage
+            Reads off the answer what it used.
+        tokens
+            About how many the request will use, for the limit a minute; 0 takes the mean so far.
+
+        Returns
+        -------
+        The answer, or a :class:`Refusal` where the server declined the request for its content.
+
+        Raises
+        ------
+        ModelError
+            No answer after every try, or a request that the server rejects.
+        ModelUnusable
+            No request to this model can succeed; every later one fails at once, unsent.
+        BudgetError
+            The cap is reached; nothing was sent.
+        """
+        failure = Failure("connection", "was not asked")
+        for attempt in range(1, self.endpoint.tries + 1):
+            self._refuse_unusable()
+            self.account.check(self.endpoint.provider, self.model, self.kind)
+            limiter = limiter_of(self.endpoint, self)
+            async with limiter.turn(self.model, tokens or round(self._mean_tokens)) as turn:
+                self._refuse_unusable()
+                outcome = await self._once(send, usage, limiter, turn, attempt)
+            if not isinstance(outcome, Failure):
+                return outcome.value
+            failure = outcome
+            if not failure.again:
+                return self._give_back(failure)
+            if failure.outcome != "rate_limited" and attempt < self.endpoint.tries:
+                await asyncio.sleep(self._wait(failure, attempt))
+        return self._exhaust(failure)
+
+    async def _once(
+        self,
+        send: Callable[[], Awaitable[T]],
+        usage: Callable[[T], Usage],
+        limiter: Limiter,
+        turn: Turn,
+        attempt: int,
+    ) -> _Answered[T] | Failure:
+        key = await self._begin()
+        await turn.punctual()
+        failure: Failure | None = None
+        try:
+            async with asyncio.timeout(self.endpoint.timeout):
+                answer = await send()
+            used = usage(answer)
+        except expected() as error:
+            failure = classify(error, self.endpoint.secret() or "")
+        seconds = time.monotonic() - turn.sent
+        if failure is not None:
+            if failure.outcome == "rate_limited":
+                limiter.limited(turn, self._wait(failure, attempt))
+            await self._finish(key, failure.outcome, None if failure.sent else 0.0, Usage(), seconds)
+            return failure
+        total = _sum(used)
+        if total is not None:
+            self._mean_tokens += (total - self._mean_tokens) * (0.1 if self._mean_tokens else 1.0)
+        limiter.answered(turn, total)
+        self._exhausted = 0
+        cost = None
+        if self.price is not None:
+            cost = self.price.cost(used.input_tokens, used.output_tokens, used.images)
+        await self._finish(key, "ok" if used.refusal is None else "refused", cost, used, seconds)
+        return _Answered(answer)
+
+    async def _begin(self) -> str:
+        who = (self.endpoint.provider, self.model, self.kind)
+        if self.account.is_kept:
+            return await asyncio.to_thread(self.account.begin, *who)
+        return self.account.begin(*who)
+
+    async def _finish(
+        self, key: str, outcome: Outcome, cost: float | None, used: Usage, seconds: float
+    ) -> None:
+        call = Call(
+            self.endpoint.provider,
+            self.model,
+            self.kind,
+            outcome,
+            used.input_tokens,
+            used.output_tokens,
+            used.images,
+            cost if self.price is not None else None,
+            round(seconds, 3),
+        )
+        if self.account.is_kept:
+            await asyncio.to_thread(self.account.finish, key, call)
+        else:
+            self.account.finish(key, call)
+
+    def _wait(self, failure: Failure, attempt: int) -> float:
+        """Return how long to wait: what the server asks for, else doubling, jittered and bounded."""
+        base = _BACKOFF_LIMITED if failure.outcome == "rate_limited" else _BACKOFF
+        wait: float = base * 2 ** (attempt - 1) * random.uniform(*_JITTER)
+        if failure.wait:
+            wait = failure.wait * random.uniform(1.0, 1.1)
+        return min(wait, self.endpoint.longest_wait)
+
+    def _refuse_unusable(self) -> None:
+        if self._unusable is not None:
+            raise ModelUnusable(self._unusable)
+
+    def _give_back(self, failure: Failure) -> Refusal:
+        name = f"{self.endpoint.provider}:{self.model}"
+        self._exhausted = 0
+        if failure.outcome == "refused":
+            return Refusal(failure.reason)
+        if failure.outcome == "unusable":
+            self._unusable = f"{name}: {failure.reason}{self._advice(failure)}"
+            raise ModelUnusable(self._unusable)
+        raise BadRequest(f"{name}: {failure.reason}", failure.about)
+
+    def _advice(self, failure: Failure) -> str:
+        if not failure.reason.startswith("the key"):
+            return f"; at {self.endpoint.base_url}"
+        if self.endpoint.key is None:
+            return (
+                f"; no key was sent to {self.endpoint.base_url}: name the environment variable that holds "
+                "its key by `key:`"
+            )
+        return f"; the key sent to {self.endpoint.base_url} was that of {self.endpoint.key}"
+
+    def _exhaust(self, failure: Failure) -> Refusal:
+        name = f"{self.endpoint.provider}:{self.model}"
+        tries = self.endpoint.tries
+        self._exhausted += 1
+        if self._exhausted >= _GIVE_UP_AFTER:
+            self._unusable = (
+                f"{name}: gave up after {_GIVE_UP_AFTER} requests in a row failed at every try; the last "
+                f"one: {failure.reason}; at {self.endpoint.base_url}"
+            )
+            raise ModelUnusable(self._unusable)
+        raise ModelError(f"{name}: no answer after {tries} tries; the last one: {failure.reason}")
+
+
+@dataclass(frozen=True)
+class _Answered(Generic[T]):
+    value: T
+
+
+def _sum(used: Usage) -> int | None:
+    if used.input_tokens is None and used.output_tokens is None:
+        return None
+    return (used.input_tokens or 0) + (used.output_tokens or 0)

@@ -1,0 +1,399 @@
+"""Asking a chat model about pictures and getting an answer of a given shape."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from stereotrope.clients.account import Account
+from stereotrope.clients.caller import Caller, Refusal, Usage
+from stereotrope.clients.endpoint import Endpoint
+from stereotrope.clients.failures import BadRequest
+from stereotrope.clients.http import PerLoop, open_client
+from stereotrope.clients.prices import Price
+from stereotrope.clients.redact import redact
+from stereotrope.clients.structured import Problem, confidences_of, read_answer
+from stereotrope.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["Answer", "ChatClient"]
+
+_MOST_BYTES = 16 * 2**20
+_NO_KEY = "no-key"
+_MODES = ("json_schema", "json_object", "text")
+_OURS = {
+    "model",
+    "messages",
+    "response_format",
+    "temperature",
+    "max_tokens",
+    "max_completion_tokens",
+    "seed",
+    "logprobs",
+    "n",
+    "stream",
+}
+_ABOUT_FORMAT = re.compile(r"response_format|json_?schema|json_?object|structured|\bschema\b|guided", re.I)
+_TOKENS_A_PICTURE = 800
+_CHARACTERS_A_TOKEN = 4
+_KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered.
+
+    Attributes
+    ----------
+    status
+        ``ok``: holds to the schema. ``refused``: the model declined. ``invalid``: it does not hold to
+        the schema, after the one repair turn.
+    content
+        The JSON object; with ``invalid`` as far as there is one.
+    reason
+        Why it is refused or invalid.
+    problems
+        What is wrong with an invalid one, and where.
+    confidences
+        Top-level property → probability of its value's tokens, where the endpoint gives them.
+    calls
+        Turns that were answered: 1, or 2 with the repair turn.
+    cost
+        US dollars of these, None where unknown.
+    repaired
+        Whether it holds to the schema only since the repair turn.
+    """
+
+    status: Literal["ok", "refused", "invalid"]
+    content: Any = None
+    reason: str | None = None
+    problems: tuple[Problem, ...] = ()
+    confidences: Mapping[str, float] = field(default_factory=dict)
+    calls: int = 1
+    cost: float | None = None
+    repaired: bool = False
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One reply of the model."""
+
+    text: str
+    refusal: str | None
+    cut: bool
+    tokens: Sequence[Mapping[str, Any]] | None
+    usage: Usage
+
+
+class ChatClient:
+    """Asks a chat model on an OpenAI-compatible endpoint.
+
+    Parameters
+    ----------
+    endpoint, model
+        Where it is, and its name there.
+    account
+        Where every request is accounted.
+    price
+        None where unknown.
+    temperature, seed
+        None leaves it to the endpoint.
+    max_tokens
+        Of an answer, at most.
+    logprobs
+        Ask for the probabilities of the answer's tokens.
+    extra
+        Further fields of the request.
+
+    Notes
+    -----
+    The shape of the answer is asked for by ``response_format`` (JSON schema, strict). An endpoint that
+    rejects that gets ``json_object``, then the schema in words only; what it takes is remembered. Either
+    way the answer is held to the schema here.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        *,
+        account: Account,
+        price: Price | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int = 1000,
+        seed: int | None = None,
+        logprobs: bool = False,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        ours = sorted(_OURS & (extra or {}).keys())
+        if ours:
+            raise UsageError(
+                f"{endpoint.provider}:{model}: {ours[0]} cannot be among the further parameters; it is set "
+                "by stereotrope (temperature, max_tokens and seed have options of their own)"
+            )
+        self.endpoint, self.model, self.price = endpoint, model, price
+        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.extra = dict(extra or {})
+        self._caller = Caller(endpoint, model, kind="chat", account=account, price=price)
+        self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(self._open, lambda client: client.close())
+        self._mode = 0
+        self._limit_name = "max_tokens"
+        self._logprobs = logprobs
+
+    def __repr__(self) -> str:
+        return f"ChatClient({self.endpoint.provider}:{self.model})"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What decides the answers and so enters a fingerprint; neither address, limits nor key."""
+        return {
+            "provider": self.endpoint.provider,
+            "model": self.model,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "seed": self.seed,
+            "extra": self.extra,
+        }
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        images: Sequence[bytes] = (),
+        schema: Mapping[str, Any],
+        system: str | None = None,
+        name: str = "answer",
+        check: Callable[[Any], Sequence[Problem]] | None = None,
+    ) -> Answer:
+        """Ask one question and hold the answer to a schema; once more where it does not hold.
+
+        Parameters
+        ----------
+        text
+            The question.
+        images
+            PNG, JPEG, WebP or GIF bytes, shown after the text in this order.
+        schema
+            JSON schema of the answer, an object.
+        system
+            System message.
+        name
+            Of the schema, for the endpoint.
+        check
+            Says what is wrong with an answer that holds to the schema, for rules that no schema can say.
+
+        Raises
+        ------
+        ModelError, ModelUnusable, BudgetError
+            As :meth:`Caller.exchange`.
+        """
+        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": _content(text, images)})
+        tokens = len(text) // _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE * len(images)
+        first = await self._turn(messages, schema, name, tokens)
+        answer = self._answer(first, schema, (), check)
+        if answer.status != "invalid" or isinstance(first, Refusal):
+            return answer
+        again = [
+            *messages,
+            {"role": "assistant", "content": first.text or "(empty)"},
+            {"role": "user", "content": _repair(answer.problems)},
+        ]
+        second = await self._turn(again, schema, name, tokens * 2)
+        repaired = self._answer(second, schema, (first,), check)
+        if repaired.status == "invalid" and repaired.content is None and answer.content is not None:
+            return Answer(
+                "invalid",
+                answer.content,
+                answer.reason,
+                answer.problems,
+                answer.confidences,
+                2,
+                repaired.cost,
+            )
+        return repaired
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self._clients.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        import openai  # noqa: PLC0415
+
+        return openai.AsyncOpenAI(
+            api_key=_NO_KEY,  # our own HTTP client puts the key in, as it is when a request is sent
+            base_url=self.endpoint.base_url,
+            max_retries=0,
+            timeout=self.endpoint.timeout,
+            http_client=open_client(self.endpoint, most_bytes=_MOST_BYTES),
+        )
+
+    def _answer(
+        self,
+        turn: _Turn | Refusal,
+        schema: Mapping[str, Any],
+        before: tuple[_Turn, ...],
+        check: Callable[[Any], Sequence[Problem]] | None,
+    ) -> Answer:
+        calls = 1 + len(before)
+        if isinstance(turn, Refusal):
+            return Answer("refused", reason=turn.reason, calls=calls, cost=self._cost(before))
+        cost = self._cost((*before, turn))
+        if turn.refusal is not None:
+            return Answer("refused", reason=turn.refusal, calls=calls, cost=cost)
+        reading = read_answer(turn.text, schema, cut=turn.cut)
+        confidences = confidences_of(turn.text, turn.tokens)
+        problems = reading.problems or (tuple(check(reading.content)) if check is not None else ())
+        if not problems:
+            return Answer("ok", reading.content, None, (), confidences, calls, cost, bool(before))
+        reason = redact("; ".join(str(problem) for problem in problems))
+        return Answer("invalid", reading.content, reason, problems, confidences, calls, cost)
+
+    def _cost(self, turns: Sequence[_Turn]) -> float | None:
+        if self.price is None:
+            return None
+        costs = [self.price.cost(t.usage.input_tokens, t.usage.output_tokens, 0) for t in turns]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    async def _turn(
+        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], name: str, tokens: int
+    ) -> _Turn | Refusal:
+        """Send one turn, in the first of the ways that the endpoint takes."""
+        while True:
+            mode, limit_name, logprobs = self._mode, self._limit_name, self._logprobs
+            body = self._body(messages, schema, name)
+            try:
+                return await self._caller.exchange(
+                    functools.partial(self._send, body), usage=_usage_of, tokens=tokens
+                )
+            except BadRequest as error:
+                if not self._adapt(error.about, mode, limit_name, logprobs):
+                    raise
+
+    def _adapt(self, about: str, mode: int, limit_name: str, logprobs: bool) -> bool:
+        """Learn from a rejection what the endpoint takes; False where there is nothing to change."""
+        if "max_completion_tokens" in about and limit_name == "max_tokens":
+            self._limit_name = "max_completion_tokens"
+            return True
+        if "logprob" in about and logprobs:
+            self._logprobs = False
+            return True
+        if _ABOUT_FORMAT.search(about) and mode < len(_MODES) - 1:
+            self._mode = max(self._mode, mode + 1)
+            return True
+        return False
+
+    def _body(
+        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], name: str
+    ) -> dict[str, Any]:
+        mode = _MODES[self._mode]
+        body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
+        body[self._limit_name] = self.max_tokens
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.seed is not None:
+            body["seed"] = self.seed
+        if self._logprobs:
+            body["logprobs"] = True
+        if mode == "json_schema":
+            shape = {"name": name, "schema": dict(schema), "strict": True}
+            body["response_format"] = {"type": mode, "json_schema": shape}
+            return body
+        if mode == "json_object":
+            body["response_format"] = {"type": mode}
+        words = (
+            "Answer with one JSON object and nothing else. It must follow this JSON schema:\n"
+            + json.dumps(schema, ensure_ascii=False)
+        )
+        body["messages"] = [{"role": "system", "content": words}, *body["messages"]]
+        if body["messages"][1]["role"] == "system":
+            body["messages"][:2] = [
+                {"role": "system", "content": f"{body['messages'][1]['content']}\n\n{words}"}
+            ]
+        return body
+
+    async def _send(self, body: Mapping[str, Any]) -> _Turn:
+        client = self._clients.get()
+        reply = await client.chat.completions.with_raw_response.create(**body, extra_body=self.extra or None)
+        return _read_reply(reply.http_response.content, self.endpoint.secret() or "")
+
+
+def _content(text: str, images: Sequence[bytes]) -> str | list[dict[str, Any]]:
+    if not images:
+        return text
+    pictures = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+    return [{"type": "text", "text": text}, *pictures]
+
+
+def _data_url(image: bytes) -> str:
+    kind = next((kind for start, kind in _KINDS if image.startswith(start)), None)
+    if kind is None and image[:4] == b"RIFF" and image[8:12] == b"WEBP":
+        kind = "image/webp"
+    if kind is None:
+        raise UsageError("a picture shown to a model must be PNG, JPEG, WebP or GIF; found other bytes")
+    return f"data:{kind};base64,{base64.b64encode(image).decode()}"
+
+
+def _repair(problems: Sequence[Problem]) -> str:
+    listed = "\n".join(f"- {problem}" for problem in problems[:20])
+    return (
+        f"That answer cannot be used:\n{listed}\nGive the whole answer again: one JSON object that follows "
+        "the schema, and nothing else."
+    )
+
+
+def _read_reply(data: bytes, secret: str) -> _Turn:
+    """Take a reply apart; :class:`ModelError` where it is none."""
+    try:
+        reply = json.loads(data)
+    except (ValueError, RecursionError):
+        text = redact(data[:500].decode("utf-8", "replace"), secret)[:80]
+        raise ModelError(f"answered no JSON: {text}") from None
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise ModelError("answered JSON that is no chat completion: it has no choice with a message")
+    finish = choice.get("finish_reason")
+    refusal = message.get("refusal")
+    declined = redact(str(refusal), secret) if refusal else None
+    if declined is None and finish == "content_filter":
+        declined = "content filter"
+    logprobs = choice.get("logprobs")
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    return _Turn(
+        text=_text(message.get("content")),
+        refusal=declined,
+        cut=finish == "length",
+        tokens=tokens if isinstance(tokens, list) else None,
+        usage=_usage(reply.get("usage"), declined),
+    )
+
+
+def _usage_of(turn: _Turn) -> Usage:
+    return turn.usage
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _usage(found: Any, refusal: str | None) -> Usage:
+    counts = found if isinstance(found, dict) else {}
+    return Usage(
+        _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")), refusal=refusal
+    )
+
+
+def _count(found: Any) -> int | None:
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None

@@ -1,0 +1,255 @@
+"""Where a model is reached, and how hard it may be asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from ruamel.yaml import YAML
+
+from stereotrope.errors import ModelUnusable, UsageError, did_you_mean
+
+__all__ = ["ENDPOINT_KEYS", "PROVIDERS", "Endpoint", "is_model", "split_model"]
+
+ENDPOINT_KEYS = (
+    "base_url",
+    "key",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "concurrency",
+    "timeout",
+    "tries",
+    "longest_wait",
+)
+"""Options of an audit file that speak of the endpoint; none of them enters a fingerprint."""
+
+_CONCURRENCY = 32
+_MOST_CONCURRENCY = 512
+_LONGEST_NAME = 64
+
+
+@cache
+def _providers() -> dict[str, dict[str, Any]]:
+    data = resources.files("stereotrope.clients").joinpath("providers.yaml").read_bytes()
+    return dict(YAML(typ="safe").load(data.decode()))
+
+
+PROVIDERS: Mapping[str, Mapping[str, Any]] = _providers()
+"""Known providers by name: ``base_url``, ``key`` (name of an environment variable or None), ``chat``
+(whether the address speaks OpenAI's chat completions) and the ``source`` where that is documented."""
+
+
+def is_model(spec: str) -> bool:
+    """Whether a text is ``provider:model`` with a known provider.
+
+    Examples
+    --------
+    >>> is_model("ollama:qwen3-vl:8b"), is_model("colour")
+    (True, False)
+    """
+    provider, colon, model = spec.partition(":")
+    return bool(colon and model) and provider in PROVIDERS
+
+
+def split_model(spec: str) -> tuple[str, str]:
+    """Split ``provider:model`` at its first colon.
+
+    Raises
+    ------
+    UsageError
+        There is no model or no known provider; the message names the nearest one.
+
+    Examples
+    --------
+    >>> split_model("ollama:qwen3-vl:8b")
+    ('ollama', 'qwen3-vl:8b')
+    """
+    provider, colon, model = spec.partition(":")
+    if not colon or not model.strip():
+        raise UsageError(f"a model is named provider:model, such as openai:gpt-4o; found {spec!r}")
+    if provider not in PROVIDERS:
+        raise UsageError(
+            f"{spec!r}: unknown provider {provider!r}; "
+            + did_you_mean(provider, PROVIDERS, otherwise=f"known are {', '.join(PROVIDERS)}")
+        )
+    return provider, model.strip()
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is reached and how hard it may be asked.
+
+    Attributes
+    ----------
+    provider
+        A name of :data:`PROVIDERS`.
+    base_url
+        Address without a trailing slash.
+    key
+        Name of the environment variable that holds the key; None sends no key.
+    requests_per_minute, tokens_per_minute
+        Limits of this key at this address, None where there is none. Retries count.
+    concurrency
+        Requests in flight at most.
+    timeout
+        Seconds that one request may take in all, from connecting to the last byte.
+    tries
+        Times that one request is sent at most.
+    longest_wait
+        Seconds between two tries at most, whatever the server asks for.
+    """
+
+    provider: str
+    base_url: str
+    key: str | None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    concurrency: int = _CONCURRENCY
+    timeout: float = 180.0
+    tries: int = 6
+    longest_wait: float = 60.0
+
+    @classmethod
+    def from_options(cls, provider: str, options: Mapping[str, Any]) -> tuple[Endpoint, dict[str, Any]]:
+        """Take the endpoint's options out of ``options`` and return it with the rest.
+
+        A key is sent only where one is named. Without ``key``, the provider's own variable is used at
+        the provider's own address; with a ``base_url`` elsewhere no key is sent, so that a key that
+        happens to be in the environment cannot reach a foreign server.
+
+        With ``requests_per_minute`` and no ``concurrency``, as many requests may be in flight as are
+        allowed a minute (32 to 512), so that slow answers do not keep the rate below its limit.
+
+        Raises
+        ------
+        UsageError
+            An option that does not fit; a ``key`` that is no name of a variable is not shown.
+        """
+        if provider not in PROVIDERS:
+            split_model(f"{provider}:model")
+        known = PROVIDERS[provider]
+        rest = {name: value for name, value in options.items() if name not in ENDPOINT_KEYS}
+        base_url = _base_url(provider, options.get("base_url") or known["base_url"])
+        if "key" in options:
+            key = _key_name(provider, options["key"])
+        else:
+            key = known["key"] if _origin(base_url) == _origin(known["base_url"]) else None
+        per_minute = _limit(provider, "requests_per_minute", options)
+        in_flight = min(max(_CONCURRENCY, math.ceil(per_minute or 0)), _MOST_CONCURRENCY)
+        return cls(
+            provider=provider,
+            base_url=base_url,
+            key=key,
+            requests_per_minute=per_minute,
+            tokens_per_minute=_limit(provider, "tokens_per_minute", options),
+            concurrency=_whole(provider, "concurrency", options, in_flight),
+            timeout=_seconds(provider, "timeout", options, cls.timeout),
+            tries=_whole(provider, "tries", options, cls.tries),
+            longest_wait=_seconds(provider, "longest_wait", options, cls.longest_wait),
+        ), rest
+
+    def secret(self) -> str | None:
+        """Read the key from the environment, now; None where none is sent.
+
+        Raises
+        ------
+        ModelUnusable
+            The variable is not set, or holds what cannot be sent in a header.
+        """
+        if self.key is None:
+            return None
+        found = os.environ.get(self.key, "").strip()
+        if not found:
+            raise ModelUnusable(
+                f"{self.provider}: the environment variable {self.key} must hold the key for "
+                f"{self.base_url}, and is not set; set it, or name another one by `key:`"
+            )
+        if not all("!" <= character <= "~" for character in found):
+            raise ModelUnusable(
+                f"{self.provider}: the environment variable {self.key} holds characters that no key has; "
+                "set it to the key alone"
+            )
+        return found
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the address is of this computer itself."""
+        host = urlsplit(self.base_url).hostname or ""
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+
+def _base_url(provider: str, found: Any) -> str:
+    rule = f"{provider}: base_url must be the http or https address of a server"
+    parts = _split(found)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{rule}, such as {PROVIDERS[provider]['base_url']}; change it")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(f"{rule} without a user or password in it; name the key's variable by `key:`")
+    if parts.query or parts.fragment or "?" in found or "#" in found:
+        raise UsageError(f"{rule} without a query; leave out what follows the path")
+    return str(found).strip().rstrip("/")
+
+
+def _split(found: Any) -> SplitResult | None:
+    if not isinstance(found, str) or not found.strip().isprintable() or " " in found.strip():
+        return None
+    try:
+        parts = urlsplit(found.strip())
+        parts.port  # noqa: B018  (raises where the port is no number)
+    except ValueError:
+        return None
+    return parts
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _key_name(provider: str, found: Any) -> str | None:
+    if found is None:
+        return None
+    name = found if isinstance(found, str) else ""
+    bare = len(name) >= 16 and "_" not in name and any(character.isdigit() for character in name)
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) or len(name) > _LONGEST_NAME or bare:
+        raise UsageError(
+            f"{provider}: key must be the name of an environment variable in capitals, such as "
+            "OPENAI_API_KEY, never the key itself (what was found is not shown); put the key into a "
+            "variable and name that"
+        )
+    return name
+
+
+def _limit(provider: str, name: str, options: Mapping[str, Any]) -> float | None:
+    return None if options.get(name) is None else _seconds(provider, name, options, 0.0)
+
+
+def _seconds(provider: str, name: str, options: Mapping[str, Any], default: float) -> float:
+    found = options.get(name)
+    if found is None:
+        return default
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found < math.inf:
+        raise UsageError(f"{provider}: {name} must be a number above 0, found {found!r}; change it")
+    return float(found)
+
+
+def _whole(provider: str, name: str, options: Mapping[str, Any], default: int) -> int:
+    found = options.get(name)
+    if found is None:
+        return default
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise UsageError(f"{provider}: {name} must be a whole number from 1, found {found!r}; change it")
+    return found

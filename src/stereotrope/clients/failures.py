@@ -1,0 +1,248 @@
+"""What a request's failure means: a refusal, a reason to wait, or an end."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import math
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stereotrope.clients.account import Outcome
+from stereotrope.clients.redact import redact
+from stereotrope.errors import ModelError
+
+__all__ = ["BadRequest", "Failure", "classify", "expected", "retry_after"]
+
+_QUOTA = {
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "quota_exceeded",
+    "insufficient_credits",
+    "account_deactivated",
+}
+_MODERATION = {
+    "moderation_blocked",
+    "content_policy_violation",
+    "content_filter",
+    "content_policy",
+    "responsibleaipolicyviolation",
+    "image_generation_user_error",
+    "data_inspection_failed",
+    "safety",
+    "prohibited_content",
+}
+_UNKNOWN_MODEL = {"model_not_found", "invalid_model", "unknown_model", "model_not_available"}
+_MODERATED = re.compile(
+    r"safety (system|filter|polic|setting|reason)|content (management )?(policy|filter)|moderation"
+    r"|responsible ai|usage polic|flagged",
+    re.I,
+)
+_NO_MODEL = re.compile(
+    r"\bmodel\b.{0,120}?(does not exist|not found|is not a valid model|not available|is unknown)"
+    r"|not a valid model|unknown model|no such model",
+    re.I | re.S,
+)
+_A_DAY = re.compile(r"PerDay", re.I)
+_LATER = {408, 409, 425}
+
+
+class BadRequest(ModelError):
+    """One request that the server rejects as it is; another one may do.
+
+    Attributes
+    ----------
+    about
+        What the server said of it: message, parameter and code in one text.
+    """
+
+    def __init__(self, message: str, about: str) -> None:
+        self.about = about
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a failed request means.
+
+    Attributes
+    ----------
+    outcome
+        As in :class:`stereotrope.clients.Call`.
+    reason
+        One redacted line.
+    again
+        Worth another try.
+    wait
+        Seconds that the server asked for, None where it did not.
+    sent
+        Whether the server may have worked on it, so that it may be billed.
+    about
+        The server's message, parameter and code in one redacted text.
+    """
+
+    outcome: Outcome
+    reason: str
+    again: bool = False
+    wait: float | None = None
+    sent: bool = False
+    about: str = ""
+
+
+def expected() -> tuple[type[Exception], ...]:
+    """Return what a request raises when it fails: timeouts, lost connections, error replies, no JSON."""
+    import httpx2  # noqa: PLC0415
+    import openai  # noqa: PLC0415
+
+    return (
+        OSError,
+        httpx2.HTTPError,
+        httpx2.InvalidURL,
+        httpx2.StreamError,
+        json.JSONDecodeError,
+        openai.OpenAIError,
+        UnicodeError,
+        ModelError,
+    )
+
+
+def classify(error: BaseException, *secrets: str) -> Failure:
+    """Say what a failed request means."""
+    import httpx2  # noqa: PLC0415
+
+    response = getattr(error, "response", None)
+    if response is not None:
+        return _of_reply(response, secrets)
+    chain = list(_chain(error))
+    if any(isinstance(link, (TimeoutError, httpx2.TimeoutException)) for link in chain):
+        sent = not any(isinstance(link, (httpx2.ConnectTimeout, httpx2.PoolTimeout)) for link in chain)
+        return Failure("timeout", "did not answer in time", again=True, sent=sent)
+    if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
+        return Failure("unusable", "its certificate cannot be verified")
+    if any(isinstance(link, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)) for link in chain):
+        return Failure("unusable", "its address cannot be used")
+    said = redact(str(chain[-1]) or type(chain[-1]).__name__, *secrets)
+    if isinstance(error, (ModelError, json.JSONDecodeError, UnicodeError, httpx2.DecodingError)):
+        what = redact(str(error), *secrets) if isinstance(error, ModelError) else f"answered no JSON ({said})"
+        return Failure("invalid", what, again=True, sent=True)
+    refused = any(isinstance(link, httpx2.ConnectError) for link in chain)
+    verb = "cannot be reached" if refused else "broke off the connection"
+    return Failure("connection", f"{verb} ({said})", again=True, sent=not refused)
+
+
+def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
+    """Return the seconds that a reply asks to wait, 0 where they are negative, None where it says none.
+
+    Read are ``retry-after-ms``, ``Retry-After`` in seconds or as a date (RFC 9110, section 10.2.3), and
+    the ``retryDelay`` of Google's error details.
+    """
+    for text, unit in ((headers.get("retry-after-ms"), 1000.0), (headers.get("retry-after"), 1.0)):
+        found = _number(text)
+        if found is not None:
+            return max(0.0, found / unit)
+    date = headers.get("retry-after")
+    if date:
+        try:
+            moment = email.utils.parsedate_to_datetime(date)
+        except (TypeError, ValueError, OverflowError):
+            moment = None
+        if moment is not None:
+            return max(0.0, moment.timestamp() - time.time())
+    for detail in _details(body):
+        delay = _number(str(detail.get("retryDelay", "")).removesuffix("s"))
+        if delay is not None:
+            return max(0.0, delay)
+    return None
+
+
+def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
+    status: int = response.status_code
+    body = _body(response)
+    error = _error(body)
+    message = str(error.get("message") or "")
+    codes = {str(error.get(name) or "").lower() for name in ("code", "type", "status")}
+    inner = error.get("innererror")
+    if isinstance(inner, Mapping):
+        codes.add(str(inner.get("code") or "").lower())
+    said = redact(message or _visible(response), *secrets)
+    about = redact(f"{said} {error.get('param') or ''} {error.get('code') or ''}", *secrets)
+    reason = f"{status}: {said}" if said else str(status)
+    if status < 400:
+        return Failure("unusable", f"{reason} (a redirect; give the address it leads to)", about=about)
+    if codes & _QUOTA or status == 402:
+        return Failure("unusable", f"the quota is used up ({reason})", about=about)
+    if status in (400, 403, 422, 451) and (codes & _MODERATION or _is_moderated(status, message, error)):
+        return Failure("refused", said or "moderation", about=about)
+    if status == 429:
+        if _A_DAY.search(json.dumps(_details(body))):
+            return Failure("unusable", f"the quota of the day is used up ({reason})", about=about)
+        wait = retry_after(response.headers, body)
+        return Failure("rate_limited", f"too many requests ({reason})", again=True, wait=wait, about=about)
+    if status in (401, 403):
+        return Failure("unusable", f"the key is not accepted ({reason})", about=about)
+    if status == 404 or codes & _UNKNOWN_MODEL or (status in (400, 422) and _NO_MODEL.search(message)):
+        return Failure("unusable", f"there is no such model or address ({reason})", about=about)
+    if status >= 500 or status in _LATER:
+        wait = retry_after(response.headers, body)
+        return Failure("server_error", f"server error ({reason})", again=True, wait=wait, about=about)
+    return Failure("bad_request", f"rejected the request ({reason})", about=about)
+
+
+def _is_moderated(status: int, message: str, error: Mapping[str, Any]) -> bool:
+    """Whether a rejection without a known code is one of the content."""
+    if status == 403:
+        metadata = error.get("metadata")
+        return isinstance(metadata, Mapping) and "flagged_input" in metadata
+    return bool(_MODERATED.search(message))
+
+
+def _body(response: Any) -> Any:
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _error(body: Any) -> Mapping[str, Any]:
+    """Find the error in the shapes that servers give it."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        return {}
+    found = body.get("error", body.get("detail", body))
+    if isinstance(found, Mapping):
+        return found
+    if isinstance(found, str):
+        return {**{k: v for k, v in body.items() if k not in ("error", "detail")}, "message": found}
+    return {"message": json.dumps(found)} if found else {}
+
+
+def _details(body: Any) -> list[Mapping[str, Any]]:
+    details = _error(body).get("details")
+    return [entry for entry in details if isinstance(entry, Mapping)] if isinstance(details, list) else []
+
+
+def _visible(response: Any) -> str:
+    """Return the words of a reply that is no JSON, tags left out."""
+    return re.sub(r"<[^>]*>", " ", response.text[:5000])
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        found = float(text or "")
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen = 0
+    while error is not None and seen < 10:
+        yield error
+        error = error.__cause__ or error.__context__
+        seen += 1

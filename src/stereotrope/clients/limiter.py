@@ -1,0 +1,207 @@
+"""One limiter a key and address: requests and tokens a minute, requests in flight, waits after a 429.
+
+Pace. A server counts requests when they reach it, in any window of 60 seconds. Requests are given
+times ``(60 + SLACK) / R`` apart, so R + 1 of them span 60 + SLACK seconds: never more than R reach the
+server in a window as long as their delays differ by less than SLACK (1.5 s: connecting, a busy
+computer), and 60 / 61.5 = 97.6% of the rate is used. A request that could not leave within half a
+second of its time takes another one, so a computer that was asleep does not send a burst.
+
+Concurrency. Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, "Analysis of the
+increase and decrease algorithms for congestion avoidance in computer networks", Computer Networks and
+ISDN Systems 17, 1989): one 429 halves it, further ones of requests sent before that do not; every
+answer adds 1 / concurrency.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from stereotrope.clients.endpoint import Endpoint
+
+__all__ = ["Limiter", "Turn", "limiter_of"]
+
+SLACK = 1.5
+LATE = 0.5
+_WINDOW = 60.0
+
+
+@dataclass
+class Turn:
+    """Leave to send one request."""
+
+    limiter: Limiter
+    model: str
+    tokens: int
+    at: float
+    sent: float = field(default=0.0)
+
+    async def punctual(self) -> None:
+        """Take another time where this one has passed; call it right before sending."""
+        while time.monotonic() - self.at > LATE:
+            self.at = await self.limiter.pace(0)
+        self.sent = time.monotonic()
+
+
+class _Waiter:
+    """Someone waiting for a place among the requests in flight."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[None] = self.loop.create_future()
+        self.granted = False
+
+    def wake(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+class Limiter:
+    """How hard one key at one address may be asked, by everyone in this process together."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._terms: weakref.WeakKeyDictionary[object, Endpoint] = weakref.WeakKeyDictionary()
+        self._next_request = 0.0
+        self._next_token = 0.0
+        self._holds: dict[str, float] = {}
+        self._allowed: float | None = None
+        self._cut_at = 0.0
+        self._in_flight = 0
+        self._waiters: deque[_Waiter] = deque()
+
+    def join(self, owner: object, endpoint: Endpoint) -> None:
+        """Take the limits of one more user; the strictest of those alive hold."""
+        with self._guard:
+            self._terms[owner] = endpoint
+
+    @property
+    def concurrency(self) -> int:
+        """Requests that may be in flight now."""
+        with self._guard:
+            return int(self._room())
+
+    @contextlib.asynccontextmanager
+    async def turn(self, model: str, tokens: int = 0) -> AsyncIterator[Turn]:
+        """Wait for leave to send a request to a model of about so many tokens."""
+        while True:
+            await self._held(model)
+            await self._enter()
+            try:
+                at = await self.pace(tokens)
+                if self._hold(model) > 0:
+                    continue
+                yield Turn(self, model, tokens, at)
+                return
+            finally:
+                self._leave()
+
+    async def pace(self, tokens: int) -> float:
+        """Wait for the next time at which a request may leave, and return it (monotonic seconds)."""
+        at = self._reserve(tokens)
+        while (wait := at - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+        return at
+
+    def answered(self, turn: Turn, tokens: int | None) -> None:
+        """Note an answer: one more may be in flight, and the tokens are now known."""
+        with self._guard:
+            most = self._most()
+            self._allowed = min(most, self._room() + 1 / self._room())
+            rate = self._strictest("tokens_per_minute")
+            if rate is not None and tokens is not None:
+                self._next_token += (tokens - turn.tokens) * (_WINDOW + SLACK) / rate
+            self._wake()
+
+    def limited(self, turn: Turn, wait: float) -> None:
+        """Note a 429: halve what may be in flight, once a burst, and hold this model's requests."""
+        now = time.monotonic()
+        with self._guard:
+            self._holds[turn.model] = max(self._holds.get(turn.model, 0.0), now + wait)
+            if turn.sent >= self._cut_at:
+                self._allowed = max(1.0, self._room() / 2)
+                self._cut_at = now
+
+    def _most(self) -> float:
+        return float(min((terms.concurrency for terms in self._terms.values()), default=1))
+
+    def _room(self) -> float:
+        return self._most() if self._allowed is None else min(self._allowed, self._most())
+
+    def _strictest(self, name: str) -> float | None:
+        found = [getattr(terms, name) for terms in self._terms.values()]
+        return min((rate for rate in found if rate is not None), default=None)
+
+    def _reserve(self, tokens: int) -> float:
+        with self._guard:
+            now = time.monotonic()
+            requests, rate = self._strictest("requests_per_minute"), self._strictest("tokens_per_minute")
+            at = now
+            if requests is not None:
+                at = max(at, self._next_request)
+            if rate is not None:
+                at = max(at, self._next_token)
+                self._next_token = at + tokens * (_WINDOW + SLACK) / rate
+            if requests is not None:
+                self._next_request = at + (_WINDOW + SLACK) / requests
+            return at
+
+    def _hold(self, model: str) -> float:
+        with self._guard:
+            return self._holds.get(model, 0.0) - time.monotonic()
+
+    async def _held(self, model: str) -> None:
+        while (wait := self._hold(model)) > 0:
+            await asyncio.sleep(wait)
+
+    async def _enter(self) -> None:
+        with self._guard:
+            if not self._waiters and self._in_flight < int(self._room()):
+                self._in_flight += 1
+                return
+            waiter = _Waiter()
+            self._waiters.append(waiter)
+        try:
+            await waiter.future
+        except asyncio.CancelledError:
+            with self._guard:
+                if waiter.granted:
+                    self._in_flight -= 1
+                else:
+                    self._waiters.remove(waiter)
+                self._wake()
+            raise
+
+    def _leave(self) -> None:
+        with self._guard:
+            self._in_flight -= 1
+            self._wake()
+
+    def _wake(self) -> None:
+        while self._waiters and self._in_flight < int(self._room()):
+            waiter = self._waiters.popleft()
+            with contextlib.suppress(RuntimeError):  # its loop has ended
+                waiter.loop.call_soon_threadsafe(waiter.wake)
+                waiter.granted = True
+                self._in_flight += 1
+
+
+_LIMITERS: dict[tuple[str, str], Limiter] = {}
+_GUARD = threading.Lock()
+
+
+def limiter_of(endpoint: Endpoint, owner: object) -> Limiter:
+    """Return the limiter that everyone in this process shares for an address and key; ``owner`` joins it."""
+    secret = endpoint.secret() or ""
+    name = (endpoint.base_url, hashlib.sha256(secret.encode()).hexdigest())
+    with _GUARD:
+        found = _LIMITERS.setdefault(name, Limiter())
+    found.join(owner, endpoint)
+    return found

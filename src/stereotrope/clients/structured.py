@@ -1,0 +1,209 @@
+"""Reading a model's structured answer: JSON, held to a schema, with the reasons where it fails."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stereotrope.clients.redact import redact
+
+__all__ = ["Problem", "Reading", "confidences_of", "read_answer"]
+
+_FENCE = re.compile(r"```[A-Za-z]*[ \t]*\r?\n?(.*?)```", re.S)
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_MOST_PROBLEMS = 50
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with an answer: where in it (names and positions), and what."""
+
+    path: Path
+    message: str
+
+    def __str__(self) -> str:
+        where = ".".join(str(part) for part in self.path)
+        return f"{where}: {self.message}" if where else self.message
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer says: the JSON object, None where there is none, and its problems."""
+
+    content: dict[str, Any] | None
+    problems: tuple[Problem, ...]
+
+
+def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False) -> Reading:
+    """Read a JSON object and hold it to a JSON schema (draft 2020-12).
+
+    A fence of three backticks around the object is taken off, as is a block of reasoning before it.
+    Anything else around it, a name given twice, NaN and infinities are problems.
+
+    Parameters
+    ----------
+    text
+        What the model said.
+    schema
+        What the object must be.
+    cut
+        The answer ended at max_tokens.
+    """
+    problems: list[Problem] = [Problem((), "cut at max_tokens")] if cut else []
+    found, _ = _unwrapped(text)
+    twice: list[str] = []
+    try:
+        content = json.loads(
+            found, object_pairs_hook=lambda pairs: _object(pairs, twice), parse_constant=_no_number
+        )
+    except (ValueError, RecursionError) as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        problems.append(Problem((), f"not JSON ({redact(why)})" if found.strip() else "empty"))
+        return Reading(None, tuple(problems))
+    if not isinstance(content, dict):
+        problems.append(Problem((), f"must be a JSON object, found {_kind(content)}"))
+        return Reading(None, tuple(problems))
+    problems += [Problem((name,), "given more than once") for name in dict.fromkeys(twice)]
+    problems += _against(content, schema)
+    return Reading(content, tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS])
+
+
+def confidences_of(text: str, tokens: Sequence[Mapping[str, Any]] | None) -> dict[str, float]:
+    """Return, for each top-level property of a JSON answer, the probability of its value's tokens.
+
+    exp(Σ log p) over the tokens that overlap the value (the inside of the quotes of a text), as the
+    server gives them: how sure the model is of these words, not how likely they are true.
+
+    Parameters
+    ----------
+    text
+        The answer as it came.
+    tokens
+        Its tokens with ``token``, ``logprob`` and, where given, ``bytes``.
+
+    Returns
+    -------
+    dict
+        Empty where there are no tokens, or where they do not add up to the text.
+    """
+    spans = _token_spans(text, tokens or ())
+    if not spans:
+        return {}
+    found, offset = _unwrapped(text)
+    confidences: dict[str, float] = {}
+    for name, start, end in _value_spans(found):
+        low, high = (len(text[: offset + position].encode()) for position in (start, end))
+        inside = [logprob for begin, stop, logprob in spans if begin < high and stop > low]
+        if inside:
+            confidences[name] = min(1.0, math.exp(math.fsum(inside)))
+    return confidences
+
+
+def _unwrapped(text: str) -> tuple[str, int]:
+    """Return the JSON of an answer and where in it that begins."""
+    thought = _THOUGHT.match(text)
+    offset = thought.end() if thought else 0
+    fences = list(_FENCE.finditer(text, offset))
+    if len(fences) == 1 and not text[offset:].lstrip().startswith(("{", "[")):
+        return fences[0].group(1), fences[0].start(1)
+    return text[offset:], offset
+
+
+def _object(pairs: list[tuple[str, Any]], twice: list[str]) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            twice.append(name)
+        content.setdefault(name, value)
+    return content
+
+
+def _no_number(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+def _against(content: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Problem]:
+    import jsonschema  # noqa: PLC0415
+
+    problems: list[Problem] = []
+    validator = jsonschema.Draft202012Validator(schema)
+    for error in sorted(validator.iter_errors(content), key=lambda error: [str(p) for p in error.path]):
+        problems += _problems(error)
+    return problems
+
+
+def _problems(error: Any) -> Iterable[Problem]:
+    path: Path = tuple(error.absolute_path)
+    found = redact(json.dumps(error.instance, ensure_ascii=False))[:80]
+    match error.validator:
+        case "required":
+            return [Problem((*path, n), "missing") for n in error.validator_value if n not in error.instance]
+        case "additionalProperties":
+            known = set(error.schema.get("properties", {}))
+            return [Problem((*path, redact(n)), "not asked for") for n in error.instance if n not in known]
+        case "enum":
+            allowed = ", ".join(json.dumps(value, ensure_ascii=False) for value in error.validator_value)
+            return [Problem(path, f"must be one of {allowed}; found {found}")]
+        case "type":
+            return [Problem(path, f"must be of type {error.validator_value}, found {_kind(error.instance)}")]
+        case _:
+            rule = f"{error.validator} {json.dumps(error.validator_value)}"
+            return [Problem(path, f"breaks the rule {redact(rule)[:120]}; found {found}")]
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "true or false", str: "a text", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")
+
+
+def _token_spans(text: str, tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, float]]:
+    """Return the first byte, the byte after the last, and the log-probability of each token."""
+    spans: list[tuple[int, int, float]] = []
+    joined = bytearray()
+    for entry in tokens:
+        try:
+            raw = entry.get("bytes")
+            piece = bytes(raw) if raw else str(entry["token"]).encode()
+            logprob = float(entry["logprob"])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return []
+        if math.isnan(logprob):
+            return []
+        spans.append((len(joined), len(joined) + len(piece), logprob))
+        joined += piece
+    return spans if bytes(joined) == text.encode("utf-8", "surrogatepass") else []
+
+
+def _value_spans(text: str) -> Iterable[tuple[str, int, int]]:
+    """Yield each top-level property with where its value begins and ends (inside the quotes)."""
+    decoder = json.JSONDecoder()
+    position = _skip(text, 0)
+    if not text.startswith("{", position):
+        return
+    position = _skip(text, position + 1)
+    try:
+        while text.startswith('"', position):
+            name, position = decoder.raw_decode(text, position)
+            position = _skip(text, position)
+            start = _skip(text, position + 1)
+            value, end = decoder.raw_decode(text, start)
+            inner = isinstance(value, str) and value
+            yield name, start + bool(inner), end - bool(inner)
+            position = _skip(text, end)
+            position = _skip(text, position + 1)
+    except (ValueError, RecursionError):
+        return
+
+
+def _skip(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
