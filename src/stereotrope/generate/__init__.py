@@ -5,16 +5,31 @@ from __future__ import annotations
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
 from stereotrope.generate.create import KINDS, create
 from stereotrope.generate.folder import FolderGenerator
+from stereotrope.generate.presets import PRESETS, Preset
+from stereotrope.generate.remote import (
+    GeminiGenerator,
+    ImagenGenerator,
+    ImagesApiGenerator,
+    RemoteGenerator,
+    ReplicateGenerator,
+)
 from stereotrope.generate.request import Checks, Generator, ImageRequest, ImageResult, request_id
 
 __all__ = [
     "KINDS",
+    "PRESETS",
     "CalibratedGenerator",
     "Checks",
     "FolderGenerator",
+    "GeminiGenerator",
     "Generator",
     "ImageRequest",
     "ImageResult",
+    "ImagenGenerator",
+    "ImagesApiGenerator",
+    "Preset",
+    "RemoteGenerator",
+    "ReplicateGenerator",
     "Truth",
     "create",
     "request_id",

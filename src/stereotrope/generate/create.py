@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from stereotrope.clients import PROVIDERS, Account
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.calibrated import CalibratedGenerator
 from stereotrope.generate.folder import FolderGenerator
+from stereotrope.generate.presets import expand
+from stereotrope.generate.remote import RemoteGenerator, create_remote
 from stereotrope.generate.request import Generator
 
 __all__ = ["KINDS", "Spec", "create"]
@@ -16,33 +19,48 @@ __all__ = ["KINDS", "Spec", "create"]
 Spec = str | Mapping[str, Any]
 
 
-def create(spec: Spec, *, relative_to: Path | None = None) -> Generator:
+def create(
+    spec: Spec, *, relative_to: Path | None = None, account: Account | None = None
+) -> Generator | RemoteGenerator:
     """Make the generator that a spec describes.
 
     Parameters
     ----------
     spec
-        A kind (``"calibrated"``), or a mapping whose one kind key may carry a path and whose other
-        keys are that kind's options (``{"calibrated": "truth.yaml", "name": "ours", "size": 256}``).
+        A kind (``"calibrated"``), a model (``"openai:gpt-image-1"``), or a mapping whose one kind key may
+        carry a path or a model and whose other keys are that kind's options
+        (``{"calibrated": "truth.yaml", "name": "ours", "size": 256}``,
+        ``{"images": "openai:sd35", "base_url": "http://localhost:8091/v1", "steps": 30}``,
+        ``{"preset": "soda/gpt-image-1", "quality": "low"}``).
     relative_to
         Folder that paths in the spec start from; the current one where None.
+    account
+        What the calls of a remote model are booked on; its own where None.
 
     Raises
     ------
     UsageError
-        The kind or an option is unknown (the nearest known one is named), two kinds stand in one spec,
-        or an option's value does not fit.
+        The kind, the provider or an option is unknown (the nearest known one is named), two kinds stand
+        in one spec, or an option's value does not fit.
     """
+    if isinstance(spec, str) and ":" in spec:
+        return create_remote({"images": spec}, account=account)
     options: dict[str, Any] = {spec: None} if isinstance(spec, str) else dict(spec)
-    kinds = [key for key in options if key in _MAKERS]
+    if "preset" in options:
+        options = expand(options)
+    kinds = [key for key in options if key in _MAKERS or key == "images"]
     if not kinds:
         found = spec if isinstance(spec, str) else ", ".join(map(str, options))
+        known = (*_MAKERS, "images", "preset")
         raise UsageError(
-            f"generator {found!r} is unknown{_nearest(options, _MAKERS)}; known: {', '.join(_MAKERS)}"
+            f"generator {found!r} is unknown{_nearest(options, known)}; known: {', '.join(known)}, and "
+            f"PROVIDER:MODEL with one of {', '.join(PROVIDERS)}"
         )
     if len(kinds) > 1:
         raise UsageError(f"a generator has one kind, found {' and '.join(kinds)}; give each its own entry")
     kind = kinds[0]
+    if kind == "images":
+        return create_remote(options, account=account)
     return _MAKERS[kind](options.pop(kind), options, relative_to or Path())
 
 
@@ -78,5 +96,9 @@ _MAKERS: Mapping[str, Callable[[Any, dict[str, Any], Path], Generator]] = {
 KINDS: Mapping[str, str] = {
     "calibrated": "draws cups, cars, clocks, sofas and more with a planted, documented bias; offline",
     "folder": "takes pictures made elsewhere, with metadata (CSV, JSON lines, Hugging Face imagefolder)",
+    "images": "asks an OpenAI-shaped images endpoint: OpenAI, vLLM-Omni, SGLang, gateways (openai:MODEL)",
+    "google": "asks Google's Gemini image models and Imagen (google:MODEL)",
+    "replicate": "asks a model on Replicate (replicate:OWNER/NAME)",
+    "preset": "asks a model with the parameters of a published audit ({preset: soda/gpt-image-1})",
 }
 """Kind → what it is, in one line."""

@@ -1,0 +1,18 @@
+"""Generators behind an HTTP endpoint: OpenAI-shaped images, Google's Gemini and Imagen, Replicate."""
+
+from __future__ import annotations
+
+from stereotrope.generate.remote.create import create_remote
+from stereotrope.generate.remote.generator import RemoteGenerator
+from stereotrope.generate.remote.google import GeminiGenerator, ImagenGenerator
+from stereotrope.generate.remote.images_api import ImagesApiGenerator
+from stereotrope.generate.remote.replicate import ReplicateGenerator
+
+__all__ = [
+    "GeminiGenerator",
+    "ImagenGenerator",
+    "ImagesApiGenerator",
+    "RemoteGenerator",
+    "ReplicateGenerator",
+    "create_remote",
+]

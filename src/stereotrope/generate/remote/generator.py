@@ -1,0 +1,292 @@
+"""What every remote generator does: calls, batches, refusals, prices and what is expected of a plan."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, redact
+from stereotrope.errors import BudgetError, ModelError, StereotropeError, UsageError
+from stereotrope.generate.remote.answer import BLACK, EMPTY, Reply, Slot, condition_of
+from stereotrope.generate.remote.settings import Settings
+from stereotrope.generate.request import ImageRequest, ImageResult
+from stereotrope.pictures import MAX_BYTES
+
+__all__ = ["RemoteGenerator", "Send"]
+
+Send = Callable[[], Awaitable[Reply]]
+_CHARACTERS_A_TOKEN = (3, 6)
+"""Of an English prompt, at least and at most; only for the range a plan states."""
+
+
+class _Damaged(ModelError):
+    """A picture that did not arrive whole."""
+
+
+class RemoteGenerator(ABC):
+    """A text-to-image model behind an HTTP endpoint.
+
+    Every call goes through :class:`stereotrope.clients.Caller`, which limits, retries, accounts and
+    classifies. A refusal is a result; a picture that is cut or broken is a
+    :class:`~stereotrope.errors.ModelError` of its item, so that the next run asks for it again.
+
+    Parameters
+    ----------
+    settings
+        The entry of the audit file, read.
+    account
+        What calls are booked on.
+
+    Attributes
+    ----------
+    name, fingerprint
+        ``fingerprint`` covers provider, model, parameters, ``version`` and whether negative prompts are
+        sent. It leaves out the address, the key, the limits, the name, the price and the batch size:
+        moving a deployment or asking it faster redoes nothing.
+    concurrency
+        Calls in flight at most.
+    seeded
+        Whether the request's seed is sent.
+    takes_negative
+        Whether the request's negative prompt is sent.
+    batch
+        Pictures a call.
+    note
+        What a plan and a report should say of it; None where there is nothing.
+    """
+
+    most_at_once: ClassVar[int] = 1
+    """Pictures one call can bring at most."""
+    missing_is_refused: ClassVar[bool] = False
+    """Whether fewer pictures than asked for mean that the others were filtered."""
+
+    def __init__(self, settings: Settings, account: Account) -> None:
+        self.settings = settings
+        self.provider, self.model = settings.provider, settings.model
+        self.endpoint, self.price = settings.endpoint, settings.price
+        self.parameters = settings.parameters
+        self.name = settings.name
+        self.concurrency = settings.endpoint.concurrency
+        self.seeded = self._seeded()
+        self.takes_negative = self._takes_negative()
+        self.batch = settings.batch
+        self._refuse_batch()
+        self.note = self._note()
+        self.fingerprint = self._fingerprint()
+        self.caller = Caller(self.endpoint, self.model, kind="image", account=account, price=self.price)
+
+    @abstractmethod
+    def _seeded(self) -> bool:
+        """Whether seeds are sent."""
+
+    @abstractmethod
+    def _takes_negative(self) -> bool:
+        """Whether negative prompts are sent."""
+
+    @abstractmethod
+    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+        """Return what makes one HTTP attempt at ``count`` pictures of one prompt."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close what the running event loop holds open."""
+
+    def check(self, text: str, negative: str | None = None) -> str | None:
+        """Say why no picture can be had for a prompt; None where it can."""
+        if not text.strip():
+            return "a remote model cannot be asked for an empty prompt; write one"
+        if negative and not self.takes_negative:
+            return (
+                f"{self.provider}:{self.model} takes no negative prompt, the design has one; leave it out of "
+                "the prompts, or write `negative: true` if this deployment takes one"
+            )
+        return None
+
+    def expect(self, requests: Sequence[ImageRequest]) -> Expectation:
+        """Say what calls, money and time these requests will take; nothing is asked."""
+        alike = Counter((r.text, r.negative, r.seed) for r in requests)
+        calls = [(text or "", -(-count // self.batch)) for (text, _, _), count in alike.items()]
+        most, least = _CHARACTERS_A_TOKEN
+        tokens = (
+            sum(-(-len(text) // least) * n for text, n in calls),
+            sum(-(-len(text) // most) * n for text, n in calls),
+        )
+        return expectation(
+            self.endpoint,
+            self.price,
+            calls=sum(n for _, n in calls),
+            input_tokens=tokens,
+            images=len(requests),
+        )
+
+    async def process(self, request: ImageRequest) -> ImageResult:
+        """Ask for one picture.
+
+        Raises
+        ------
+        ModelError
+            The server did not answer as it should, after every try it was worth.
+        ModelUnusable
+            No request to this model can succeed.
+        BudgetError
+            The cap on what calls may cost is reached.
+        """
+        (outcome,) = await self._draw([request])
+        if isinstance(outcome, StereotropeError):
+            raise outcome
+        return outcome
+
+    async def process_batch(self, requests: Sequence[ImageRequest]) -> list[ImageResult | StereotropeError]:
+        """Ask for several pictures, those of one prompt in calls of ``batch``.
+
+        A partial answer keeps its pictures; each empty place of it is that request's refusal. A batch
+        that is refused as a whole is asked for again one picture at a time, because one filtered picture
+        refuses the others with it on some endpoints.
+
+        Returns
+        -------
+        list
+            One outcome a request, in their order; a failure is that request's exception.
+        """
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for index, request in enumerate(requests):
+            alike.setdefault((request.text, request.negative, request.seed), []).append(index)
+        chunks = [
+            chosen[start : start + self.batch]
+            for chosen in alike.values()
+            for start in range(0, len(chosen), self.batch)
+        ]
+        drawn = await asyncio.gather(*(self._drawn([requests[i] for i in chunk]) for chunk in chunks))
+        outcomes = {
+            index: outcome
+            for chunk, results in zip(chunks, drawn, strict=True)
+            for index, outcome in zip(chunk, results, strict=True)
+        }
+        return [outcomes[index] for index in range(len(requests))]
+
+    async def _drawn(
+        self, requests: Sequence[ImageRequest], *, again: bool = True
+    ) -> list[ImageResult | StereotropeError]:
+        try:
+            return await self._draw(requests, again=again)
+        except (ModelError, BudgetError, UsageError) as error:
+            return [error] * len(requests)
+
+    async def _draw(
+        self, requests: Sequence[ImageRequest], *, again: bool = True
+    ) -> list[ImageResult | StereotropeError]:
+        """Make one call for requests of one prompt, and singles for what it left open or broken."""
+        first, count = requests[0], len(requests)
+        reply = await self._call(first, count)
+        if isinstance(reply, Refusal):
+            if count > 1:
+                return await self._singly(requests)
+            return [ImageResult(None, "refused", self._words(reply.reason))]
+        slots = reply.slots[:count]
+        if len(slots) < count and (self.missing_is_refused or count == 1):
+            slots = (*slots, *[Slot(refusal=EMPTY)] * (count - len(slots)))
+        if count > 1 and all(slot.refusal is not None for slot in slots):
+            return await self._singly(requests)
+        cost = self._share(reply, slots)
+        outcomes = list(await asyncio.gather(*(self._result(slot, reply.seconds, cost) for slot in slots)))
+        for index, outcome in enumerate(outcomes):
+            if again and isinstance(outcome, _Damaged):
+                (outcomes[index],) = await self._drawn([requests[index]], again=False)
+        return outcomes + await self._singly(requests[len(slots) :])
+
+    async def _singly(self, requests: Sequence[ImageRequest]) -> list[ImageResult | StereotropeError]:
+        singles = await asyncio.gather(*(self._drawn([request]) for request in requests))
+        return [outcome for (outcome,) in singles]
+
+    async def _call(self, request: ImageRequest, count: int) -> Reply | Refusal:
+        reason = self.check(request.text or "", request.negative)
+        if reason is not None:
+            raise UsageError(f"generator {self.name!r}: {reason}")
+        self.endpoint.secret()  # a missing key ends it here, before anything is begun
+        send = self._sender(
+            request.text or "", request.negative, request.seed if self.seeded else None, count
+        )
+
+        async def timed() -> Reply:
+            began = time.monotonic()
+            reply = await send()
+            return replace(reply, seconds=time.monotonic() - began)
+
+        return await self.caller.exchange(timed, usage=lambda reply: reply.usage)
+
+    async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
+        if slot.refusal is not None:
+            return ImageResult(None, "refused", self._words(slot.refusal), slot.revised_prompt, seconds)
+        if slot.failure is not None:
+            return ModelError(f"{self.provider}:{self.model}: no picture: {self._words(slot.failure)}")
+        data = slot.data
+        if data is None:
+            try:
+                data = await self._fetched(slot.url or "")
+            except ModelError as error:
+                return error
+        condition = await asyncio.to_thread(condition_of, data)
+        if condition == "black":
+            return ImageResult(None, "refused", BLACK, slot.revised_prompt, seconds, cost)
+        if condition == "damaged":
+            return _Damaged(
+                f"{self.provider}:{self.model}: a picture must arrive whole, this one came cut or broken; "
+                "run the same command again to ask for it once more"
+            )
+        return ImageResult(data, "ok", None, slot.revised_prompt, seconds, cost)
+
+    async def _fetched(self, url: str) -> bytes:
+        return await fetch(url, allow_local=self.endpoint.is_local, most_bytes=MAX_BYTES)
+
+    def _share(self, reply: Reply, slots: Sequence[Slot]) -> float | None:
+        """Share of the call's cost that each of its pictures bears."""
+        pictures = sum(slot.data is not None or slot.url is not None for slot in slots)
+        if self.price is None or not pictures:
+            return None
+        usage = reply.usage
+        cost = self.price.cost(usage.input_tokens, usage.output_tokens, usage.images)
+        return None if cost is None else cost / pictures
+
+    def _words(self, reason: str) -> str:
+        return redact(reason, self.endpoint.secret() or "")
+
+    def _refuse_batch(self) -> None:
+        if self.batch > self.most_at_once:
+            raise UsageError(
+                f"generator {self.name!r}: one call to {self.provider}:{self.model} brings at most "
+                f"{self.most_at_once} picture{'s' if self.most_at_once > 1 else ''}, `batch` is "
+                f"{self.batch}; lower it"
+            )
+        if self.batch > 1 and self.seeded:
+            raise UsageError(
+                f"generator {self.name!r}: pictures of one call share one seed, so `batch` needs "
+                "`seed: false`; add it, or ask for one picture a call"
+            )
+
+    def _note(self) -> str | None:
+        said = []
+        if not self.seeded:
+            said.append("takes no seed: pictures of one prompt differ by chance and cannot be drawn again")
+        if not self.takes_negative:
+            said.append("takes no negative prompt")
+        return "; ".join(said) or None
+
+    def _fingerprint(self) -> str:
+        content = {
+            "provider": self.provider,
+            "model": self.model,
+            "parameters": self.parameters,
+            "negative": self.takes_negative,
+            "version": self.settings.version,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.provider}:{self.model}, name={self.name!r})"

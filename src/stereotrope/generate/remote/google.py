@@ -1,0 +1,186 @@
+"""Google's image models over plain HTTP: Gemini by ``generateContent``, Imagen by ``:predict``.
+
+Gemini follows https://ai.google.dev/api/generate-content (``contents``, ``generationConfig`` with
+``responseModalities``, ``imageConfig`` and ``seed``; ``candidates[].finishReason``,
+``promptFeedback.blockReason``) and https://ai.google.dev/gemini-api/docs/image-generation. Imagen follows
+https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/imagen-api (``instances``,
+``parameters``; ``predictions[].bytesBase64Encoded`` or ``raiFilteredReason``) and
+https://ai.google.dev/gemini-api/docs/imagen. The key goes in ``x-goog-api-key``; a Vertex AI address gets
+it as a bearer token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from stereotrope.clients import Account, HttpClient
+from stereotrope.errors import ModelError, UsageError
+from stereotrope.generate.remote.answer import EMPTY, Reply, Slot, from_base64, items, mapping, reply
+from stereotrope.generate.remote.generator import RemoteGenerator, Send
+from stereotrope.generate.remote.settings import Settings
+
+__all__ = ["GeminiGenerator", "ImagenGenerator", "is_imagen"]
+
+_DECLINED = frozenset(
+    {
+        "BLOCKLIST",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_SAFETY",
+        "PROHIBITED_CONTENT",
+        "RECITATION",
+        "SAFETY",
+        "SPII",
+    }
+)
+"""``finishReason`` values that mean a filter held the picture back."""
+_TOP_LEVEL = ("safetySettings", "systemInstruction", "cachedContent", "tools", "toolConfig")
+_IMAGE_CONFIG = ("aspectRatio", "imageSize")
+
+
+def is_imagen(model: str) -> bool:
+    """Whether a model is asked by ``:predict``."""
+    return model.startswith(("imagen", "imagegeneration"))
+
+
+class _Google(RemoteGenerator):
+    """What both shapes share: address, key and client."""
+
+    verb = ""
+
+    def __init__(self, settings: Settings, account: Account) -> None:
+        super().__init__(settings, account)
+        host = urlsplit(self.endpoint.base_url).hostname or ""
+        vertex = host.endswith("aiplatform.googleapis.com")
+        self._http = HttpClient(self.endpoint, key_header=None if vertex else "x-goog-api-key")
+        self._path = f"models/{quote(self.model, safe='@.-_')}:{self.verb}"
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self._http.close()
+
+
+class GeminiGenerator(_Google):
+    """A Gemini model that draws.
+
+    ``aspectRatio`` and ``imageSize`` go into ``generationConfig.imageConfig``, ``safetySettings`` and
+    the like to the top, every other parameter into ``generationConfig``. The seed is sent as
+    ``generationConfig.seed``; Google calls it a best effort. One call brings one picture.
+    """
+
+    verb = "generateContent"
+
+    def _seeded(self) -> bool:
+        return self.settings.seeded is not False
+
+    def _takes_negative(self) -> bool:
+        if self.settings.negative:
+            raise UsageError(
+                f"generator {self.name!r}: Gemini takes no negative prompt; remove `negative: true`"
+            )
+        return False
+
+    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+        top = {key: value for key, value in self.parameters.items() if key in _TOP_LEVEL}
+        image = {key: value for key, value in self.parameters.items() if key in _IMAGE_CONFIG}
+        config: dict[str, Any] = {"responseModalities": ["TEXT", "IMAGE"]}
+        config |= {k: v for k, v in self.parameters.items() if k not in top and k not in image}
+        if image:
+            config["imageConfig"] = {**mapping(config.get("imageConfig")), **image}
+        if seed is not None:
+            config["seed"] = seed
+        body = {"contents": [{"role": "user", "parts": [{"text": text}]}], "generationConfig": config, **top}
+
+        async def send() -> Reply:
+            return read_gemini(await self._http.post(self._path, body))
+
+        return send
+
+
+class ImagenGenerator(_Google):
+    """Imagen.
+
+    It takes a seed only where no watermark is added, and Google's own documentation of the Gemini API
+    has neither; so a seed is sent only with ``addWatermark: false``. Fewer pictures than asked for mean
+    that the others were filtered.
+    """
+
+    verb = "predict"
+    most_at_once = 4
+    missing_is_refused = True
+
+    def _seeded(self) -> bool:
+        unmarked = self.parameters.get("addWatermark") is False
+        if self.settings.seeded and not unmarked:
+            raise UsageError(
+                f"generator {self.name!r}: Imagen takes a seed only without its watermark; add "
+                "`addWatermark: false` (Vertex AI only), or remove `seed: true`"
+            )
+        return unmarked and self.settings.seeded is not False
+
+    def _takes_negative(self) -> bool:
+        return self.settings.negative is True
+
+    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+        parameters: dict[str, Any] = {"includeRaiReason": True, **self.parameters, "sampleCount": count}
+        if seed is not None:
+            parameters["seed"] = seed
+        if negative:
+            parameters["negativePrompt"] = negative
+        body = {"instances": [{"prompt": text}], "parameters": parameters}
+
+        async def send() -> Reply:
+            return read_imagen(await self._http.post(self._path, body))
+
+        return send
+
+
+def read_gemini(answer: Any) -> Reply:
+    """Read the answer of ``generateContent``: the first picture, or why there is none.
+
+    Raises
+    ------
+    ModelError
+        There is no picture, no word and no reason that speaks of the content: asking again may bring one.
+    """
+    said = mapping(answer)
+    usage = mapping(said.get("usageMetadata"))
+    return reply([_gemini_slot(said)], usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
+
+
+def _gemini_slot(said: Mapping[str, Any]) -> Slot:
+    blocked = mapping(said.get("promptFeedback")).get("blockReason")
+    if blocked:
+        return Slot(refusal=f"prompt blocked: {blocked}")
+    candidates = items(said.get("candidates"))
+    if not candidates:
+        return Slot(refusal=EMPTY)
+    candidate = mapping(candidates[0])
+    parts = [mapping(part) for part in items(mapping(candidate.get("content")).get("parts"))]
+    parts = [part for part in parts if not part.get("thought")]
+    for part in parts:
+        inline = mapping(part.get("inlineData"))
+        if inline.get("data"):
+            return from_base64(inline["data"])
+    reason = str(candidate.get("finishReason") or "")
+    words = " ".join(str(part["text"]) for part in parts if part.get("text"))
+    told = str(candidate.get("finishMessage") or words)
+    if reason in _DECLINED:
+        return Slot(refusal=f"{reason}: {told}" if told else reason)
+    if words:
+        return Slot(refusal=f"answered in words instead of a picture: {words}")
+    raise ModelError(f"answered without a picture, finish reason {reason or 'not given'}")
+
+
+def read_imagen(answer: Any) -> Reply:
+    """Read the answer of ``:predict``."""
+    slots = []
+    for place in map(mapping, items(mapping(answer).get("predictions"))):
+        reason = place.get("raiFilteredReason")
+        if reason and not place.get("bytesBase64Encoded"):
+            slots.append(Slot(refusal=f"filtered: {reason}"))
+        elif "bytesBase64Encoded" in place:
+            slots.append(from_base64(place["bytesBase64Encoded"], place.get("prompt")))
+    return reply(slots)

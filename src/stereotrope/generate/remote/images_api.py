@@ -1,0 +1,95 @@
+"""OpenAI-shaped image endpoints: ``POST {base_url}/images/generations``.
+
+Request and answer follow the Images API as the ``openai`` SDK 3.54 types it
+(``types/image_generate_params.py``, ``types/images_response.py``); the further parameters ``seed``,
+``negative_prompt``, ``num_inference_steps`` and ``guidance_scale`` those of vLLM-Omni
+(https://docs.vllm.ai/projects/vllm-omni/en/stable/serving/image_generation_api/) and SGLang
+(``multimodal_gen/runtime/entrypoints/openai/protocol.py``), which take them beside OpenAI's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stereotrope.clients import PROVIDERS, Account, HttpClient
+from stereotrope.errors import ModelError
+from stereotrope.generate.remote.answer import (
+    EMPTY,
+    Reply,
+    Slot,
+    from_base64,
+    from_url,
+    items,
+    mapping,
+    reply,
+)
+from stereotrope.generate.remote.generator import RemoteGenerator, Send
+from stereotrope.generate.remote.settings import Settings
+
+__all__ = ["ImagesApiGenerator"]
+
+
+class ImagesApiGenerator(RemoteGenerator):
+    """Any endpoint that speaks OpenAI's Images API: OpenAI, vLLM-Omni, SGLang, gateways.
+
+    OpenAI itself takes neither a seed nor a negative prompt. Other endpoints are sent both, because
+    vLLM-Omni and SGLang take them; ``seed: false`` and ``negative: false`` leave them out. Other
+    endpoints are asked for ``response_format: b64_json``, which OpenAI's own image models refuse to be
+    told; a picture given as a URL is fetched all the same.
+    """
+
+    most_at_once = 10
+
+    def __init__(self, settings: Settings, account: Account) -> None:
+        self._openai = settings.endpoint.base_url == PROVIDERS["openai"]["base_url"]
+        super().__init__(settings, account)
+        self._http = HttpClient(self.endpoint)
+
+    def _seeded(self) -> bool:
+        return self.settings.seeded if self.settings.seeded is not None else not self._openai
+
+    def _takes_negative(self) -> bool:
+        return self.settings.negative if self.settings.negative is not None else not self._openai
+
+    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+        body: dict[str, Any] = {} if self._openai else {"response_format": "b64_json"}
+        body |= self.parameters
+        body |= {"model": self.model, "prompt": text, "n": count, "seed": seed}
+        if negative:
+            body["negative_prompt"] = negative
+        body = {key: value for key, value in body.items() if value is not None}
+
+        async def send() -> Reply:
+            return read_reply(await self._http.post("images/generations", body))
+
+        return send
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self._http.close()
+
+
+def read_reply(answer: Any) -> Reply:
+    """Read the answer of an images endpoint.
+
+    Raises
+    ------
+    ModelError
+        It is no object with ``data``: the page of a proxy, or of another service. Asking again may
+        bring one.
+    """
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("data"), list | None):
+        raise ModelError("answered something else than pictures")
+    usage = mapping(answer.get("usage"))
+    slots = [_slot(mapping(place)) for place in items(answer.get("data"))]
+    return reply(slots, usage.get("input_tokens"), usage.get("output_tokens"))
+
+
+def _slot(place: Mapping[str, Any]) -> Slot:
+    revised, url = place.get("revised_prompt"), place.get("url")
+    if place.get("b64_json"):
+        return from_base64(place["b64_json"], revised)
+    if isinstance(url, str) and url:
+        return from_url(url, revised)
+    return Slot(refusal=EMPTY, revised_prompt=revised if isinstance(revised, str) else None)

@@ -1,0 +1,148 @@
+"""Replicate's predictions over plain HTTP: created, asked for until done, the output fetched.
+
+Requests follow https://replicate.com/docs/reference/http and
+https://replicate.com/docs/topics/predictions/create-a-prediction: an official model is asked at
+``POST /models/OWNER/NAME/predictions``, a version of any other at ``POST /predictions`` with ``version``;
+``Prefer: wait`` holds the answer back until it is done. The output is a URL or a data URL, alone or in a
+list (https://replicate.com/docs/topics/predictions/output-files). What a model declines it says in words,
+with the code E005 where the model is Replicate's own wrapper.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from stereotrope.clients import Account, HttpClient
+from stereotrope.errors import ModelError, UsageError
+from stereotrope.generate.remote.answer import EMPTY, Reply, Slot, from_url, mapping, moderated, reply
+from stereotrope.generate.remote.generator import RemoteGenerator, Send
+from stereotrope.generate.remote.settings import Settings
+
+__all__ = ["ReplicateGenerator"]
+
+_LONGEST_HELD = 60
+"""Seconds that ``Prefer: wait`` can hold an answer, by the documentation."""
+_FIRST_LOOK, _LONGEST_LOOK = 0.5, 5.0
+_GONE = 404
+_NAME = re.compile(r"[A-Za-z0-9]+")
+_VERSION = re.compile(r"[0-9a-f]{64}")
+_MODEL = re.compile(r"[\w.-]+/[\w.-]+")
+_PASSING = re.compile(
+    r"interrupted|time[d ]*out|unavailable|overload|try again later|out of memory|internal", re.I
+)
+"""Failures in words that another try can get past."""
+
+
+class ReplicateGenerator(RemoteGenerator):
+    """A model on Replicate, ``OWNER/NAME`` or ``OWNER/NAME:VERSION``.
+
+    Every parameter is an input of the model. The seed is sent as ``seed``, a negative prompt as
+    ``negative_prompt`` where ``negative: true`` says that the model has that input. A ``version`` of 64
+    hexadecimal digits is the one that is run. One call brings one picture.
+
+    A prediction is created once: when asking for it fails, it is asked for again, not created again.
+    """
+
+    def __init__(self, settings: Settings, account: Account) -> None:
+        super().__init__(settings, account)
+        self._http = HttpClient(self.endpoint)
+        model, _, version = self.model.partition(":")
+        label = settings.version or ""
+        self._version = version or (label if _VERSION.fullmatch(label) else "")
+        if not _MODEL.fullmatch(model) or (version and not _VERSION.fullmatch(version)):
+            raise UsageError(
+                f"generator {self.name!r}: a model on Replicate is OWNER/NAME or OWNER/NAME:VERSION with 64 "
+                f"hexadecimal digits, found {self.model!r}; correct it"
+            )
+        self._path = "predictions" if self._version else f"models/{quote(model)}/predictions"
+
+    def _seeded(self) -> bool:
+        return self.settings.seeded is not False
+
+    def _takes_negative(self) -> bool:
+        return self.settings.negative is True
+
+    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+        asked: dict[str, Any] = {"prompt": text, **self.parameters}
+        if seed is not None:
+            asked["seed"] = seed
+        if negative:
+            asked["negative_prompt"] = negative
+        body: dict[str, Any] = {"input": asked}
+        if self._version:
+            body["version"] = self._version
+        running: list[str] = []
+
+        async def send() -> Reply:
+            if not running:
+                held = max(1, min(_LONGEST_HELD, int(self.endpoint.timeout) - 1))
+                headers = {"Prefer": f"wait={held}"}
+                said = mapping(await self._http.post(self._path, body, headers=headers))
+                running.append(_name_of(said))
+            else:
+                said = await self._look(running)
+            wait = _FIRST_LOOK
+            while not _is_done(said):
+                await asyncio.sleep(min(wait, self.endpoint.longest_wait))
+                wait = min(2 * wait, _LONGEST_LOOK)
+                said = await self._look(running)
+            why = str(said.get("error") or said.get("status"))
+            if said.get("status") != "succeeded" and not moderated(why) and _PASSING.search(why):
+                running.clear()
+                raise ModelError(f"a prediction {said.get('status')}: {why}")
+            return read_prediction(said)
+
+        return send
+
+    async def _look(self, running: list[str]) -> Mapping[str, Any]:
+        # The address in `urls.get` is the server's word; the key goes to the configured address only.
+        import httpx2  # noqa: PLC0415
+
+        try:
+            return mapping(await self._http.get(f"predictions/{running[0]}"))
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code != _GONE:
+                raise
+            running.clear()
+            raise ModelError("lost a prediction that it had begun") from None
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop."""
+        await self._http.close()
+
+
+def read_prediction(said: Mapping[str, Any]) -> Reply:
+    """Read a prediction that is done: its picture, or why there is none.
+
+    What a model declines is a refusal. Every other failure, a cancelled prediction and an output that
+    was removed meanwhile are failures of the item: the same request would fail again.
+    """
+    output = said.get("output")
+    if isinstance(output, list):
+        output = next((place for place in output if place), None)
+    if isinstance(output, str) and output:
+        return reply([from_url(output)])
+    if said.get("status") != "succeeded":
+        why = str(said.get("error") or said.get("status"))
+        return reply([Slot(refusal=why) if moderated(why) else Slot(failure=why)])
+    if said.get("data_removed"):
+        return reply([Slot(failure="its output was removed before it was fetched")])
+    if output:
+        return reply([Slot(failure="its output is neither a URL nor a list of URLs")])
+    return reply([Slot(refusal=EMPTY)])
+
+
+def _is_done(said: Mapping[str, Any]) -> bool:
+    """Whether a prediction has ended, or holds its whole output although it has not."""
+    return said.get("status") not in ("starting", "processing") or bool(said.get("output"))
+
+
+def _name_of(said: Mapping[str, Any]) -> str:
+    name = said.get("id")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ModelError("answered with a prediction without a name")
+    return name
