@@ -15,7 +15,7 @@ def printed(capsys, monkeypatch, width):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("width", [90, 120])
+@pytest.mark.parametrize("width", [100, 120])
 def test_every_check_stands_in_full_within_the_width(capsys, monkeypatch, width):
     text = printed(capsys, monkeypatch, width)
     lines = text.splitlines()

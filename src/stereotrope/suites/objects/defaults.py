@@ -150,7 +150,7 @@ def _agreement(every: Floats) -> Check:
         "all pairs of model and object": _pairs(every.reshape(40, 9)),
     }
     details = [
-        {"pairs of rankings": name, "pairs": len(r), "mean ρ": three(r.mean()), "SD": three(r.std(ddof=1))}
+        {"pairs of rankings": name, "pairs": len(r), "mean ρ": three(r.mean()), "SD": three(r.std())}
         for name, r in readings.items()
     ]
     low, high = min(r.mean() for r in within), max(r.mean() for r in within)
@@ -161,7 +161,7 @@ def _agreement(every: Floats) -> Check:
         "The default is robust across models and objects, ρ = 0.37 ± 0.30",
         "0.37 ± 0.30",
         f"{low:.2f} to {high:.2f} between objects within a model; {near.mean():.2f} ± "
-        f"{near.std(ddof=1):.2f} after averaging over models",
+        f"{near.std():.2f} after averaging over models",
         OPEN,
         "The paper does not say which rankings are paired, nor what ± is. No reading of Table 11 gives "
         "exactly 0.37 ± 0.30; the nearest averages the models first, which hides that they disagree.",
