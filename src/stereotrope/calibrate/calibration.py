@@ -1,0 +1,258 @@
+"""How well an instrument reads: an audit of pictures of known truth.
+
+The calibrated generator draws with a bias that is written down, and knows what it put into each
+picture. What annotators say of these pictures is compared with that, and every estimate with the
+closed-form truth. Models are checked further: see ``checks.yaml``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stereotrope.audit import Plan
+from stereotrope.audit.conductor import Watcher
+from stereotrope.calibrate.checks import PLAIN, limit_of
+from stereotrope.calibrate.design import CheckAudit, calibration_audit, planted_labels
+from stereotrope.design import BASE
+from stereotrope.errors import UsageError
+from stereotrope.generate import CalibratedGenerator
+from stereotrope.generate.calibrated import ATTRIBUTES
+from stereotrope.run import Run
+from stereotrope.stats import js_divergence, wilson
+from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
+
+__all__ = ["LEAST_ACCURACY", "Calibration", "calibrate", "planned"]
+
+LEAST_ACCURACY = limit_of("accuracy")[0]
+"""Accuracy an instrument needs for an attribute; see ``checks.yaml`` for this and the other limits."""
+
+SHARE_OF_SUM = 1_000_000
+"""Planted shares are turned into counts of this total, which a divergence takes; exact to 1e-6."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a calibration found.
+
+    Attributes
+    ----------
+    run
+        The run it was made in.
+    cards
+        One judge card an annotator, as in ``run.json``: see :class:`JudgeCard`.
+    accuracy
+        Estimates of the measure ``agreement``: per annotator and attribute accuracy and κ against the
+        planted values.
+    confusion
+        ``annotator, attribute, reference_value, value, n``: what was planted and what was read.
+    shares
+        One row a planted share above 0: ``annotator, object, group, attribute, category, planted, value,
+        low, high, inside``.
+    divergences
+        One row an annotator, group and object: planted mean divergence from the baseline in bits, the
+        adjusted score with its interval (which is of the divergence in the long run), the excess over the
+        floor, and whether the planted value lies inside.
+    """
+
+    run: Run
+    cards: list[dict[str, Any]]
+    accuracy: pl.DataFrame
+    confusion: pl.DataFrame
+    shares: pl.DataFrame
+    divergences: pl.DataFrame
+
+    @property
+    def unfit(self) -> list[str]:
+        """Sentences of the cards of annotators that a check found unfit."""
+        return [card["sentence"] for card in self.cards if card["fit"] is False]
+
+    @property
+    def undecided(self) -> list[str]:
+        """Sentences of the cards of annotators that the evidence says neither yes nor no to."""
+        return [card["sentence"] for card in self.cards if card["fit"] is None]
+
+
+def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, CalibratedGenerator]:
+    """Return the plan of a calibration and its generator, once the annotators are found to fit.
+
+    Raises
+    ------
+    UsageError
+        None of the annotators labels an attribute whose truth is planted.
+    """
+    plan = audit.plan(max_cost=max_cost)
+    read = {name for a in plan.annotators for name in a.attributes if name not in QUALITY_ATTRIBUTES}
+    names = ", ".join(a.name for a in plan.annotators)
+    if not read:
+        raise UsageError(
+            f"none of the annotators ({names}) labels how pictures look; "
+            "add one that does, for example colour"
+        )
+    generator = plan.generators[0]
+    if not isinstance(generator, CalibratedGenerator):
+        raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
+    planted = sorted(planted_labels(plan, generator)["attribute"].unique())
+    if not read & set(planted):
+        raise UsageError(
+            f"none of the annotators labels what is planted ({', '.join(planted)}); they label "
+            f"{', '.join(sorted(read)) or 'nothing'}"
+        )
+    return plan, generator
+
+
+def calibrate(
+    annotators: Sequence[str | Mapping[str, Any]],
+    folder: Path | str,
+    *,
+    images: int = 20,
+    seed: int = 0,
+    max_cost: float | None = None,
+    watcher: Watcher | None = None,
+    stop: threading.Event | None = None,
+) -> Calibration:
+    """Audit the calibrated generator with some annotators and compare with what was planted.
+
+    Parameters
+    ----------
+    annotators
+        Specs as in an audit file: ``colour``, ``text``, ``openai:gpt-4o``, a mapping …
+    folder
+        The run folder; called again, only what is missing is done.
+    images
+        Pictures of each of the 24 prompts, and of each prompt of the checks.
+    seed
+        Of the pictures, shuffles and resamples.
+    max_cost
+        US dollars that calls to models may cost, those of earlier calls in this folder included.
+    watcher, stop
+        As in :meth:`stereotrope.Audit.run`.
+
+    Raises
+    ------
+    UsageError
+        None of the annotators labels an attribute whose truth is planted.
+    """
+    audit = calibration_audit(annotators, images=images, seed=seed)
+    plan, generator = planned(audit, max_cost=max_cost)
+    truth = planted_labels(plan, generator)
+    run = audit.run(folder, watcher=watcher, stop=stop, reference=truth, max_cost=max_cost)
+    return _found(run, plan, generator)
+
+
+def _found(run: Run, plan: Plan, generator: CalibratedGenerator) -> Calibration:
+    cards: list[dict[str, Any]] = run.info["judge_cards"]
+    confused = [{"annotator": card["annotator"], **row} for card in cards for row in card["confusion"]]
+    schema = {**dict.fromkeys(("annotator", *CONFUSION[:-1]), pl.String), CONFUSION[-1]: pl.Int64}
+    return Calibration(
+        run=run,
+        cards=cards,
+        accuracy=run.estimates.filter(pl.col("measure") == "agreement"),
+        confusion=pl.DataFrame(confused, schema=schema, orient="row"),
+        shares=_shares(run.estimates, _planted(plan, generator), plan.spec.report.level),
+        divergences=_divergences(run.estimates, plan, generator),
+    )
+
+
+CONFUSION = ("attribute", "reference_value", "value", "n")
+
+
+def _plain(plan: Plan) -> pl.DataFrame:
+    return plan.prompts.filter(pl.col("check") == PLAIN) if "check" in plan.factors else plan.prompts
+
+
+def _planted(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
+    rows = [
+        {
+            "object": row["object"],
+            "group": row["group"],
+            "attribute": attribute,
+            "category": category,
+            "planted": share,
+        }
+        for row in _plain(plan).iter_rows(named=True)
+        for attribute, shares in generator.planted(row["text"]).items()
+        for category, share in shares.items()
+        if share > 0
+    ]
+    return pl.DataFrame(rows)
+
+
+def _shares(estimates: pl.DataFrame, planted: pl.DataFrame, level: float) -> pl.DataFrame:
+    keys = ["annotator", "object", "group", "attribute", "category"]
+    seen = _by_annotator(estimates.filter(pl.col("measure") == "share"))
+    read = seen.select("annotator", "attribute").unique().join(planted, on="attribute")
+    cells = seen.select(*keys[:4], "n").unique()
+    table = (
+        read.sort(keys)
+        .join(cells, on=keys[:4], how="left", nulls_equal=True, maintain_order="left")
+        .join(
+            seen.select(*keys, "value", "low", "high"),
+            on=keys,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+    )
+    n = table["n"].fill_null(0).to_numpy()
+    _, top = wilson(np.zeros_like(n), n, level=level)
+    never = pl.col("value").is_null() & (pl.col("n") > 0)
+    filled = table.with_columns(
+        pl.when(never).then(0.0).otherwise(pl.col("value")).alias("value"),
+        pl.when(never).then(0.0).otherwise(pl.col("low")).alias("low"),
+        pl.when(never).then(pl.Series(top)).otherwise(pl.col("high")).alias("high"),
+    )
+    return filled.with_columns(pl.col("planted").is_between("low", "high").alias("inside"))
+
+
+def _divergences(estimates: pl.DataFrame, plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
+    estimates = _by_annotator(estimates.filter(pl.col("measure") == "bds"))
+    scored = estimates.filter(pl.col("attribute") == ALL_ATTRIBUTES)
+    measured = estimates.filter(pl.col("attribute") != ALL_ATTRIBUTES)
+    texts = {(row["object"], row["group"]): row["text"] for row in _plain(plan).iter_rows(named=True)}
+    rows = []
+    for row in scored.iter_rows(named=True):
+        own = measured.filter(pl.col("annotator").eq_missing(pl.lit(row["annotator"], pl.String)))
+        attributes = own["attribute"].unique().sort().to_list()
+        if not set(attributes) <= set(ATTRIBUTES):
+            continue
+        base = generator.planted(texts[row["object"], BASE])
+        group = generator.planted(texts[row["object"], row["group"]])
+        truth = float(np.mean([_divergence(base[a], group[a]) for a in attributes]))
+        low, high = row["adjusted_low"], row["adjusted_high"]
+        inside = None if low is None or high is None else low <= truth <= high
+        rows.append(
+            {
+                "annotator": row["annotator"],
+                "object": row["object"],
+                "group": row["group"],
+                "planted": truth,
+                "adjusted": row["adjusted"],
+                "excess": row["excess"],
+                "low": low,
+                "high": high,
+                "p_value": row["p_value"],
+                "q_value": row["q_value"],
+                "inside": inside,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _by_annotator(estimates: pl.DataFrame) -> pl.DataFrame:
+    """Estimates with the column ``annotator``, null where no two label the same."""
+    if "annotator" in estimates.columns:
+        return estimates
+    return estimates.with_columns(annotator=pl.lit(None, pl.String))
+
+
+def _divergence(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    values = sorted({*one, *other})
+    counts = [np.array([shares.get(v, 0.0) for v in values]) * SHARE_OF_SUM for shares in (one, other)]
+    return float(js_divergence(*counts))

@@ -1,0 +1,40 @@
+"""What is checked and with which limits: the data of ``checks.yaml``."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from ruamel.yaml import YAML
+
+__all__ = ["BLANK", "INJECTIONS", "KINDS", "PLAIN", "about_text", "checks", "in_words", "limit_of"]
+
+PLAIN, BLANK = "plain", "blank"
+INJECTIONS = ("typographic", "instruction")
+KINDS = (PLAIN, BLANK, *INJECTIONS)
+"""Levels of the factor ``check``."""
+
+
+@cache
+def checks() -> dict[str, Any]:
+    """The content of ``checks.yaml``."""
+    text = resources.files(__package__).joinpath("checks.yaml").read_text("utf-8")
+    data: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
+    return data
+
+
+def about_text(attribute: str) -> bool:
+    """Whether an attribute is about text in the picture, so that no painted word about it is false."""
+    return any(word in attribute.lower() for word in checks()["about_text"])
+
+
+def in_words(name: str) -> str:
+    """The name of an attribute as words."""
+    return name.replace("_", " ")
+
+
+def limit_of(check: str) -> tuple[float, bool]:
+    """The limit of a check, and whether the value must be at least that (else at most)."""
+    limit = checks()["limits"][check]
+    return (float(limit["least"]), True) if "least" in limit else (float(limit["most"]), False)

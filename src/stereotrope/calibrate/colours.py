@@ -1,0 +1,56 @@
+"""Colour words of a model, read as the colours that are planted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from PIL import ImageColor
+
+from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
+from stereotrope.generate.calibrated.entries import Swatch
+
+__all__ = ["planted_colour", "read_as"]
+
+SPELLINGS: Mapping[str, str] = {"gray": "grey", "navy blue": "navy", "off white": "white", "cream": "beige"}
+"""Words for a planted colour under another name."""
+
+
+def planted_colour(word: str, swatches: Mapping[str, Swatch], part: str) -> str:
+    """The planted colour that a colour word names, or the word itself where it names none.
+
+    In this order: the name itself or its other spelling; a name with something before it (``light blue``
+    is blue, ``dark gray`` grey); a CSS colour, which is the planted colour nearest by CIEDE2000.
+
+    Parameters
+    ----------
+    word
+        Folded: lower case, single spaces.
+    swatches
+        Planted colour → what it looks like.
+    part
+        ``product`` or ``background``: which of the two swatches is compared.
+    """
+    plain = SPELLINGS.get(word, word)
+    if plain in swatches:
+        return plain
+    css = ImageColor.colormap.get(plain.replace(" ", ""))
+    last = plain.rsplit(" ", 1)[-1]
+    last = SPELLINGS.get(last, last)
+    if last in swatches:
+        return last
+    if css is None:
+        return word
+    rgb = ImageColor.getrgb(plain.replace(" ", ""))[:3]
+    lab = srgb_to_lab(np.array(rgb, dtype=np.uint8))
+    distances = {
+        name: float(ciede2000(lab, srgb_to_lab(np.array(getattr(swatch, part), dtype=np.uint8))))
+        for name, swatch in swatches.items()
+    }
+    return min(distances, key=lambda name: distances[name])
+
+
+def read_as(words: Iterable[str], swatches: Mapping[str, Swatch], part: str) -> dict[str, str]:
+    """Word → planted colour, of the words that change."""
+    read = {word: planted_colour(word, swatches, part) for word in words}
+    return {word: colour for word, colour in read.items() if colour != word}

@@ -1,0 +1,198 @@
+"""The audit of a calibration: planted pictures, and check pictures where a model is to be checked."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+from ruamel.yaml import YAML
+
+from stereotrope import generate
+from stereotrope.audit import Audit, Plan
+from stereotrope.audit.plan import looks
+from stereotrope.calibrate.checks import INJECTIONS, KINDS, PLAIN, about_text, checks, in_words
+from stereotrope.calibrate.judging import InstrumentCheck
+from stereotrope.calibrate.pictures import CheckPictures, Motif
+from stereotrope.design import BASE
+from stereotrope.errors import UsageError
+from stereotrope.generate import CalibratedGenerator, ImageRequest, request_id
+from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of, prompt_id
+
+__all__ = ["CheckAudit", "calibration_audit", "is_calibration", "planted_labels"]
+
+OBJECTS = ("cup", "car", "clock", "sofa")
+DIMENSIONS: Mapping[str, Sequence[str]] = {
+    "gender": ("men", "women"),
+    "age": ("young adults", "middle-aged", "elderly"),
+}
+VARIANTS = ("reversed", "blind")
+MOST_CLAIMS = 2
+"""Attributes of one annotator that painted words are about: each takes its own pictures."""
+TITLE = "Calibration: what the instruments read, on pictures of known truth"
+
+
+class CheckAudit(Audit):
+    """The audit of a calibration, with the checks of the models among its annotators.
+
+    Each annotator that asks a model is checked: check pictures are added to the planted ones, and two
+    variants of it (options reversed, no picture sent) look at the pictures without a cue.
+    """
+
+    def plan(self, *, max_cost: float | None = None, stored: pl.DataFrame | None = None) -> Plan:
+        """Resolve the audit; does nothing else."""
+        return _with_checks(super().plan(max_cost=max_cost, stored=stored), stored=stored is not None)
+
+
+def calibration_audit(
+    annotators: Sequence[str | Mapping[str, Any]], *, images: int = 20, seed: int = 0
+) -> CheckAudit:
+    """Return the audit that a calibration carries out: four objects, two dimensions, planted truth."""
+    content = {
+        "suite": "objects",
+        "objects": list(OBJECTS),
+        "dimensions": {name: list(groups) for name, groups in DIMENSIONS.items()},
+        "images_per_prompt": images,
+        "seed": seed,
+        "generators": ["calibrated"],
+        "annotators": list(annotators),
+        "measures": ["share", "bds"],
+        "report": {"title": TITLE},
+    }
+    text = io.StringIO()
+    YAML().dump(content, text)
+    return CheckAudit.from_text(text.getvalue(), name="calibrate.yaml")
+
+
+def is_calibration(info: Mapping[str, Any]) -> bool:
+    """Whether ``run.json`` is that of a calibration."""
+    return "judge_cards" in info
+
+
+def planted_labels(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
+    """What was put into each planted picture: ``image_id, attribute, value``."""
+    rows = [
+        {"image_id": request.image_id, "attribute": attribute, "value": value}
+        for drawn_by, request in plan.requests
+        if drawn_by is generator
+        for attribute, value in generator.values(request.text or "", request.seed or 0).items()
+    ]
+    return pl.DataFrame(rows, schema={"image_id": pl.String, "attribute": pl.String, "value": pl.String})
+
+
+def _with_checks(plan: Plan, *, stored: bool) -> Plan:
+    inner = plan.generators[0] if plan.generators else generate.create(plan.spec.generators[0])
+    if not isinstance(inner, CalibratedGenerator):
+        raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
+    tested = [a for a in plan.annotators if looks(a)]
+    judges = [a for a in tested if hasattr(a, "asking") and hasattr(a, "variant")]
+    for judge in judges:
+        if getattr(judge, "discoverer", None) is not None:
+            raise UsageError(
+                f"annotator {judge.name!r}: a check needs attributes that are known beforehand, found "
+                "`discover: true`; leave it out, or list them under `attributes`"
+            )
+    if not judges:
+        return replace(plan, check=InstrumentCheck(plan, tested, inner))
+    if stored:
+        prompts = plan.prompts
+    else:
+        plan, prompts = _extended(plan, _claims(judges, inner))
+    drawer = _drawer(prompts, inner, judges)
+    variants = tuple(judge.variant(which) for judge in judges for which in VARIANTS)
+    plain = frozenset(prompts.filter(pl.col("check") == PLAIN)["prompt_id"])
+    base = frozenset(prompts.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["prompt_id"])
+    shown = {a.name: plain for a in plan.annotators if a not in judges}
+    shown |= {variant.name: base for variant in variants}
+    requests = plan.requests if stored else (*plan.requests, *_requests(prompts, drawer, plan))
+    return replace(
+        plan,
+        prompts=prompts,
+        generators=plan.generators if stored else (*plan.generators, drawer),
+        requests=requests,
+        annotators=(*plan.annotators, *variants),
+        shown=shown,
+        check=InstrumentCheck(replace(plan, prompts=prompts), tested, inner, drawer),
+    )
+
+
+def _claims(judges: Sequence[Any], inner: CalibratedGenerator) -> list[str]:
+    """Attributes that painted words are about: of each judge the first two, planted colours first."""
+    claimed: dict[str, None] = {}
+    for judge in judges:
+        options = _options([judge], inner)
+        first = sorted(options, key=lambda name: judge.attributes[name] is not None)
+        claimed |= dict.fromkeys(first[:MOST_CLAIMS])
+    return list(claimed)
+
+
+def _options(judges: Sequence[Any], inner: CalibratedGenerator) -> dict[str, tuple[str, ...]]:
+    """Attribute → values that painted words may name: its list, or the planted colours."""
+    found: dict[str, tuple[str, ...]] = {}
+    for judge in judges:
+        for name, values in judge.attributes.items():
+            if about_text(name) or name in QUALITY_ATTRIBUTES:
+                continue
+            if values is not None:
+                found.setdefault(name, tuple(values))
+            elif "colour" in name or "color" in name:
+                found.setdefault(name, tuple(inner.truth.colours))
+    return found
+
+
+def _extended(plan: Plan, claims: Sequence[str]) -> tuple[Plan, pl.DataFrame]:
+    """The plan and its prompts with the factors ``check`` and ``claim``, and the prompts of the checks."""
+    factors = [*plan.factors, "check", "claim"]
+    rows, renamed = [], {}
+    for row in plan.prompts.iter_rows(named=True):
+        plain = {**row, "check": PLAIN, "claim": None}
+        plain["prompt_id"] = prompt_id(row["text"], row["negative"], {f: plain[f] for f in factors})
+        renamed[row["prompt_id"]] = plain["prompt_id"]
+        rows.append(plain)
+    for row in [row for row in rows if row["group"] == BASE]:
+        for kind in KINDS[1:]:
+            for claim in claims if kind in INJECTIONS else [None]:
+                text = checks()["prompts"][kind].format(base=row["text"], attribute=in_words(claim or ""))
+                made = {**row, "check": kind, "claim": claim, "text": text}
+                made["prompt_id"] = prompt_id(text, row["negative"], {f: made[f] for f in factors})
+                rows.append(made)
+    order = ["prompt_id", *factors, "text", "negative"]
+    schema = dict.fromkeys(order, pl.String)
+    prompts = pl.DataFrame({name: [row[name] for row in rows] for name in order}, schema=schema)
+    requests = tuple((g, replace(r, prompt_id=renamed[r.prompt_id])) for g, r in plan.requests)
+    return replace(plan, requests=requests), prompts
+
+
+def _drawer(prompts: pl.DataFrame, inner: CalibratedGenerator, judges: Sequence[Any]) -> CheckPictures:
+    design = [f for f in factors_of(prompts.columns) if f not in ("check", "claim")]
+    rows = list(prompts.iter_rows(named=True))
+    base = {tuple(r[f] for f in design): r["text"] for r in rows if r["check"] == PLAIN}
+    motifs = {
+        row["text"]: Motif(row["check"], base[tuple(row[f] for f in design)], row["object"], row["claim"])
+        for row in rows
+        if row["check"] != PLAIN
+    }
+    return CheckPictures(inner, motifs, _options(judges, inner))
+
+
+def _requests(
+    prompts: pl.DataFrame, drawer: CheckPictures, plan: Plan
+) -> list[tuple[CheckPictures, ImageRequest]]:
+    seeds = list(dict.fromkeys(request.seed for _, request in plan.requests))
+    return [
+        (
+            drawer,
+            ImageRequest(
+                request_id(drawer.fingerprint, row["text"], row["negative"], seed, {}),
+                row["prompt_id"],
+                drawer.name,
+                row["text"],
+                row["negative"],
+                seed,
+            ),
+        )
+        for row in prompts.filter(pl.col("check") != PLAIN).iter_rows(named=True)
+        for seed in seeds
+    ]

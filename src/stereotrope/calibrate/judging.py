@@ -1,0 +1,187 @@
+"""What a calibration computes of its instruments beside the measures of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from stereotrope import measure
+from stereotrope.calibrate.cards import judge_card
+from stereotrope.calibrate.checks import BLANK, INJECTIONS, PLAIN
+from stereotrope.calibrate.colours import read_as
+from stereotrope.calibrate.pictures import CheckPictures
+from stereotrope.design import BASE
+from stereotrope.generate import CalibratedGenerator
+from stereotrope.generate.calibrated import ATTRIBUTES
+
+if TYPE_CHECKING:
+    from stereotrope.audit import Plan
+
+__all__ = ["InstrumentCheck"]
+
+BY = ("attribute", "annotator")
+_KEYS = ("image_id", "attribute", "value")
+_PARTS = {"product_colour": "product", "background_colour": "background"}
+"""Planted colours, whose words are read as the planted ones."""
+
+
+class InstrumentCheck:
+    """The checks of the annotators of a calibration.
+
+    Parameters
+    ----------
+    plan
+        The calibration, its prompts with the factors ``check`` and ``claim`` where models are checked.
+    tested
+        The annotators that a card is made for.
+    inner
+        Draws the planted pictures.
+    drawer
+        Draws the check pictures; None where no model is checked.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        tested: Sequence[Any],
+        inner: CalibratedGenerator,
+        drawer: CheckPictures | None = None,
+    ) -> None:
+        self.tested, self.inner, self.drawer = tuple(tested), inner, drawer
+        self.level = plan.spec.report.level
+        self.prompts = plan.prompts
+        self.judges = [a for a in tested if drawer is not None and hasattr(a, "variant")]
+
+    def read(self, tidy: pl.DataFrame) -> pl.DataFrame:
+        """The labels that the measures of the audit take: of planted pictures, as asked, colours read."""
+        plain = self._coloured(tidy).filter(pl.col("annotator").is_in([a.name for a in self.tested]))
+        return plain if self.drawer is None else plain.filter(pl.col("check") == PLAIN)
+
+    def estimates(self, tidy: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+        """The rates of the checks, one row an annotator and attribute."""
+        none = measure.estimate_frame([], factors=("annotator",))
+        if self.drawer is None:
+            return none
+        said = self._coloured(tidy)
+        rates = [rate for judge in self.judges for rate in self._of(judge, said, images, self.drawer)]
+        return pl.concat([none, *rates])
+
+    def cards(
+        self, estimates: pl.DataFrame, tidy: pl.DataFrame, images: pl.DataFrame
+    ) -> list[dict[str, Any]]:
+        """A card an annotator, as JSON values."""
+        read, truth = self.read(tidy), self.truth(images)
+        made = []
+        for annotator in self.tested:
+            own = read.filter(annotator=annotator.name)
+            labelled = truth.join(own.select("attribute").unique(), on="attribute", how="semi")
+            if not labelled.height:
+                continue
+            known = own.join(labelled.select("attribute").unique(), on="attribute", how="semi")
+            confusion = measure.confusion(known, labelled)
+            about = estimates.filter(annotator=annotator.name)
+            made.append(judge_card(annotator, about, self._checked_on(annotator, tidy), confusion).plain())
+        return made
+
+    def truth(self, images: pl.DataFrame) -> pl.DataFrame:
+        """What is planted in each picture that was drawn: ``image_id, attribute, value``."""
+        own = images.filter(generator=self.inner.name).join(
+            self.prompts.select("prompt_id", "text"), on="prompt_id", how="left", maintain_order="left"
+        )
+        rows = [
+            (image_id, attribute, value)
+            for image_id, text, seed in own.select("image_id", "text", "seed").iter_rows()
+            for attribute, value in self.inner.values(text, seed).items()
+        ]
+        return pl.DataFrame(rows, schema=dict.fromkeys(_KEYS, pl.String), orient="row")
+
+    def _of(
+        self, judge: Any, said: pl.DataFrame, images: pl.DataFrame, drawer: CheckPictures
+    ) -> list[pl.DataFrame]:
+        """Every rate of one judge."""
+        own, level = said.filter(annotator=judge.name), self.level
+        plain = own.filter(check=PLAIN)
+        base = plain.filter(group=BASE)
+        closed = [name for name, values in judge.attributes.items() if values is not None]
+        planted = [name for name in judge.attributes if name in ATTRIBUTES]
+        known, claims = self._known(images, drawer)
+        turned, blind = (
+            said.filter((pl.col("annotator") == f"{judge.name} ({which})") & (pl.col("check") == PLAIN))
+            .filter(group=BASE)
+            .with_columns(annotator=pl.lit(judge.name))
+            for which in ("reversed", "blind")
+        )
+        rates = [
+            measure.order_flip_rate(
+                base.filter(pl.col("attribute").is_in(closed)), turned, by=BY, level=level
+            ),
+            measure.unfounded_rate(blind, definition="no_picture", by=BY, level=level),
+            measure.unfounded_rate(
+                own.filter(check=BLANK), known, definition="blank_picture", by=BY, level=level
+            ),
+            measure.nonanswer_rate(plain.filter(pl.col("attribute").is_in(planted)), by=BY, level=level),
+        ]
+        for kind in INJECTIONS:
+            painted = own.filter(check=kind)
+            under = self._underneath(painted, base, images)
+            rates.append(measure.injection_rate(painted, under, claims, definition=kind, by=BY, level=level))
+        return rates
+
+    def _known(self, images: pl.DataFrame, drawer: CheckPictures) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Values to be seen in empty pictures, and the false values that painted words name."""
+        known, claims = [], []
+        for row in self._drawn(images, drawer).iter_rows(named=True):
+            if row["check"] == BLANK:
+                seen = drawer.values(row["text"], row["seed"])
+                known += [(row["image_id"], attribute, value) for attribute, value in seen.items()]
+            elif (claim := drawer.claim(row["text"], row["seed"])) is not None:
+                claims.append((row["image_id"], *claim))
+        schema = dict.fromkeys(_KEYS, pl.String)
+        return (
+            pl.DataFrame(known, schema=schema, orient="row"),
+            pl.DataFrame(claims, schema=schema, orient="row"),
+        )
+
+    def _drawn(self, images: pl.DataFrame, drawer: CheckPictures) -> pl.DataFrame:
+        return images.filter(generator=drawer.name).join(
+            self.prompts.select("prompt_id", "text", "check", "object"), on="prompt_id", maintain_order="left"
+        )
+
+    def _underneath(self, painted: pl.DataFrame, base: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+        """What was said of the pictures under the painted words, under the ids of the painted ones."""
+        seeds = images.select("image_id", "seed")
+        above = painted.select("image_id", "object").unique(maintain_order=True).join(seeds, on="image_id")
+        below = base.join(seeds, on="image_id", maintain_order="left").rename({"image_id": "below"})
+        return above.join(below, on=["object", "seed"], maintain_order="left").select(
+            "image_id", "attribute", "value", "excluded"
+        )
+
+    def _coloured(self, tidy: pl.DataFrame) -> pl.DataFrame:
+        """Labels of models with their colour words read as planted colours."""
+        models = {judge.name for judge in self.judges}
+        models |= {f"{name} ({which})" for name in models for which in ("reversed", "blind")}
+        for attribute, part in _PARTS.items():
+            here = (pl.col("attribute") == attribute) & pl.col("annotator").is_in(sorted(models))
+            words = tidy.filter(here)["value"].drop_nulls().unique().to_list()
+            read = read_as(words, self.inner.truth.colours, part)
+            tidy = tidy.with_columns(
+                value=pl.when(here).then(pl.col("value").replace(read)).otherwise(pl.col("value"))
+            )
+        return tidy
+
+    def _checked_on(self, annotator: Any, tidy: pl.DataFrame) -> str:
+        """Which pictures, in words."""
+        if self.drawer is None or annotator not in self.judges:
+            n = tidy.filter(annotator=annotator.name)
+            n = n if self.drawer is None else n.filter(check=PLAIN)
+            return f"{n['image_id'].n_unique()} drawn pictures of known truth"
+        own = tidy.filter(annotator=annotator.name)
+        n_of: Mapping[str, int] = dict(own.group_by("check").agg(pl.col("image_id").n_unique()).iter_rows())
+        again = own.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["image_id"].n_unique()
+        return (
+            f"{n_of.get(PLAIN, 0)} drawn pictures of known truth ({again} of them also with the options "
+            f"reversed and without the picture), {n_of.get(BLANK, 0)} empty pictures, and pictures with "
+            f"painted words: {n_of.get(INJECTIONS[0], 0)} captions, {n_of.get(INJECTIONS[1], 0)} instructions"
+        )

@@ -1,0 +1,173 @@
+"""Check pictures: empty ones, and pictures with a false caption or an instruction painted into them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from stereotrope.calibrate.checks import BLANK, checks, in_words
+from stereotrope.generate import CalibratedGenerator, ImageRequest, ImageResult
+
+__all__ = ["CheckPictures", "Motif"]
+
+DRAWING = 1
+"""Version of the drawing; raised whenever a picture of the same request would change."""
+WIDTH, HEIGHT, BOTTOM = 0.94, 0.17, 0.985
+"""The painted words in shares of the picture: at most so wide, so high together, down to there."""
+OUTLINE = 0.06
+"""Width of the outline of a letter, in heights of a letter."""
+JITTER = 4
+"""An empty picture is its colour, each channel up to this much off: no two are the same file."""
+QUALITY = 95
+
+
+@dataclass(frozen=True)
+class Motif:
+    """What a prompt of check pictures asks for.
+
+    Attributes
+    ----------
+    kind
+        ``blank``, ``typographic`` or ``instruction``.
+    base
+        The prompt of the picture underneath.
+    thing
+        The object in it.
+    attribute
+        What the painted words are false about; None of an empty picture.
+    """
+
+    kind: str
+    base: str
+    thing: str
+    attribute: str | None = None
+
+
+class CheckPictures:
+    """Draws the check pictures from those of the calibrated generator.
+
+    Parameters
+    ----------
+    inner
+        Draws what is underneath: the very picture that it draws for the base prompt and the same seed.
+    motifs
+        Prompt text → what it asks for; other texts cannot be drawn.
+    options
+        Attribute → values that the painted words may name.
+    """
+
+    name = "calibrated, for checks"
+
+    def __init__(
+        self, inner: CalibratedGenerator, motifs: Mapping[str, Motif], options: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.inner = inner
+        self.motifs = dict(motifs)
+        self.options = {attribute: tuple(values) for attribute, values in options.items()}
+        self.concurrency = inner.concurrency
+        content = json.dumps([DRAWING, inner.fingerprint, checks()["painted"], sorted(self.options.items())])
+        self.fingerprint = f"checks:{hashlib.sha256(content.encode()).hexdigest()[:16]}"
+
+    def check(self, text: str) -> str | None:
+        """None, or the reason why no picture can be drawn for this text."""
+        return None if text in self.motifs else "is no prompt of a check picture"
+
+    def values(self, text: str, seed: int | None) -> dict[str, str]:
+        """What is to be seen, attribute → value, the painted words aside."""
+        motif = self.motifs[text]
+        if motif.kind != BLANK:
+            return self.inner.values(motif.base, seed)
+        absent = dict.fromkeys(("text_presence", "background_text_presence"), "absent")
+        return {"background_colour": self._colour(text, seed), **absent}
+
+    def claim(self, text: str, seed: int | None) -> tuple[str, str] | None:
+        """Attribute and false value that the painted words name; None of an empty picture.
+
+        The value is none of those planted in the picture, so that a colour taken from the wrong part of
+        it is not counted as obeying.
+        """
+        motif = self.motifs[text]
+        if motif.attribute is None:
+            return None
+        planted = set(self.inner.values(motif.base, seed).values())
+        false = [value for value in self.options[motif.attribute] if value not in planted]
+        return motif.attribute, false[int(_unit("claim", text, seed) * len(false))]
+
+    def words(self, text: str, seed: int | None) -> list[str]:
+        """The painted lines; none of an empty picture."""
+        claim = self.claim(text, seed)
+        if claim is None:
+            return []
+        motif = self.motifs[text]
+        lines: Mapping[str, Sequence[str]] = checks()["painted"][motif.kind]
+        filled = {"thing": motif.thing, "attribute": in_words(claim[0]), "value": in_words(claim[1])}
+        upper = {name: word.upper() for name, word in filled.items()}
+        return [line.format(**upper) for line in lines.get(claim[0], lines["other"])]
+
+    def process(self, request: ImageRequest) -> ImageResult:
+        """Draw one picture; what is painted stands in ``revised_prompt``."""
+        text, seed = request.text or "", request.seed
+        reason = self.check(text)
+        if reason is not None:
+            return ImageResult(None, "excluded", reason)
+        motif = self.motifs[text]
+        if motif.kind == BLANK:
+            return ImageResult(_encoded(self._empty(text, seed)), "ok")
+        under = self.inner.process(replace(request, text=motif.base))
+        if under.data is None:
+            return under
+        lines = self.words(text, seed)
+        with Image.open(io.BytesIO(under.data)) as image:
+            painted = image.convert("RGB")
+        _paint(painted, lines)
+        return ImageResult(
+            _encoded(painted), "ok", revised_prompt=f"{motif.base}; painted: {' / '.join(lines)}"
+        )
+
+    def _colour(self, text: str, seed: int | None) -> str:
+        colours = list(self.inner.truth.colours)
+        return colours[int(_unit("empty", text, seed) * len(colours))]
+
+    def _empty(self, text: str, seed: int | None) -> Image.Image:
+        plain = self.inner.truth.colours[self._colour(text, seed)].background
+        rng = np.random.default_rng(_digest("jitter", text, seed))
+        off = rng.integers(-JITTER, JITTER + 1, 3)
+        red, green, blue = (int(min(255, max(0, c + d))) for c, d in zip(plain, off, strict=True))
+        return Image.new("RGB", (self.inner.size, self.inner.size), (red, green, blue))
+
+
+def _paint(image: Image.Image, lines: Sequence[str]) -> None:
+    """Letter the lines over the foot of the picture, light with a dark outline or the reverse."""
+    width, height = image.size
+    size = HEIGHT * height / len(lines)
+    reference = ImageFont.load_default(100)
+    widest = max(reference.getlength(line) for line in lines)
+    size = max(8.0, min(size, 100 * WIDTH * width / widest) * 0.9)
+    font = ImageFont.load_default(size)
+    top = BOTTOM * height - 1.15 * size * len(lines)
+    band = np.asarray(image.crop((0, int(top), width, height)).convert("L"), dtype=np.float64)
+    ink, edge = ((250, 250, 248), (20, 20, 24)) if band.mean() < 128 else ((20, 20, 24), (250, 250, 248))
+    draw = ImageDraw.Draw(image)
+    for number, line in enumerate(lines):
+        at = (width / 2, top + 1.15 * size * (number + 0.5))
+        draw.text(at, line, fill=ink, font=font, anchor="mm", stroke_width=OUTLINE * size, stroke_fill=edge)
+
+
+def _encoded(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=QUALITY, subsampling=0)
+    return file.getvalue()
+
+
+def _digest(purpose: str, text: str, seed: int | None) -> int:
+    return int.from_bytes(hashlib.sha256(f"{purpose}\0{seed}\0{text}".encode()).digest()[:16], "big")
+
+
+def _unit(purpose: str, text: str, seed: int | None) -> float:
+    return (_digest(purpose, text, seed) >> 75) / 2.0**53
