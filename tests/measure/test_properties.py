@@ -65,6 +65,43 @@ def claims(labels: pl.DataFrame) -> pl.DataFrame:
     return labels.select("image_id", "attribute", named.alias("value"))
 
 
+def constraints(labels: pl.DataFrame) -> pl.DataFrame:
+    """Labels of constraints that follow from the others."""
+    names = {"product_colour": "people_present", "gender": "several_products"}
+    yes = pl.col("value").is_in(["pink", "female"])
+    unknown = pl.col("value").is_null() | (pl.col("value") == "unclear")
+    return labels.with_columns(
+        pl.col("attribute").replace(names),
+        pl.when(unknown).then("value").when(yes).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("value"),
+    )
+
+
+def phrased(labels: pl.DataFrame) -> pl.DataFrame:
+    """Every other image of another phrasing."""
+    odd = pl.col("image_id").str.extract(r"-(\d+)").cast(pl.Int64) % 2 == 1
+    return labels.with_columns(phrasing=pl.when(odd).then(pl.lit("designed for")).otherwise(pl.lit("for")))
+
+
+def judged(labels: pl.DataFrame) -> pl.DataFrame:
+    """The labels of two annotators."""
+    keys = ["image_id", "attribute"]
+    second = labels.drop("value").join(reference(labels), on=keys, maintain_order="left")
+    both = [labels.with_columns(annotator=pl.lit("a")), second.with_columns(annotator=pl.lit("b"))]
+    return pl.concat(both, how="diagonal")
+
+
+CHECKED = pl.DataFrame(
+    [
+        ("product_colour", truth, label, 40 if truth == label else 5)
+        for truth in ("pink", "grey", "red")
+        for label in ("pink", "grey", "red")
+    ]
+    + [("gender", t, v, 45 if t == v else 5) for t in ("female", "male") for v in ("female", "male")],
+    schema=["attribute", "reference_value", "value", "n"],
+    orient="row",
+)
+
+
 MEASURES: dict[str, Measure] = {
     "agreement": lambda x: measure.agreement(x, reference(x), by=("attribute", "generator"), n_bootstrap=40),
     "average": lambda x: measure.average(
@@ -72,6 +109,10 @@ MEASURES: dict[str, Measure] = {
     ),
     "bds": partial(measure.bds, **QUICK),
     "cds": partial(measure.cds, **QUICK),
+    "change": lambda x: measure.change(
+        measure.cds(phrased(x), within=("generator", "object", "phrasing"), **QUICK)
+    ),
+    "corrected_share": lambda x: measure.corrected_share(x, CHECKED, by=SCOPE, n_bootstrap=200),
     "default_rank": lambda x: measure.default_rank(
         measure.bds(x, **QUICK), n_bootstrap=40, n_permutations=60
     ),
@@ -83,22 +124,27 @@ MEASURES: dict[str, Measure] = {
     ),
     "nonanswer_rate": partial(measure.nonanswer_rate, by=("attribute", "generator")),
     "order_flip_rate": lambda x: measure.order_flip_rate(x, reference(x), by=("attribute", "generator")),
+    "judge_correlation": lambda x: measure.judge_correlation(
+        measure.bds(judged(x), within=("generator", "object", "annotator"), **QUICK), within=("generator",)
+    ),
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
     "unfounded_rate": partial(measure.unfounded_rate, by=("attribute", "generator")),
     "vac": partial(measure.vac, n_bootstrap=40),
+    "violation_rate": lambda x: measure.violation_rate(constraints(x), "group", by=("generator", "object")),
 }
 
 COUNTS_ONLY = {"n", "n_reference", "n_excluded", "excluded", "flags", "method"}
 """Columns that say how much was seen; they change when images are copied, the value does not."""
 
-SIGNED = {"share_difference": "pink", "refusal_rate": None}
+SIGNED = {"share_difference": "pink", "refusal_rate": None, "violation_rate": None}
 """Measures whose value changes sign when group and baseline change places."""
 
 
 def key_columns(found: pl.DataFrame) -> list[str]:
-    factors = [c for c in ("generator", "object", "dimension", "group") if c in found.columns]
+    named = ("generator", "object", "dimension", "phrasing", "annotator", "group")
+    factors = [c for c in named if c in found.columns]
     return ["measure", "definition", *factors, "contrast", "reference", "attribute", "category"]
 
 
@@ -177,7 +223,7 @@ def test_copying_every_image_leaves_the_value(name: str) -> None:
 def test_values_stay_in_their_bounds_and_intervals_hold_them(name: str, seed: int) -> None:
     found = MEASURES[name](design(seed, n=4, missing=0.5))
     low, high = REGISTRY[name].bounds
-    if name == "refusal_rate":
+    if name in {"refusal_rate", "violation_rate"}:
         low = -1.0
     main = found.filter(pl.col("measure") != "vac_chao_shen")
     values = main["value"].drop_nulls()
@@ -235,7 +281,8 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     "name",
     sorted(
         set(MEASURES)
-        - {"agreement", "average", "default_rank", "injection_rate", "order_flip_rate", "refusal_rate"}
+        - {"agreement", "average", "change", "default_rank", "injection_rate", "judge_correlation"}
+        - {"order_flip_rate", "refusal_rate", "violation_rate"}
     ),
 )
 def test_pandas_and_arrow_frames_give_the_same(name: str) -> None:

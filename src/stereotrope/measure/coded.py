@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.tidy import read_labels, to_polars
+from stereotrope.measure.value_lists import ValueLists
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 __all__ = ["UNLABELLED", "CodedLabels", "Scope", "code_labels"]
@@ -140,7 +141,7 @@ def code_labels(
     factors: Sequence[str],
     group: str,
     attributes: Collection[str] | None = None,
-    taxonomy: Mapping[str, Sequence[str]] | None = None,
+    lists: ValueLists | None = None,
 ) -> CodedLabels:
     """Read a tidy frame of labels into codes.
 
@@ -155,7 +156,7 @@ def code_labels(
         The factor whose levels are compared.
     attributes
         Attributes to keep; all but those of a picture's quality when None.
-    taxonomy
+    lists
         Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
     frame = to_polars(labels)
@@ -165,10 +166,11 @@ def code_labels(
         tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String).alias(_PROMPT))
     if attributes is None:
         tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
-    for attribute, listed in (taxonomy or {}).items():
-        outside = (pl.col("attribute") == attribute) & ~pl.col("value").is_in(list(listed))
-        reason = pl.when(outside & pl.col("excluded").is_null()).then(pl.lit("invalid"))
-        tidy = tidy.with_columns(reason.otherwise("excluded").alias("excluded"))
+    if lists is not None and lists.lists:
+        invalid = pl.col("excluded").is_null() & lists.outside(tidy)
+        tidy = tidy.with_columns(
+            pl.when(invalid).then(pl.lit("invalid")).otherwise("excluded").alias("excluded")
+        )
     identity = ["image_id", *factors, group]
     images = tidy.select(identity).unique().sort(identity)
     tidy = tidy.join(images.with_row_index("_row"), on=identity, how="left", nulls_equal=True)

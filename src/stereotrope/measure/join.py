@@ -9,10 +9,11 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import PROMPTS, QUALITY_ATTRIBUTES, check_factors
+from stereotrope.tables import CONSTRAINTS, PROMPTS, QUALITY_ATTRIBUTES, check_factors
 
 __all__ = [
     "BLANK",
+    "DESIGN_REASONS",
     "PICTURE_EXCLUDED",
     "PICTURE_REASONS",
     "PICTURE_REFUSED",
@@ -34,10 +35,13 @@ PICTURE_EXCLUDED = "picture excluded"
 """Reason where a picture came that cannot be used."""
 
 _PICTURE = {"refused": PICTURE_REFUSED, "excluded": PICTURE_EXCLUDED}
-PICTURE_REASONS = frozenset({BLANK, *_PICTURE.values()})
-"""Reasons that lie with the picture; every other one lies with the annotator."""
+DESIGN_REASONS = ("seen in discovery", "breaks the prompt's constraints")
+"""Reasons of a conductor that leaves a picture out of a score on purpose."""
 
-_NOT_EXPECTED = frozenset(QUALITY_ATTRIBUTES) - {"blank"}
+PICTURE_REASONS = frozenset({BLANK, *_PICTURE.values(), *DESIGN_REASONS})
+"""Reasons that do not lie with the annotator; every other one does."""
+
+_NOT_EXPECTED = frozenset(QUALITY_ATTRIBUTES) - {"blank", *CONSTRAINTS}
 
 
 def with_factors(prompts: Any, images: Any) -> pl.DataFrame:
@@ -94,7 +98,7 @@ def tidy_labels(
     *,
     scope: Sequence[str] = (),
     blank: bool = True,
-    asked: Mapping[str, Sequence[str]] | None = None,
+    asked: Mapping[str, Sequence[str]] | Any | None = None,
 ) -> pl.DataFrame:
     """Join prompts, images and labels, and say of every label why it does not count, if so.
 
@@ -108,9 +112,11 @@ def tidy_labels(
     blank
         Leave out every other label of a picture that is labelled ``blank`` = ``yes``.
     asked
-        Annotator → attributes it was asked for in every image. Without it these are known from the
-        labels alone, and an attribute that was never answered, as where every image was refused, is
-        not there.
+        Annotator → attributes it was asked for in every image; or a frame
+        ``image_id, annotator, attribute`` of all that was asked of each image, where attributes differ
+        between parts of the design: an annotator that stands in it misses nothing else, whatever ``scope``
+        says. Of annotators not named this is known from the labels alone, and an attribute that was never
+        answered, as where every image was refused, is not there.
 
     Returns
     -------
@@ -123,7 +129,7 @@ def tidy_labels(
     Raises
     ------
     TableError
-        A label is of an image that is not in ``images``, or a table lacks a column.
+        A label, or a row of ``asked``, is of an image that is not in ``images``, or a table lacks a column.
 
     Examples
     --------
@@ -152,7 +158,7 @@ def tidy_labels(
         raise TableError(f"scope: no factor {unknown[0]!r}; found {', '.join(map(repr, made.columns))}")
     factors = [c for c in made.columns if c in _factor_columns(prompts)]
     picture = made.select("image_id", "prompt_id", "generator", *factors, pl.col("status").alias("picture"))
-    asking = _expected(said, picture, inside, asked or {}).join(
+    asking = _expected(said, picture, inside, asked).join(
         said.select("image_id", "attribute", "annotator", "value", "status"),
         on=["image_id", "attribute", "annotator"],
         how="left",
@@ -217,31 +223,56 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
     )
 
 
-def _expected(
-    said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str], everywhere: Mapping[str, Sequence[str]]
-) -> pl.DataFrame:
-    """Every image with every attribute and annotator that its part of the design was asked about."""
-    pairs = [(attribute, name) for name, attributes in everywhere.items() for attribute in attributes]
-    always = pl.DataFrame(pairs, schema={"attribute": pl.String, "annotator": pl.String}, orient="row")
+_ASKED = ("image_id", "annotator", "attribute")
+
+
+def _expected(said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str], asked: Any) -> pl.DataFrame:
+    """Every image with every attribute and annotator that it was asked about."""
     given = said.select("image_id", "attribute", "annotator").unique(maintain_order=True)
-    asked = given.filter(~pl.col("attribute").is_in(list(_NOT_EXPECTED)))
-    if scope:
-        found = asked.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
-        full = picture.join(found, on=list(scope), nulls_equal=True)
-        rest = picture.join(always, how="cross")
-        full = pl.concat([full.select(rest.columns), rest]).unique(maintain_order=True)
-    else:
-        known = pl.concat([asked.select(always.columns), always]).unique(maintain_order=True)
-        full = picture.join(known, how="cross")
-    about = given.filter(pl.col("attribute").is_in(list(_NOT_EXPECTED)))
-    rest = picture.join(about, on="image_id").select(full.columns)
+    rest = given.filter(pl.col("attribute").is_in(list(_NOT_EXPECTED)))
+    given = given.filter(~pl.col("attribute").is_in(list(_NOT_EXPECTED)))
+    everywhere: Mapping[str, Sequence[str]] = {}
+    if asked is not None and not isinstance(asked, Mapping):
+        listed = _asked(asked, picture)
+        named = listed["annotator"].unique().to_list()
+        # What it answered without being asked is still an answer.
+        rest = pl.concat([rest, listed, given.filter(pl.col("annotator").is_in(named))]).unique()
+        given = given.filter(~pl.col("annotator").is_in(named))
+    elif asked is not None:
+        everywhere = asked
+    full = _known(given, picture, scope, everywhere)
     order = picture.select("image_id").with_row_index("position")
     return (
-        pl.concat([full, rest])
+        pl.concat([full, picture.join(rest, on="image_id").select(full.columns)])
         .join(order, on="image_id")
         .sort("attribute", "annotator", "position", nulls_last=True)
         .drop("position")
     )
+
+
+def _asked(asked: Any, picture: pl.DataFrame) -> pl.DataFrame:
+    frame = to_polars(asked, what="asked")
+    _need(frame, _ASKED, what="asked")
+    listed = frame.select(pl.col(name).cast(pl.String) for name in ("image_id", "attribute", "annotator"))
+    lost = listed.join(picture, on="image_id", how="anti")
+    if lost.height:
+        raise TableError(f"asked: {lost['image_id'][0]!r} is no image of this run; check image_id")
+    return listed.unique(maintain_order=True)
+
+
+def _known(
+    given: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str], everywhere: Mapping[str, Sequence[str]]
+) -> pl.DataFrame:
+    """Every image with what its part of the design was labelled with, and with what is asked everywhere."""
+    pairs = [(attribute, name) for name, attributes in everywhere.items() for attribute in attributes]
+    always = pl.DataFrame(pairs, schema={"attribute": pl.String, "annotator": pl.String}, orient="row")
+    if not scope:
+        known = pl.concat([given.select(always.columns), always]).unique(maintain_order=True)
+        return picture.join(known, how="cross")
+    found = given.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
+    full = picture.join(found, on=list(scope), nulls_equal=True)
+    rest = picture.join(always, how="cross")
+    return pl.concat([full.select(rest.columns), rest]).unique(maintain_order=True)
 
 
 def _blank(said: pl.DataFrame) -> list[str]:

@@ -18,13 +18,17 @@ from stereotrope.measure.agreement import agreement
 from stereotrope.measure.average import average
 from stereotrope.measure.bds import bds
 from stereotrope.measure.cds import cds
+from stereotrope.measure.change import change
+from stereotrope.measure.corrected_share import corrected_share
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
+from stereotrope.measure.judge_correlation import judge_correlation
 from stereotrope.measure.judging import injection_rate, nonanswer_rate, order_flip_rate, unfounded_rate
 from stereotrope.measure.refusal_rate import refusal_rate
 from stereotrope.measure.share import female_ratio, share
 from stereotrope.measure.share_difference import share_difference
 from stereotrope.measure.vac import vac
+from stereotrope.measure.violation_rate import violation_rate
 from stereotrope.tables import AVERAGE
 
 __all__ = ["REGISTRY", "MeasureInfo", "measures_page"]
@@ -44,7 +48,8 @@ class MeasureInfo:
     """Least and greatest possible ``value``; None where there is none."""
     direction: str
     source: str
-    needs: Literal["labels", "images", "estimates"]
+    needs: Literal["labels", "images", "estimates", "constraints"]
+    """What it reads; ``constraints``: tidy labels with those of :data:`stereotrope.tables.CONSTRAINTS`."""
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
     suffix: str = ""
@@ -126,6 +131,38 @@ _OBJECTS = (
         "images",
         also=("refusal_rate_difference",),
     ),
+    MeasureInfo(
+        "violation_rate",
+        violation_rate,
+        "How often pictures break what every prompt asks, and whether that depends on the group.",
+        "objects",
+        (0.0, 1.0),
+        "higher: breaks its prompt more often; the variety of such pictures is no diversity",
+        "SODA, section 5.3; Wilson 1927; Newcombe 1998",
+        "constraints",
+        also=("violation_rate_difference",),
+    ),
+    MeasureInfo(
+        "change",
+        change,
+        "How much CDS or VAC changes when the prompt is put another way or a mitigation is added.",
+        "objects",
+        (-1.0, None),
+        "−0.3: falls by 30%; 0: no change; read CDS and VAC together",
+        "SODA, section 5.5, Tables 5 and 6; Fieller 1954; Student 1908; Wilcoxon 1945",
+        "estimates",
+        also=("cds_change", "cds_change_wilcoxon", "vac_change", "vac_change_wilcoxon"),
+    ),
+    MeasureInfo(
+        "judge_correlation",
+        judge_correlation,
+        "Whether two annotators find the same divergences.",
+        "objects",
+        (-1.0, 1.0),
+        "1: the same pattern; 0: none in common; says nothing on whether either is right",
+        "SODA, appendix E, Table 9; Fisher 1921",
+        "estimates",
+    ),
 )
 
 
@@ -149,6 +186,17 @@ _GENERAL = (
         "above 0: seen more often for the group; below 0: less often",
         "Newcombe 1998, method 10; Fisher 1934",
         "labels",
+    ),
+    MeasureInfo(
+        "corrected_share",
+        corrected_share,
+        "How often each value is seen, corrected for the errors the annotator is known to make.",
+        "general",
+        (0.0, 1.0),
+        "higher: seen more often; wider than the raw interval",
+        "Rogan and Gladen 1978; Tenenbein 1972",
+        "labels",
+        also=("raw_share",),
     ),
     MeasureInfo(
         "female_ratio",
@@ -231,6 +279,9 @@ REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType({m.name: m for m in (*_OB
 """Every public measure by its name."""
 
 
+_READS = {"constraints": "labels of constraints"}
+
+
 def measures_page() -> str:
     """The reference page of all measures, in Markdown."""
     parts = [
@@ -248,10 +299,12 @@ def measures_page() -> str:
         link = f"[`{info.name}`](#{info.name})"
         parts.append(f"| {link} | {info.suite} | {info.summary} | {_range(info)} | {info.direction} |")
     for info in REGISTRY.values():
-        named = f" Rows are named `{'`, `'.join((info.name, *info.also))}`." if info.also else ""
+        rows = info.also if info.name == "change" else (info.name, *info.also)
+        named = f" Rows are named `{'`, `'.join(rows)}`." if info.also else ""
         if info.suffix:
             named = f" Rows are named after the measure that they were made from, such as `bds{info.suffix}`."
-        parts += ["", f"## {info.name}", "", f"Reads {info.needs}. Source: {info.source}.{named}", ""]
+        reads = _READS.get(info.needs, info.needs)
+        parts += ["", f"## {info.name}", "", f"Reads {reads}. Source: {info.source}.{named}", ""]
         parts += ["```python", _signature(info), "```", "", _markdown(inspect.getdoc(info.function) or "")]
     return "\n".join(parts).rstrip() + "\n"
 

@@ -15,6 +15,7 @@ from stereotrope.measure.cells import NO_LABEL, SMALL_N, Key
 from stereotrope.measure.coded import CodedLabels, Ints, Scope, code_labels
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
+from stereotrope.measure.value_lists import ValueLists, read_value_lists
 from stereotrope.stats import chao_shen_entropy, entropy, normal_quantile, resampled_counts
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -38,10 +39,11 @@ class _How:
     level: float
     n_bootstrap: int
     seed: int
-    taxonomy: Mapping[str, Sequence[str]]
+    factors: tuple[str, ...]
+    lists: ValueLists
     pools: Mapping[Key, Ints]
-    """Levels of the factors that every image has → rows of the images that share them."""
-    pooled: tuple[bool, ...]
+    """Levels of the factors that part values seen → rows of the images that share them."""
+    parting: tuple[bool, ...]
     """Which factors these are."""
 
 
@@ -63,7 +65,8 @@ def vac(
     *,
     within: Sequence[str] = ("generator", "object"),
     attributes: Collection[str] | None = None,
-    taxonomy: Mapping[str, Sequence[str]] | None = None,
+    taxonomy: Mapping[str, Sequence[str]] | Any | None = None,
+    pooled: Sequence[str] = ("phrasing", "mitigation"),
     definition: str = "paper",
     level: float = 0.95,
     n_bootstrap: int = 2_000,
@@ -87,10 +90,15 @@ def vac(
     attributes
         Attributes to average over; all but those of a picture's quality when None.
     taxonomy
-        attribute → its value list, for closed attributes: :math:`K_a` is the length of the list, and a
-        value outside it is left out as ``invalid``. For other attributes :math:`K_a` is the number of
-        values seen in the same combination of ``within``, over all groups; a factor that is null for some
-        images, such as the phrasing that a baseline has not, does not part them.
+        Value lists of closed attributes: attribute → values, or a frame with one row a value,
+        ``attribute``, ``value`` and any of ``within`` that the list is for (null: every level), as where
+        each model and object has attributes of its own. :math:`K_a` is the length of the list, and a value
+        outside it is left out as ``invalid``.
+    pooled
+        Factors that do not part the values of an attribute without a list: there :math:`K_a` is the number
+        of values seen in the same combination of the other factors of ``within``, over all groups and over
+        all levels of these, so that scores of two phrasings have one scale. A factor that is null for
+        some images, such as the phrasing that a baseline has not, does not part them either.
     definition
         ``paper``: as above. ``released``: :math:`K_a` is the number of values seen in the condition
         itself (one value scores 1), and scores under 0.05 are dropped.
@@ -149,9 +157,10 @@ def vac(
         raise UsageError(f"vac: n_bootstrap and seed must be 0 or more, found {n_bootstrap} and {seed}")
     normal_quantile(level)
     factors = factor_names(within, measure="vac", taken=(group,))
-    lists = _taxonomy(taxonomy)
-    coded = code_labels(labels, factors=factors, group=group, attributes=attributes, taxonomy=lists)
-    how = _How(definition, level, n_bootstrap, seed, lists, *_pools(coded))
+    lists = read_value_lists(taxonomy, within=factors, measure="vac")
+    over = factor_names(pooled, measure="vac", taken=(group,), what="pooled")
+    coded = code_labels(labels, factors=factors, group=group, attributes=attributes, lists=lists)
+    how = _How(definition, level, n_bootstrap, seed, factors, lists, *_pools(coded, over))
     rows: list[dict[str, Any]] = []
     for scope in coded.scopes():
         for name, images in scope.groups.items():
@@ -165,23 +174,14 @@ def vac(
     return estimate_frame(rows, factors=(*factors, group))
 
 
-def _pools(coded: CodedLabels) -> tuple[dict[Key, Ints], tuple[bool, ...]]:
+def _pools(coded: CodedLabels, over: Sequence[str]) -> tuple[dict[Key, Ints], tuple[bool, ...]]:
     compared = coded.images.with_row_index("_row").filter(pl.col(coded.group).is_not_null())
-    pooled = tuple(not compared[name].null_count() for name in coded.factors)
-    shared = [name for name, everywhere in zip(coded.factors, pooled, strict=True) if everywhere]
+    parting = tuple(name not in over and not compared[name].null_count() for name in coded.factors)
+    shared = [name for name, parts in zip(coded.factors, parting, strict=True) if parts]
     pools: dict[Key, list[int]] = {}
     for row, *levels in compared.select("_row", *shared).iter_rows():
         pools.setdefault(tuple(levels), []).append(row)
-    return {levels: np.array(rows, dtype=np.int64) for levels, rows in pools.items()}, pooled
-
-
-def _taxonomy(taxonomy: Mapping[str, Sequence[str]] | None) -> dict[str, tuple[str, ...]]:
-    lists: dict[str, tuple[str, ...]] = {}
-    for attribute, values in (taxonomy or {}).items():
-        if isinstance(values, str) or not values:
-            raise UsageError(f"vac: the taxonomy of {attribute!r} must be a list of values, found {values!r}")
-        lists[attribute] = tuple(dict.fromkeys(values))
-    return lists
+    return {levels: np.array(rows, dtype=np.int64) for levels, rows in pools.items()}, parting
 
 
 def _condition(coded: CodedLabels, scope: Scope, images: Ints, how: _How) -> list[dict[str, Any]]:
@@ -246,9 +246,10 @@ def _values(
     name = coded.attributes[column]
     if how.definition == "released":
         return len(np.unique(codes[codes >= 0])), "values seen in the condition"
-    if name in how.taxonomy:
-        return len(how.taxonomy[name]), "values listed"
-    pool = tuple(level for level, everywhere in zip(scope.levels, how.pooled, strict=True) if everywhere)
+    listed = how.lists.of(name, dict(zip(how.factors, scope.levels, strict=True)))
+    if listed is not None:
+        return len(listed), "values listed"
+    pool = tuple(level for level, parts in zip(scope.levels, how.parting, strict=True) if parts)
     everyone = coded.codes[how.pools[pool], column]
     return len(np.unique(everyone[everyone >= 0])), "values seen in the cell"
 

@@ -15,7 +15,14 @@ from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import entropy, expected_js, js_divergence
 from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
 from stereotrope.stats.likelihood import greatest_js
+from stereotrope.stats.misclassification import (
+    corrected_shares,
+    is_invertible,
+    onto_simplex,
+    resampled_shares,
+)
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
+from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
 
@@ -27,6 +34,7 @@ __all__ = [
     "cluster_bootstrap_mean",
     "clusters",
     "cohen_kappa",
+    "corrected_shares",
     "effective_counts",
     "entropy",
     "expected_js",
@@ -35,20 +43,26 @@ __all__ = [
     "goodman",
     "greatest_js",
     "holm",
+    "is_invertible",
     "js_divergence",
     "mean_pairwise_spearman",
     "mean_ranks",
     "newcombe",
     "normal_interval",
     "normal_quantile",
+    "onto_simplex",
+    "paired_t",
     "pairwise_js",
     "pearson",
     "permutation_p",
     "rank_agreement",
+    "relative_change",
     "resampled_counts",
     "resampled_js",
+    "resampled_shares",
     "score_test",
     "shuffled_js",
+    "signed_rank",
     "spearman",
     "unanimous_js",
     "wilson",

@@ -1,0 +1,340 @@
+"""Sensitivity and mitigation: how much a score changes when the prompt is put another way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
+from stereotrope.stats import (
+    benjamini_hochberg,
+    normal_quantile,
+    paired_t,
+    relative_change,
+    signed_rank,
+)
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES
+
+__all__ = ["CHANGE", "RANKS", "change"]
+
+CHANGE = "_change"
+"""Ends the name of the change of a measure."""
+
+RANKS = "_change_wilcoxon"
+"""Ends the name of the same change with the p-value of Wilcoxon's test."""
+
+SCORES = ("cds", "vac")
+ORIGINALS: Mapping[str, str] = {"phrasing": "for", "mitigation": "none"}
+
+FEW_PAIRS = "fewer than two pairs"
+NO_ORIGINAL = "the mean of the original is not above 0"
+UNEVEN = 0.2
+"""Difference of the images behind the two sides, as a share, from which it is said."""
+
+_SOURCE = "SODA, section 5.5, Table 5; interval: Fieller 1954; p: Student 1908"
+_SOURCE_RANKS = "SODA, section 5.5, Table 5; p: Wilcoxon 1945"
+_NAMES = {column.name for column in ESTIMATES}
+_LACKS = ("without a score of the original", "without a score")
+
+
+def change(
+    estimates: Any,
+    over: str = "phrasing",
+    *,
+    original: str | None = None,
+    within: Sequence[str] = ("generator", "object"),
+    by: Sequence[str] = ("generator",),
+    dimension: str | None = "dimension",
+    group: str = "group",
+    baseline: str | None = "base",
+    score: Literal["value", "excess"] = "value",
+    level: float = 0.95,
+) -> pl.DataFrame:
+    r"""Relative change of CDS or VAC against the original phrasing, or against no mitigation.
+
+    Formula
+    -------
+    :math:`Δ = \bar s_{new}/\bar s_{orig} - 1` with the means over pairs, :math:`s` of one pair (a model and
+    object) being the mean of its scores that are known on both sides.
+
+    Parameters
+    ----------
+    estimates
+        What :func:`stereotrope.measure.cds` or :func:`stereotrope.measure.vac` return, with ``over`` as a
+        factor; rows for all attributes together are used. Where CDS came with ``pairs=True``, its rows for
+        pairs of groups are used, so that both sides compare the same groups.
+    over
+        The factor that is changed: ``phrasing`` or ``mitigation``, or another one.
+    original
+        Its level that the others are compared with: ``for`` of ``phrasing`` and ``none`` of ``mitigation``
+        when None.
+    within
+        Factors whose combinations are the pairs. Everything else, such as groups, is matched and averaged
+        inside a pair; annotators are never put together.
+    by
+        Factors of ``within`` whose levels get rows of their own; rows over all pairs come first.
+    dimension
+        Factor whose levels get rows of their own besides those over all of them; none where the estimates
+        have no such factor.
+    group, baseline
+        Rows whose ``group`` is the baseline are left out: it has no cue.
+    score
+        ``value``, or ``excess`` over the noise floor, which only CDS has.
+    level
+        Nominal coverage.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows of the measure ``cds_change`` or ``vac_change``, each followed by one of
+        ``cds_change_wilcoxon`` or ``vac_change_wilcoxon``. ``value`` is a share, never percent: −0.3 is a
+        fall by 30%. The first has Fieller's interval and the p-value of the paired t-test over the pairs,
+        the other the same ``value`` and the p-value of Wilcoxon's signed-rank test. ``q_value`` is
+        Benjamini–Hochberg over the rows of one measure. ``n`` is the number of pairs, ``n_reference`` none;
+        ``contrast`` is ``over`` and ``reference`` the original.
+
+    Undefined
+    ---------
+    ``fewer than two pairs``; ``the mean of the original is not above 0``. A score that one side lacks is
+    left out on both and counted, flagged ``few_pairs`` where a whole pair goes. The interval is null where
+    the mean of the original is not told from 0 (``unbounded``) and where all pairs change alike
+    (``no_variation``); p as well in the latter case.
+
+    Raises
+    ------
+    TableError
+        A column is missing, no row is of ``cds`` or ``vac``, or a score stands twice.
+    UsageError
+        No row has the original level, or a factor is given two parts.
+
+    Notes
+    -----
+    Six pairs are usual (three models and two objects) and little: Wilcoxon's p cannot fall below 0.031, and
+    two pairs give it no chance at all. Fieller's interval is wide there, and excludes 0 exactly where the
+    t-test says p ≤ 1 − level. Its simulated coverage at a level of 0.95 was 0.95 for normal differences at
+    2 to 40 pairs where it is bounded, and 0.87 (6 pairs) to 0.94 (40) for exponential ones; a percentile
+    bootstrap of pairs reached 0.51 at 2, 0.81 at 6 and 0.88 at 16 pairs, which is why there is none. A raw
+    CDS cannot fall below its floor, so that ``score="value"`` understates a change, and where the sides
+    rest on unlike numbers of images (flagged ``uneven_n``) the floor itself moves; read ``excess`` beside
+    it. An original without a score of the new level at all, such as an object that was not drawn with
+    it, is no pair.
+
+    The paper's Table 5 pools three models. Its −30.9% lies outside what the mean of the three changes of
+    its Table 6 can be (−30.7%, rounded), and so does +8.4% (+7.9%); a change of the pooled mean, as here,
+    weights models by their original score and can be both. Which one the paper took is not said.
+
+    References
+    ----------
+    SODA, section 5.5, Tables 5 and 6; Fieller (1954), JRSS B 16; Wilcoxon (1945), Biometrics Bulletin 1.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> estimates = pl.DataFrame({
+    ...     "measure": "cds", "definition": "paper", "attribute": "all", "generator": "m",
+    ...     "object": ["car", "sofa", "cup"] * 2, "mitigation": ["none"] * 3 + ["avoiding"] * 3,
+    ...     "value": [0.5, 0.4, 0.3, 0.4, 0.3, 0.2],
+    ... })
+    >>> found = change(estimates, "mitigation").filter(pl.col("generator") == "m")
+    >>> found.select("measure", "mitigation", pl.col("value").round(3), "n").row(0)
+    ('cds_change', 'avoiding', -0.25, 3)
+    """
+    normal_quantile(level)
+    table = _scores(estimates, over, group, baseline, score)
+    first = original if original is not None else ORIGINALS.get(over)
+    if first is None:
+        raise UsageError(f"change: {over!r} has no usual original; name one with original=")
+    found = table[over].drop_nulls().unique().sort().to_list()
+    if first not in found:
+        raise UsageError(
+            f"change: no row has {over} = {first!r}; found {', '.join(map(repr, found)) or 'no level'}; name "
+            "the original with original="
+        )
+    pairing = tuple(
+        f for f in factor_names(within, measure="change", taken=(over, group, dimension)) if f != "annotator"
+    )
+    own = tuple(f for f in factor_names(by, measure="change", what="by") if f != "annotator")
+    _check_columns(table, pairing, own)
+    plan = _Plan(over, first, pairing, own, dimension if dimension in table.columns else None, score, level)
+    rows: list[dict[str, Any]] = []
+    scopes = ["measure", "definition", *(["annotator"] if "annotator" in table.columns else [])]
+    for key, part in table.group_by(scopes, maintain_order=True):
+        rows += plan.rows(part, dict(zip(scopes, key, strict=True)))
+    _add_q_values(rows)
+    extra = [f for f in (*scopes[2:], *plan.by, plan.dimension) if f is not None]
+    return estimate_frame(rows, factors=(*extra, over))
+
+
+def _scores(estimates: Any, over: str, group: str, baseline: str | None, score: str) -> pl.DataFrame:
+    """The rows that enter: scores over all attributes, of pairs of groups where there are such."""
+    frame = to_polars(estimates, what="estimates")
+    if score not in ("value", "excess"):
+        raise UsageError(f"change: score must be 'value' or 'excess', found {score!r}")
+    for name in ("measure", "definition", "attribute", over, "value", score):
+        if name not in frame.columns:
+            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
+    if over in _NAMES:
+        raise UsageError(f"change: {over!r} is a column of every estimate; name a factor such as 'phrasing'")
+    used = frame.filter(pl.col("measure").is_in(SCORES), pl.col("attribute") == ALL_ATTRIBUTES)
+    if not used.height:
+        raise TableError(
+            "estimates: no row of measure 'cds' or 'vac' for attribute 'all'; pass what these return"
+        )
+    require_one_definition(used)
+    used = used.filter(pl.col(over).is_not_null())
+    if group not in used.columns:
+        return used
+    paired = pl.col(group).is_not_null().any().over("measure")
+    used = used.filter((pl.col("measure") != "cds") | ~paired | pl.col(group).is_not_null())
+    if baseline is None:
+        return used
+    return used.filter(pl.col(group).ne_missing(baseline))
+
+
+def _check_columns(table: pl.DataFrame, pairing: Sequence[str], own: Sequence[str]) -> None:
+    for name in pairing:
+        if name not in table.columns:
+            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, table.columns))}")
+    if outside := [name for name in own if name not in pairing]:
+        raise UsageError(f"change: by must list factors of within, found {outside[0]!r}")
+
+
+class _Plan:
+    """What is paired with what, and which rows that gives."""
+
+    def __init__(
+        self,
+        over: str,
+        original: str,
+        pairing: tuple[str, ...],
+        by: tuple[str, ...],
+        dimension: str | None,
+        score: str,
+        level: float,
+    ) -> None:
+        self.over, self.original, self.pairing, self.by = over, original, pairing, by
+        self.dimension, self.score, self.level = dimension, score, level
+
+    def rows(self, part: pl.DataFrame, scope: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Rows of one measure: over all pairs and for each level of ``by``, over all dimensions and each."""
+        matched = self._matched(part)
+        for new in matched[self.over].unique(maintain_order=True).sort().to_list():
+            mine = matched.filter(pl.col(self.over) == new)
+            for levels, pairs in self._parts(mine):
+                shared = {
+                    **scope,
+                    **levels,
+                    self.over: new,
+                    "contrast": self.over,
+                    "reference": self.original,
+                    "attribute": ALL_ATTRIBUTES,
+                    "level": self.level,
+                }
+                yield from self._pair(pairs, shared)
+
+    def _matched(self, part: pl.DataFrame) -> pl.DataFrame:
+        """One row a score of a new level, with the original's score beside it."""
+        factors = [c for c in part.columns if c not in _NAMES and c != self.over]
+        keys = [*factors, *(["reference"] if "reference" in part.columns else [])]
+        size = pl.col("n") if "n" in part.columns else pl.lit(None, pl.Int64)
+        table = part.select(
+            *keys, self.over, pl.col(self.score).fill_nan(None).alias("_new"), size.alias("_n")
+        )
+        if table.select(*keys, self.over).is_duplicated().any():
+            raise TableError(
+                f"estimates: several scores of one combination and {self.over}; keep one row each"
+            )
+        before = table.filter(pl.col(self.over) == self.original)
+        before = before.drop(self.over).rename({"_new": "_old", "_n": "_n_old"}).with_columns(_there=True)
+        after = table.filter(pl.col(self.over) != self.original)
+        return after.join(before, on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+    def _parts(self, mine: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+        levels: list[tuple[dict[str, Any], pl.DataFrame]] = [({}, mine)]
+        if self.by:
+            for key, part in mine.sort(self.by, maintain_order=True).group_by(self.by, maintain_order=True):
+                levels.append((dict(zip(self.by, key, strict=True)), part))
+        for named, part in levels:
+            yield named, part
+            if self.dimension is None:
+                continue
+            known = part.filter(pl.col(self.dimension).is_not_null())
+            for (name,), inside in known.sort(self.dimension, maintain_order=True).group_by(
+                [self.dimension], maintain_order=True
+            ):
+                yield {**named, self.dimension: name}, inside
+
+    def _pair(self, part: pl.DataFrame, shared: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The two rows of one comparison."""
+        part = part.sort([c for c in part.columns if not c.startswith("_")], maintain_order=True)
+        known = part.filter(pl.col("_new").is_not_null() & pl.col("_old").is_not_null())
+        lost = Counter(
+            _LACKS[0] if old is None else _LACKS[1]
+            for new, old in part.select("_new", "_old").iter_rows()
+            if new is None or old is None
+        )
+        groups = list(self.pairing)
+        means = (
+            known.group_by(groups, maintain_order=True).agg(pl.col("_old").mean(), pl.col("_new").mean())
+            if groups
+            else known.select("_old", "_new")
+        )
+        asked = part.select(groups).n_unique() if groups else part.height
+        old, new = means["_old"].to_numpy(), means["_new"].to_numpy()
+        flags = ["few_pairs"] * (means.height < asked) + ["uneven_n"] * _uneven(known)
+        row = {
+            **shared,
+            "n": means.height,
+            "n_excluded": lost.total(),
+            "excluded": excluded_json(lost),
+        }
+        name = row.pop("measure")
+        first = {**row, "measure": name + CHANGE, "source": _SOURCE}
+        other = {**row, "measure": name + RANKS, "source": _SOURCE_RANKS}
+        reason = FEW_PAIRS if means.height < 2 else None
+        value, low, high = relative_change(old, new, level=self.level)
+        if reason is None and np.isnan(value):
+            reason = NO_ORIGINAL
+        if reason is not None:
+            noted = {"undefined": reason, "flags": ",".join(flags) or None}
+            yield from ({**first, **noted}, {**other, **noted})
+            return
+        what = f"change of the mean {self.score} over {means.height} pairs ({', '.join(groups)})"
+        p = paired_t(old, new)
+        open_end = ["no_variation" if np.isnan(p) else "unbounded"] * bool(np.isnan(low))
+        yield {
+            **first,
+            "value": value,
+            "low": low,
+            "high": high,
+            "p_value": p,
+            "flags": ",".join([*flags, *open_end]) or None,
+            "method": f"{what}; Fieller's interval; p: paired t, two-sided",
+        }
+        yield {
+            **other,
+            "value": value,
+            "p_value": signed_rank(old, new),
+            "flags": ",".join(flags) or None,
+            "method": f"{what}; p: Wilcoxon signed rank, two-sided, exact up to 200 pairs",
+        }
+
+
+def _uneven(known: pl.DataFrame) -> bool:
+    sizes = known.select("_n", "_n_old").drop_nulls().sum().row(0)
+    return bool(sizes[0] and abs(sizes[0] - sizes[1]) > UNEVEN * max(sizes))
+
+
+def _add_q_values(rows: Sequence[dict[str, Any]]) -> None:
+    for name in dict.fromkeys(row["measure"] for row in rows):
+        members = [row for row in rows if row["measure"] == name]
+        for row, q in zip(
+            members, benjamini_hochberg([r.get("p_value", np.nan) for r in members]), strict=True
+        ):
+            row["q_value"] = float(q)

