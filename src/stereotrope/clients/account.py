@@ -176,6 +176,7 @@ class Account:
 
     def __init__(self, max_cost: float | None = None) -> None:
         self.max_cost = max_cost
+        self.stop: threading.Event | None = None
         self._guard = threading.Lock()
         self._book: Book | None = None
         self._begun: dict[str, Mapping[str, Any]] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -143,7 +142,7 @@ class Caller:
             used = usage(answer)
         except expected() as error:
             failure = classify(error, self.endpoint.secret() or "")
-        seconds = time.monotonic() - turn.sent
+        seconds = asyncio.get_running_loop().time() - turn.sent
         if failure is not None:
             if failure.outcome == "rate_limited":
                 limiter.limited(turn, self._wait(failure, attempt))

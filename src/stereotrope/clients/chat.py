@@ -27,6 +27,7 @@ __all__ = ["Answer", "ChatClient"]
 
 _MOST_BYTES = 16 * 2**20
 _NO_KEY = "no-key"
+_HIDDEN = "[key]"
 _MODES = ("json_schema", "json_object", "text")
 _OURS = {
     "model",
@@ -370,7 +371,7 @@ def _read_reply(data: bytes, secret: str) -> _Turn:
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     return _Turn(
-        text=_text(message.get("content")),
+        text=_text(message.get("content")).replace(secret or "\0", _HIDDEN),
         refusal=declined,
         cut=finish == "length",
         tokens=tokens if isinstance(tokens, list) else None,

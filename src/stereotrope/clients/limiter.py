@@ -18,7 +18,6 @@ import asyncio
 import contextlib
 import hashlib
 import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator
@@ -45,9 +44,9 @@ class Turn:
 
     async def punctual(self) -> None:
         """Take another time where this one has passed; call it right before sending."""
-        while time.monotonic() - self.at > LATE:
+        while _now() - self.at > LATE:
             self.at = await self.limiter.pace(0)
-        self.sent = time.monotonic()
+        self.sent = _now()
 
 
 class _Waiter:
@@ -81,6 +80,7 @@ class Limiter:
         """Take the limits of one more user; the strictest of those alive hold."""
         with self._guard:
             self._terms[owner] = endpoint
+            self._wake()
 
     @property
     def concurrency(self) -> int:
@@ -97,6 +97,7 @@ class Limiter:
             try:
                 at = await self.pace(tokens)
                 if self._hold(model) > 0:
+                    self._correct(-tokens)
                     continue
                 yield Turn(self, model, tokens, at)
                 return
@@ -104,9 +105,9 @@ class Limiter:
                 self._leave()
 
     async def pace(self, tokens: int) -> float:
-        """Wait for the next time at which a request may leave, and return it (monotonic seconds)."""
+        """Wait for the next time at which a request may leave, and return it (seconds of the loop)."""
         at = self._reserve(tokens)
-        while (wait := at - time.monotonic()) > 0:
+        while (wait := at - _now()) > 0:
             await asyncio.sleep(wait)
         return at
 
@@ -115,19 +116,26 @@ class Limiter:
         with self._guard:
             most = self._most()
             self._allowed = min(most, self._room() + 1 / self._room())
-            rate = self._strictest("tokens_per_minute")
-            if rate is not None and tokens is not None:
-                self._next_token += (tokens - turn.tokens) * (_WINDOW + SLACK) / rate
             self._wake()
+        if tokens is not None:
+            self._correct(tokens - turn.tokens)
 
     def limited(self, turn: Turn, wait: float) -> None:
         """Note a 429: halve what may be in flight, once a burst, and hold this model's requests."""
-        now = time.monotonic()
+        now = _now()
         with self._guard:
             self._holds[turn.model] = max(self._holds.get(turn.model, 0.0), now + wait)
             if turn.sent >= self._cut_at:
                 self._allowed = max(1.0, self._room() / 2)
                 self._cut_at = now
+        self._correct(-turn.tokens)
+
+    def _correct(self, tokens: int) -> None:
+        """Add to the tokens that were counted, or take some back."""
+        with self._guard:
+            rate = self._strictest("tokens_per_minute")
+            if rate is not None:
+                self._next_token += tokens * (_WINDOW + SLACK) / rate
 
     def _most(self) -> float:
         return float(min((terms.concurrency for terms in self._terms.values()), default=1))
@@ -141,7 +149,7 @@ class Limiter:
 
     def _reserve(self, tokens: int) -> float:
         with self._guard:
-            now = time.monotonic()
+            now = _now()
             requests, rate = self._strictest("requests_per_minute"), self._strictest("tokens_per_minute")
             at = now
             if requests is not None:
@@ -155,7 +163,7 @@ class Limiter:
 
     def _hold(self, model: str) -> float:
         with self._guard:
-            return self._holds.get(model, 0.0) - time.monotonic()
+            return self._holds.get(model, 0.0) - _now()
 
     async def _held(self, model: str) -> None:
         while (wait := self._hold(model)) > 0:
@@ -191,6 +199,11 @@ class Limiter:
                 waiter.loop.call_soon_threadsafe(waiter.wake)
                 waiter.granted = True
                 self._in_flight += 1
+
+
+def _now() -> float:
+    """Return the time of the running loop; every loop of asyncio counts by the same clock."""
+    return asyncio.get_running_loop().time()
 
 
 _LIMITERS: dict[tuple[str, str], Limiter] = {}
