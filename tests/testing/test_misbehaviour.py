@@ -146,6 +146,9 @@ def test_a_schema_is_not_supported_only_where_one_is_sent(server, web):
     server.misbehave("unsupported_schema", times=None)
     assert web.chat(schema=SCHEMA)[0] == 400
     assert web.chat(response_format={"type": "json_object"})[0] == 200
+    server.misbehave("unsupported_schema", times=None, json_object=True)
+    assert web.chat(response_format={"type": "json_object"})[0] == 400
+    assert web.chat()[0] == 200
 
 
 def test_one_slot_of_a_batch_can_come_empty(server, web):

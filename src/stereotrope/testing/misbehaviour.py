@@ -81,13 +81,15 @@ class Misbehaviour:
         """Whether it goes wrong in the same way on every route."""
         return _OPTIONS.get(self.kind, ("",))[0] == "any"
 
-    def fits(self, kind: str, model: str | None, has_schema: bool) -> bool:
-        """Whether a request of this path kind and model can be met by it."""
+    def fits(self, kind: str, model: str | None, format: str | None) -> bool:
+        """Whether a request of this path kind, model and response format can be met by it."""
         paths = _PATHS.get(_OPTIONS.get(self.kind, ("any",))[0])
         if (paths is not None and kind not in paths) or self.path not in (None, kind):
             return False
-        if self.kind == "unsupported_schema" and not has_schema:
-            return False
+        if self.kind == "unsupported_schema":
+            unsupported = {"json_schema", *(("json_object",) if self.options.get("json_object") else ())}
+            if format not in unsupported:
+                return False
         return self.model in (None, model) and self.times != 0
 
 
@@ -117,11 +119,11 @@ class Misbehaviours:
         with self._lock:
             self._rules.clear()
 
-    def meet(self, kind: str, model: str | None, has_schema: bool) -> Misbehaviour | None:
+    def meet(self, kind: str, model: str | None, format: str | None) -> Misbehaviour | None:
         """Return the first rule that meets a request, and count it."""
         with self._lock:
             for rule in self._rules:
-                if rule.fits(kind, model, has_schema) and self._random.random() < rule.share:
+                if rule.fits(kind, model, format) and self._random.random() < rule.share:
                     if rule.times is not None:
                         rule.times -= 1
                     return rule

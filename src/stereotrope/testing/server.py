@@ -143,7 +143,7 @@ class Loopback:
         self.seeds = seeds
         self.received: list[Received] = []
         self._truth: Truth = truth if truth is not None else {}
-        self._latency = latency if isinstance(latency, tuple) else (latency, latency)
+        self.latency = latency
         self._limit = SlidingWindow(requests_per_minute, window) if requests_per_minute is not None else None
         self._random = random.Random(seed)
         self._numbers = images.Numbers(first_number)
@@ -228,7 +228,7 @@ class Loopback:
         **options
             Of the kind: ``retry_after`` (the raw header), ``status``, ``keep`` (share of the body that is
             sent), ``every`` (seconds between dripped bytes), ``seconds``, ``property``, ``text``, ``code``,
-            ``message``, ``slot``, ``url``.
+            ``message``, ``slot``, ``url``, ``json_object`` (that it is not supported either).
 
         Raises
         ------
@@ -382,7 +382,7 @@ class Loopback:
             self.received.append(record)
             refused = self._refuse(request)
             if refused is None:
-                rule = self._rules.meet(request.kind, request.model, _has_schema(request))
+                rule = self._rules.meet(request.kind, request.model, _format(request))
                 answer = await self._answer(request, route, rule)
             else:
                 answer = refused
@@ -391,9 +391,9 @@ class Loopback:
             await _break(rule, answer, writer)
             return False
         content = answer.content()
-        writer.write(answer.head(len(content), close=close) + content)
         if record is not None:
-            record.status = answer.status
+            record.status = answer.status  # before the client can see the answer
+        writer.write(answer.head(len(content), close=close) + content)
         await writer.drain()
         return not close
 
@@ -418,7 +418,7 @@ class Loopback:
     async def _answer(self, request: Request, route: _Route, rule: Misbehaviour | None) -> Response:
         if rule is not None and rule.general and rule.kind not in (*_BROKEN, "slow"):
             return general(rule, request)
-        low, high = self._latency
+        low, high = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
         wait = self._random.uniform(low, high)
         if rule is not None and rule.kind == "slow":
             wait = float(rule.options.get("seconds", 1.0))
@@ -462,9 +462,10 @@ def _model_in_body(request: Request) -> str | None:
     return model if isinstance(model, str) else None
 
 
-def _has_schema(request: Request) -> bool:
+def _format(request: Request) -> str | None:
     wanted = request.body.get("response_format") if isinstance(request.body, dict) else None
-    return isinstance(wanted, dict) and wanted.get("type") == "json_schema"
+    format = wanted.get("type") if isinstance(wanted, dict) else None
+    return format if isinstance(format, str) else None
 
 
 def _painter(painter: images.Painter | str | None, plant: Plant) -> images.Painter:
