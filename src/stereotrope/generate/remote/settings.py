@@ -34,6 +34,9 @@ _OTHER_WORDS = {
 """Words other tools use for a key of ours."""
 _NEVER = {
     "prompt": "the prompt comes from the design",
+    "seed": "seeds are numbered from the audit's `seed:`",
+    "n": "`batch:` says how many pictures a call brings",
+    "sampleCount": "`batch:` says how many pictures a call brings",
     "stream": "answers are read whole",
 }
 """Parameters that would take from an audit what it decides."""
