@@ -66,7 +66,7 @@ def expand(options: Mapping[str, Any]) -> dict[str, Any]:
     """
     given = dict(options)
     name = given.pop("preset")
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         hint = did_you_mean(name, PRESETS, otherwise=f"there are {', '.join(PRESETS)}")
         raise UsageError(f"generator preset {name!r}: there is no such preset; {hint}")
     spec = PRESETS[name].spec

@@ -68,7 +68,10 @@ def _generate(request: Request, body: dict[str, Any], painter: Painter, numbers:
     seed = body.get("generationConfig", {}).get("seed")
     (number,) = [seed] if seed is not None else numbers.take(request.model or "", prompt, 1)
     data = _data(painter(request.model or "", prompt, number, None), rule)
-    parts: list[dict[str, Any]] = [{"text": "Here it is."}, {"inlineData": {"mimeType": "image/png", "data": data}}]
+    parts: list[dict[str, Any]] = [
+        {"text": "Here it is."},
+        {"inlineData": {"mimeType": "image/png", "data": data}},
+    ]
     candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
     return Response(200, {"candidates": [candidate], "usageMetadata": usage})
 

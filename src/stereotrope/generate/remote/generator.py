@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -13,7 +14,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, redact
-from stereotrope.errors import BudgetError, ModelError, StereotropeError, UsageError
+from stereotrope.errors import BudgetError, ModelError, ModelUnusable, StereotropeError, UsageError
 from stereotrope.generate.remote.answer import BLACK, EMPTY, Reply, Slot, condition_of
 from stereotrope.generate.remote.settings import Settings
 from stereotrope.generate.request import ImageRequest, ImageResult
@@ -219,7 +220,22 @@ class RemoteGenerator(ABC):
             reply = await send()
             return replace(reply, seconds=time.monotonic() - began)
 
-        return await self.caller.exchange(timed, usage=lambda reply: reply.usage)
+        try:
+            return await self.caller.exchange(timed, usage=lambda reply: reply.usage)
+        except ModelError as error:
+            self._refuse_parameter(str(getattr(error, "about", "")), request)
+            raise
+
+    def _refuse_parameter(self, said: str, request: ImageRequest) -> None:
+        """End it where a server rejects what every request carries: no other one would do better."""
+        ways = dict.fromkeys(self.parameters, "remove it, or correct its value")
+        if self.seeded:
+            ways["seed"] = "write `seed: false`"
+        if request.negative and self.takes_negative:
+            ways["negative_prompt"] = "leave it out of the prompts"
+        for name, way in ways.items():
+            if re.search(rf"""['"`]{re.escape(name)}['"`]""", said):
+                raise ModelUnusable(f"{self.provider}:{self.model} rejects {name!r} ({said}); {way}")
 
     async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
         if slot.refusal is not None:

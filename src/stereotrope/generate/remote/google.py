@@ -75,6 +75,13 @@ class GeminiGenerator(_Google):
     def _seeded(self) -> bool:
         return self.settings.seeded is not False
 
+    def _note(self) -> str | None:
+        said = super()._note()
+        if not self.seeded:
+            return said
+        best = "its seed is a best effort: the same request may draw another picture"
+        return f"{best}; {said}" if said else best
+
     def _takes_negative(self) -> bool:
         if self.settings.negative:
             raise UsageError(
