@@ -98,7 +98,7 @@ class Endpoint:
     requests_per_minute, tokens_per_minute
         Limits of this key at this address, None where there is none. Retries count.
     concurrency
-        Requests in flight at most.
+        Requests to one model in flight at most.
     timeout
         Seconds that one request may take in all, from connecting to the last byte.
     tries

@@ -9,7 +9,8 @@ second of its time takes another one, so a computer that was asleep does not sen
 Concurrency. Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, "Analysis of the
 increase and decrease algorithms for congestion avoidance in computer networks", Computer Networks and
 ISDN Systems 17, 1989): one 429 halves it, further ones of requests sent before that do not; every
-answer adds 1 / concurrency.
+answer adds 1 / concurrency. It is counted model by model, so that requests to a model that never answers
+take no place from those to another.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import hashlib
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 from stereotrope.clients.endpoint import Endpoint
@@ -62,6 +63,63 @@ class _Waiter:
             self.future.set_result(None)
 
 
+class _Places:
+    """Requests in flight to one model, and those who wait for a place among them; guarded by the limiter."""
+
+    def __init__(self, most: Callable[[], float]) -> None:
+        self._most = most
+        self._allowed: float | None = None
+        self._cut_at = 0.0
+        self._taken = 0
+        self._waiters: deque[_Waiter] = deque()
+
+    @property
+    def room(self) -> float:
+        """How many may be in flight now."""
+        return self._most() if self._allowed is None else min(self._allowed, self._most())
+
+    def take(self) -> _Waiter | None:
+        """Take a place and return None, or join those who wait."""
+        if not self._waiters and self._taken < int(self.room):
+            self._taken += 1
+            return None
+        self._waiters.append(_Waiter())
+        return self._waiters[-1]
+
+    def give(self) -> None:
+        """Give a place back."""
+        self._taken -= 1
+        self.wake()
+
+    def abandon(self, waiter: _Waiter) -> None:
+        """Wait no longer; a place that was granted meanwhile is given back."""
+        if waiter.granted:
+            self._taken -= 1
+        else:
+            self._waiters.remove(waiter)
+        self.wake()
+
+    def grow(self) -> None:
+        """Note an answer."""
+        self._allowed = min(self._most(), self.room + 1 / self.room)
+        self.wake()
+
+    def shrink(self, sent: float, now: float) -> None:
+        """Note a 429 of a request that was sent then."""
+        if sent >= self._cut_at:
+            self._allowed = max(1.0, self.room / 2)
+            self._cut_at = now
+
+    def wake(self) -> None:
+        """Grant the places there are to those who wait, in their order."""
+        while self._waiters and self._taken < int(self.room):
+            waiter = self._waiters.popleft()
+            with contextlib.suppress(RuntimeError):  # its loop has ended
+                waiter.loop.call_soon_threadsafe(waiter.wake)
+                waiter.granted = True
+                self._taken += 1
+
+
 class Limiter:
     """How hard one key at one address may be asked, by everyone in this process together."""
 
@@ -71,29 +129,26 @@ class Limiter:
         self._next_request = 0.0
         self._next_token = 0.0
         self._holds: dict[str, float] = {}
-        self._allowed: float | None = None
-        self._cut_at = 0.0
-        self._in_flight = 0
-        self._waiters: deque[_Waiter] = deque()
+        self._places: dict[str, _Places] = {}
 
     def join(self, owner: object, endpoint: Endpoint) -> None:
         """Take the limits of one more user; the strictest of those alive hold."""
         with self._guard:
             self._terms[owner] = endpoint
-            self._wake()
+            for places in self._places.values():
+                places.wake()
 
-    @property
-    def concurrency(self) -> int:
-        """Requests that may be in flight now."""
+    def concurrency(self, model: str) -> int:
+        """Return how many requests to a model may be in flight now."""
         with self._guard:
-            return int(self._room())
+            return int(self._of(model).room)
 
     @contextlib.asynccontextmanager
     async def turn(self, model: str, tokens: int = 0) -> AsyncIterator[Turn]:
         """Wait for leave to send a request to a model of about so many tokens."""
         while True:
             await self._held(model)
-            await self._enter()
+            await self._enter(model)
             try:
                 at = await self.pace(tokens)
                 if self._hold(model) > 0:
@@ -102,7 +157,8 @@ class Limiter:
                 yield Turn(self, model, tokens, at)
                 return
             finally:
-                self._leave()
+                with self._guard:
+                    self._of(model).give()
 
     async def pace(self, tokens: int) -> float:
         """Wait for the next time at which a request may leave, and return it (seconds of the loop)."""
@@ -114,9 +170,7 @@ class Limiter:
     def answered(self, turn: Turn, tokens: int | None) -> None:
         """Note an answer: one more may be in flight, and the tokens are now known."""
         with self._guard:
-            most = self._most()
-            self._allowed = min(most, self._room() + 1 / self._room())
-            self._wake()
+            self._of(turn.model).grow()
         if tokens is not None:
             self._correct(tokens - turn.tokens)
 
@@ -125,9 +179,7 @@ class Limiter:
         now = _now()
         with self._guard:
             self._holds[turn.model] = max(self._holds.get(turn.model, 0.0), now + wait)
-            if turn.sent >= self._cut_at:
-                self._allowed = max(1.0, self._room() / 2)
-                self._cut_at = now
+            self._of(turn.model).shrink(turn.sent, now)
         self._correct(-turn.tokens)
 
     def _correct(self, tokens: int) -> None:
@@ -140,8 +192,8 @@ class Limiter:
     def _most(self) -> float:
         return float(min((terms.concurrency for terms in self._terms.values()), default=1))
 
-    def _room(self) -> float:
-        return self._most() if self._allowed is None else min(self._allowed, self._most())
+    def _of(self, model: str) -> _Places:
+        return self._places.setdefault(model, _Places(self._most))
 
     def _strictest(self, name: str) -> float | None:
         found = [getattr(terms, name) for terms in self._terms.values()]
@@ -169,36 +221,17 @@ class Limiter:
         while (wait := self._hold(model)) > 0:
             await asyncio.sleep(wait)
 
-    async def _enter(self) -> None:
+    async def _enter(self, model: str) -> None:
         with self._guard:
-            if not self._waiters and self._in_flight < int(self._room()):
-                self._in_flight += 1
-                return
-            waiter = _Waiter()
-            self._waiters.append(waiter)
+            waiter = self._of(model).take()
+        if waiter is None:
+            return
         try:
             await waiter.future
         except asyncio.CancelledError:
             with self._guard:
-                if waiter.granted:
-                    self._in_flight -= 1
-                else:
-                    self._waiters.remove(waiter)
-                self._wake()
+                self._of(model).abandon(waiter)
             raise
-
-    def _leave(self) -> None:
-        with self._guard:
-            self._in_flight -= 1
-            self._wake()
-
-    def _wake(self) -> None:
-        while self._waiters and self._in_flight < int(self._room()):
-            waiter = self._waiters.popleft()
-            with contextlib.suppress(RuntimeError):  # its loop has ended
-                waiter.loop.call_soon_threadsafe(waiter.wake)
-                waiter.granted = True
-                self._in_flight += 1
 
 
 def _now() -> float:
