@@ -55,7 +55,8 @@ def average(
         Estimates without the column ``over``, named after the measure: ``bds_average`` (a mean of means
         too, such as over objects and then over models). They hold means of ``value``, ``floor``,
         ``excess`` and ``adjusted`` (unclipped). ``n`` is the number of levels averaged; ``n_excluded``
-        those without a score, by reason; they are never averaged in as 0.
+        those without a score, by reason; they are never averaged in as 0. A level that has scores of other
+        attributes and none of this one was not asked about it and is none of them.
 
     Undefined
     ---------
@@ -104,10 +105,13 @@ def average(
     if frame.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice in one mean; keep one row a level")
     asked = dict(frame.group_by("measure").agg(pl.col(over).n_unique()).iter_rows())
+    elsewhere = _not_asked(frame, [k for k in keys if k != "category"], over)
     rows = []
     for key, part in frame.group_by(keys, maintain_order=True):
         scope = dict(zip(keys, key, strict=True))
-        row = {**scope, "level": level, **_counts(part, asked[scope["measure"]]), "source": _source(part)}
+        place = tuple(value for name, value in scope.items() if name != "category")
+        levels = asked[scope["measure"]] - elsewhere.get(place, 0)
+        row = {**scope, "level": level, **_counts(part, levels), "source": _source(part)}
         row["measure"] = scope["measure"].removesuffix(AVERAGE) + AVERAGE
         values = part["value"].drop_nulls().drop_nans().to_numpy()
         if not values.size:
@@ -126,6 +130,19 @@ def average(
                     )
         rows.append(row)
     return estimate_frame(rows, factors=factors)
+
+
+def _not_asked(frame: pl.DataFrame, keys: list[str], over: str) -> dict[tuple[Any, ...], int]:
+    """Levels with scores of other attributes and none of this one: it was not asked about there."""
+    if "attribute" not in keys:
+        return {}
+    shared = [name for name in keys if name != "attribute"]
+    levels = frame.group_by(shared).agg(pl.col(over).n_unique().alias("_all"))
+    own = frame.group_by(keys).agg(pl.col(over).n_unique().alias("_own"))
+    counted = own.join(levels, on=shared, how="left", nulls_equal=True)
+    return {
+        tuple(row[:-1]): row[-1] for row in counted.select(*keys, pl.col("_all") - pl.col("_own")).iter_rows()
+    }
 
 
 def _counts(part: pl.DataFrame, asked: int) -> dict[str, Any]:

@@ -44,6 +44,9 @@ NOT_IN_OF = "not in of: "
 MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""
 
+DISCOVERED_FOR = ("generator", "object")
+"""Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
+
 Key = tuple[str | None, ...]
 T = TypeVar("T")
 
@@ -138,7 +141,9 @@ def read_cells(
     list of Cell
         Sorted by attribute, then by factor levels in the order in which they first appear. A
         combination in which an attribute has no row, though each of its levels has some elsewhere, is
-        a cell without labels: missing is said, not skipped.
+        a cell without labels: missing is said, not skipped. Where ``by`` tells more apart than models and
+        objects, this holds only inside a model and object that has the attribute at all: each may
+        have its own.
     """
     frame = to_polars(data)
     if attributes is None and "attribute" in frame.columns:
@@ -167,19 +172,25 @@ def read_cells(
             cell.excluded[excluded] += count
     attributes_seen = dict.fromkeys(attribute for _, attribute in cells)
     for attribute in attributes_seen:
-        for key in _unlabelled(attribute, cells, design):
+        for key in _unlabelled(attribute, cells, design, by):
             cells[key, attribute] = Cell(key, attribute)
     place = {key: at for at, key in enumerate(design)}
     return sorted(cells.values(), key=lambda cell: (cell.attribute, place[cell.key]))
 
 
-def _unlabelled(attribute: str, cells: Mapping[tuple[Key, str], Cell], design: Sequence[Key]) -> list[Key]:
+def _unlabelled(
+    attribute: str, cells: Mapping[tuple[Key, str], Cell], design: Sequence[Key], by: Sequence[str]
+) -> list[Key]:
     known = [key for key, name in cells if name == attribute]
     levels = [set(column) for column in zip(*known, strict=True)]
+    places = [at for at, name in enumerate(by) if name in DISCOVERED_FOR]
+    own = places if len(places) < len(by) else []
+    asked = {tuple(key[at] for at in own) for key in known}
     return [
         key
         for key in design
         if (key, attribute) not in cells
+        and tuple(key[at] for at in own) in asked
         and all(level in seen for level, seen in zip(key, levels, strict=True))
     ]
 

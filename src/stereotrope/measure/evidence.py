@@ -71,6 +71,11 @@ class Evidence:
         images = [image for image, refused in answered.items() if refused]
         return (len(images), len(answered)), images
 
+    def drawn(self, scope: Mapping[str, str]) -> list[str]:
+        """Every picture of a scope."""
+        conditions = self._fitting(None, scope)
+        return [image for c in conditions for image, refused in self._requests[c].items() if not refused]
+
     def _fitting(self, attribute: str | None, scope: Mapping[str, str]) -> list[_Levels]:
         used = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
         places, levels = tuple(i for i, _ in used), tuple(level for _, level in used)

@@ -13,6 +13,7 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.evidence import Conditions, Evidence
+from stereotrope.measure.homogenisation import homogenised, told
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
@@ -29,7 +30,7 @@ LOW_ACCURACY = 0.90
 _ESTIMATE_NAMES = {column.name for column in ESTIMATES}
 _COMPARING = ("bds", "dominance_shift", "share_difference", "refusal_rate_difference")
 # Where several kinds are about one attribute of one condition, the first one says it best.
-_ORDER = ("dominance_shift", "deterministic", "divergence", "share_difference", "refusal")
+_ORDER = ("homogenisation", "dominance_shift", "deterministic", "divergence", "share_difference", "refusal")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class _Candidate:
     row: Mapping[str, Any]
     wording: Wording
     category: str | None = None
+    sentence: str | None = None
+    """Where it cannot be told by the value of one attribute."""
 
 
 def findings(
@@ -55,11 +58,12 @@ def findings(
 ) -> pl.DataFrame:
     """Rank what is worth a person's look, the largest effect first.
 
-    Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts
-    and deterministic cells as they are, but for a cell that is as deterministic as its reference. Where
-    several are about one attribute of one condition, one finding is made. The rank goes by effect, never
-    by p: the adjusted divergence, or the difference of the shares. Warnings about annotators and copies
-    come last but are never cut off by ``limit``.
+    Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts,
+    deterministic cells and homogenisation (CDS falls while VAC rises for one generator and mitigation, the
+    smaller change being the effect) as they are, but for a cell that is as deterministic as its reference.
+    Where several are about one attribute of one condition, one finding is made. The rank goes by effect,
+    never by p: the adjusted divergence, or the difference of the shares. Warnings about annotators and
+    copies come last but are never cut off by ``limit``.
 
     Parameters
     ----------
@@ -106,7 +110,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, tidy.columns))}")
     evidence = Evidence(tidy)
     wordings = _wordings(table, evidence)
-    found = list(_candidates(table, evidence, wordings, alpha))
+    found = [*_candidates(table, evidence, wordings, alpha), *_homogenised(table, evidence)]
     level = _level(table)
     warnings = [*_unusable(tidy), *_disagreements(table, level), *_copies(images)][:limit]
     rows = [_finding(c, evidence, level) for c in _strongest(found, evidence)[: limit - len(warnings)]]
@@ -169,6 +173,14 @@ def _candidates(
                     yield replace(candidate, kind="deterministic", effect=effect)
 
 
+def _homogenised(table: pl.DataFrame, evidence: Evidence) -> Iterator[_Candidate]:
+    for traded in homogenised(table):
+        scope, cds, vac = traded
+        wording = Wording(cds["contrast"], cds["reference"], evidence.varying)
+        effect = min(-cds["value"], vac["value"])
+        yield _Candidate("homogenisation", scope, None, effect, vac, wording, sentence=told(traded, wording))
+
+
 def _reference_scope(scope: Mapping[str, str], wording: Wording) -> dict[str, str] | None:
     """The same part of the design in the reference; None where the scope is the reference or has none."""
     level = scope.get(wording.contrast or "")
@@ -196,7 +208,8 @@ def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
     best: dict[tuple[Conditions, str | None], _Candidate] = {}
     for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect, -c.row["value"])):
         # Measures scope the same pictures with more or fewer factors: the pictures say what is the same.
-        place = (evidence.conditions(candidate.attribute, candidate.scope), candidate.attribute)
+        what = candidate.kind if candidate.sentence else candidate.attribute
+        place = (evidence.conditions(candidate.attribute, candidate.scope), what)
         best.setdefault(place, candidate)
     return sorted(
         best.values(),
@@ -211,6 +224,9 @@ def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
 
 def _finding(candidate: _Candidate, evidence: Evidence, level: float) -> dict[str, Any]:
     scope, row, wording = candidate.scope, candidate.row, candidate.wording
+    if candidate.sentence is not None:
+        shown = evidence.drawn(scope)
+        return _row(candidate.kind, scope, None, candidate.sentence, row["measure"], shown)
     other = _reference_scope(scope, wording)
     tail = _tail(candidate)
     if candidate.attribute is None:

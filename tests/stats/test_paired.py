@@ -1,0 +1,122 @@
+"""Tests before and after, and the change of a mean."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from stereotrope.errors import UsageError
+from stereotrope.stats import paired_t, relative_change, signed_rank
+
+
+def test_paired_t_agrees_with_scipy() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=12), rng.normal(0.4, 1, size=12)
+    assert paired_t(x, y) == pytest.approx(scipy_stats.ttest_rel(x, y).pvalue)
+    assert paired_t(x, y) == pytest.approx(paired_t(y, x))
+
+
+def test_signed_rank_agrees_with_scipy_where_nothing_is_tied() -> None:
+    rng = np.random.default_rng(2)
+    for n in (2, 5, 6, 17, 40):
+        x, y = rng.normal(size=n), rng.normal(0.3, 1, size=n)
+        expected = scipy_stats.wilcoxon(x, y, method="exact").pvalue
+        assert signed_rank(x, y) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("change", [[1, 1, -1, 2, 3], [0.1, 0.1, 0.1], [1, 2, 2, -2, 0, 0, 5], [-1, -1]])
+def test_signed_rank_counts_out_the_signs_with_ties_and_zeros(change: list[float]) -> None:
+    kept = np.array([c for c in change if c])
+    ranks = scipy_stats.rankdata(np.abs(kept))
+    centre = ranks.sum() / 2
+    seen = abs(ranks[kept > 0].sum() - centre)
+    sums = [abs(np.dot(ranks, signs) - centre) for signs in product([0, 1], repeat=len(kept))]
+    assert signed_rank(np.zeros(len(change)), change) == pytest.approx(np.mean(np.array(sums) >= seen - 1e-9))
+
+
+def test_signed_rank_of_many_pairs_is_near_the_normal_one() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=250), rng.normal(0.1, 1, size=250)
+    expected = scipy_stats.wilcoxon(x, y, method="asymptotic", correction=True).pvalue
+    assert signed_rank(x, y) == pytest.approx(expected, abs=2e-3)
+
+
+def test_differences_equal_but_for_rounding_are_tied() -> None:
+    before = np.array([0.1, 0.2, 0.3, 0.7])
+    assert signed_rank(before, before + 0.1) == pytest.approx(0.125)
+    assert np.isnan(paired_t(before, before + 0.1))
+
+
+@pytest.mark.parametrize("test", [paired_t, signed_rank])
+def test_pairs_with_a_missing_side_are_left_out(test) -> None:
+    x, y = [1, 2, 3, np.nan, 9], [2, 4, 3.5, 7, np.nan]
+    assert test(x, y) == test(x[:3], y[:3])
+    assert np.isnan(test([1], [2]))
+    assert np.isnan(test([], []))
+
+
+def test_nothing_changes() -> None:
+    assert signed_rank([1, 2], [1, 2]) == 1.0
+    assert np.isnan(paired_t([1, 2], [1, 2]))
+
+
+def test_a_relative_change_worked_by_hand() -> None:
+    # Means 2 and 3; s_xx = 1, s_yy = 1, s_xy = 0.5; t² = 18.5128 on 2 degrees of freedom.
+    change, low, high = relative_change([1, 2, 3], [2.5, 2.5, 4], level=0.5)
+    k = scipy_stats.t.ppf(0.75, 2) ** 2 / 3
+    s = np.cov([1, 2, 3], [2.5, 2.5, 4])
+    roots = np.roots([4 - k * s[0, 0], -2 * (6 - k * s[0, 1]), 9 - k * s[1, 1]])
+    assert change == pytest.approx(0.5)
+    assert (low, high) == (pytest.approx(min(roots) - 1), pytest.approx(max(roots) - 1))
+
+
+def test_the_interval_excludes_0_exactly_where_the_t_test_rejects() -> None:
+    rng = np.random.default_rng(4)
+    seen = set()
+    for _ in range(200):
+        x = rng.normal(0.4, 0.1, size=6)
+        y = x * 0.85 + rng.normal(0, 0.06, size=6)
+        _, low, high = relative_change(x, y)
+        rejected = paired_t(x, y) <= 0.05
+        seen.add(rejected)
+        assert rejected == (not low <= 0 <= high)
+    assert seen == {True, False}
+
+
+def test_a_mean_that_is_not_told_from_0_has_no_bounded_interval() -> None:
+    change, low, high = relative_change([0.1, -0.05, 0.02], [0.2, 0.1, 0.1])
+    assert change > 0
+    assert np.isnan([low, high]).all()
+
+
+def test_a_change_is_undefined_without_two_pairs_or_a_positive_mean() -> None:
+    assert np.isnan(relative_change([0.4], [0.2])).all()
+    assert np.isnan(relative_change([0, 0], [0.2, 0.1])).all()
+    assert np.isnan(relative_change([-0.1, 0.05], [0.2, 0.1])).all()
+    change, low, _ = relative_change([0.4, 0.2], [0.2, 0.1])
+    assert change == pytest.approx(-0.5)
+    assert np.isnan(low)
+
+
+def test_values_that_do_not_pair_up_are_refused() -> None:
+    with pytest.raises(UsageError, match="each before needs its after, found 2 and 1 values"):
+        relative_change([1, 2], [1])
+    with pytest.raises(UsageError, match="level must lie between 0 and 1"):
+        relative_change([1, 2], [1, 3], level=95)
+
+
+@pytest.mark.parametrize("n", [3, 6, 16])
+def test_fiellers_interval_covers_the_change(n: int) -> None:
+    rng = np.random.default_rng(5)
+    runs, held, bounded = 1500, 0, 0
+    for _ in range(runs):
+        x = rng.normal(0.3, 0.06, size=n)
+        y = 0.7 * x + rng.normal(0, 0.05, size=n)
+        _, low, high = relative_change(x, y)
+        bounded += not np.isnan(low)
+        held += bool(low <= -0.3 <= high)
+    assert held / bounded >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / bounded)
+    assert bounded > 0.5 * runs
