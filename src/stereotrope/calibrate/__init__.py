@@ -1,8 +1,8 @@
 """How well an instrument reads, and whether it may be used: audits of pictures of known truth."""
 
-from stereotrope.calibrate.calibration import LEAST_ACCURACY, Calibration, calibrate, planned
+from stereotrope.calibrate.calibration import LEAST_ACCURACY, Calibration, calibrate, found_in, planned
 from stereotrope.calibrate.cards import CardRow, JudgeCard
-from stereotrope.calibrate.design import DIMENSIONS, OBJECTS, CheckAudit, calibration_audit, is_calibration
+from stereotrope.calibrate.design import DIMENSIONS, OBJECTS, CheckAudit, audit_of, calibration_audit
 
 __all__ = [
     "DIMENSIONS",
@@ -12,8 +12,9 @@ __all__ = [
     "CardRow",
     "CheckAudit",
     "JudgeCard",
+    "audit_of",
     "calibrate",
     "calibration_audit",
-    "is_calibration",
+    "found_in",
     "planned",
 ]

@@ -28,7 +28,7 @@ from stereotrope.run import Run
 from stereotrope.stats import js_divergence, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
 
-__all__ = ["LEAST_ACCURACY", "Calibration", "calibrate", "planned"]
+__all__ = ["LEAST_ACCURACY", "Calibration", "calibrate", "found_in", "planned"]
 
 LEAST_ACCURACY = limit_of("accuracy")[0]
 """Accuracy an instrument needs for an attribute; see ``checks.yaml`` for this and the other limits."""
@@ -143,10 +143,11 @@ def calibrate(
     plan, generator = planned(audit, max_cost=max_cost)
     truth = planted_labels(plan, generator)
     run = audit.run(folder, watcher=watcher, stop=stop, reference=truth, max_cost=max_cost)
-    return _found(run, plan, generator)
+    return found_in(run, plan, generator)
 
 
-def _found(run: Run, plan: Plan, generator: CalibratedGenerator) -> Calibration:
+def found_in(run: Run, plan: Plan, generator: CalibratedGenerator) -> Calibration:
+    """Return what a calibration found, from its run and its plan (see :func:`planned`)."""
     cards: list[dict[str, Any]] = run.info["judge_cards"]
     confused = [{"annotator": card["annotator"], **row} for card in cards for row in card["confusion"]]
     schema = {**dict.fromkeys(("annotator", *CONFUSION[:-1]), pl.String), CONFUSION[-1]: pl.Int64}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -28,8 +29,8 @@ CHECK_OF: Mapping[tuple[str, str], str] = {
 }
 """Measure and definition of an estimate → the check it belongs to."""
 
-MOST_NAMED = 4
-"""Rows that the sentence of a card names; the card has them all."""
+MOST_NAMED = 6
+"""Checks that the sentence of a card names; the card has them all."""
 
 
 @dataclass(frozen=True)
@@ -170,15 +171,32 @@ def _sentence(name: str, fit: bool | None, rows: Sequence[CardRow]) -> str:
 
 
 def _listed(rows: Sequence[CardRow]) -> str:
-    parts = [_part(row) for row in rows[:MOST_NAMED]]
-    if len(rows) > MOST_NAMED:
-        parts.append(f"and {len(rows) - MOST_NAMED} more")
+    """The checks among some rows, each by its worst attribute."""
+    worst: dict[str, CardRow] = {}
+    n_of = Counter(row.check for row in rows)
+    for row in rows:
+        if row.check not in worst or _badness(row) > _badness(worst[row.check]):
+            worst[row.check] = row
+    parts = [_part(row, n_of[check]) for check, row in worst.items()]
+    if len(parts) > MOST_NAMED:
+        parts[MOST_NAMED:] = [f"and {len(parts) - MOST_NAMED} more checks"]
     return "; ".join(parts)
 
 
-def _part(row: CardRow) -> str:
+def _badness(row: CardRow) -> float:
+    if row.value is None:
+        return float("inf")
+    return -row.value if limit_of(row.check)[1] else row.value
+
+
+def _part(row: CardRow, n_attributes: int) -> str:
     words = checks()["limits"][row.check]["words"]
-    about = f"{words} ({in_words(row.attribute)})"
+    worst = (
+        f"{in_words(row.attribute)}, the worst of {n_attributes}"
+        if n_attributes > 1
+        else in_words(row.attribute)
+    )
+    about = f"{words} ({worst})"
     if row.value is None:
         return f"{about} is undefined, {row.reason}"
     least = limit_of(row.check)[1]
@@ -190,8 +208,3 @@ def _part(row: CardRow) -> str:
 
 def _figure(check: str, value: float) -> str:
     return f"{value:.2f}".replace("-", "−") if check == "kappa" else f"{100 * value:.0f}%"
-
-
-def unfit_words(cards: Iterable[JudgeCard]) -> list[str]:
-    """The sentences of the cards that are not fit."""
-    return [card.sentence for card in cards if not card.fit]

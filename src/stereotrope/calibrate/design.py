@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,9 +20,10 @@ from stereotrope.calibrate.pictures import CheckPictures, Motif
 from stereotrope.design import BASE
 from stereotrope.errors import UsageError
 from stereotrope.generate import CalibratedGenerator, ImageRequest, request_id
+from stereotrope.run import open as open_run
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of, prompt_id
 
-__all__ = ["CheckAudit", "calibration_audit", "is_calibration", "planted_labels"]
+__all__ = ["CheckAudit", "audit_of", "calibration_audit", "planted_labels"]
 
 OBJECTS = ("cup", "car", "clock", "sofa")
 DIMENSIONS: Mapping[str, Sequence[str]] = {
@@ -42,8 +44,12 @@ class CheckAudit(Audit):
     """
 
     def plan(self, *, max_cost: float | None = None, stored: pl.DataFrame | None = None) -> Plan:
-        """Resolve the audit; does nothing else."""
-        return _with_checks(super().plan(max_cost=max_cost, stored=stored), stored=stored is not None)
+        """Resolve the audit; does nothing else. ``stored`` are the prompts of a calibration's run."""
+        plain = stored
+        if stored is not None and "check" in stored.columns:
+            plain = stored.filter(pl.col("check") == PLAIN).drop("check", "claim")
+        plan = super().plan(max_cost=max_cost, stored=plain)
+        return _with_checks(plan, stored)
 
 
 def calibration_audit(
@@ -66,9 +72,10 @@ def calibration_audit(
     return CheckAudit.from_text(text.getvalue(), name="calibrate.yaml")
 
 
-def is_calibration(info: Mapping[str, Any]) -> bool:
-    """Whether ``run.json`` is that of a calibration."""
-    return "judge_cards" in info
+def audit_of(folder: Path | str, *, seed: int | None = None) -> Audit:
+    """Return the audit of a run folder, which knows the checks where the run is a calibration."""
+    kind = CheckAudit if "judge_cards" in open_run(Path(folder)).info else Audit
+    return kind.from_run(folder, seed=seed)
 
 
 def planted_labels(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
@@ -82,7 +89,7 @@ def planted_labels(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"image_id": pl.String, "attribute": pl.String, "value": pl.String})
 
 
-def _with_checks(plan: Plan, *, stored: bool) -> Plan:
+def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
     inner = plan.generators[0] if plan.generators else generate.create(plan.spec.generators[0])
     if not isinstance(inner, CalibratedGenerator):
         raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
@@ -96,21 +103,18 @@ def _with_checks(plan: Plan, *, stored: bool) -> Plan:
             )
     if not judges:
         return replace(plan, check=InstrumentCheck(plan, tested, inner))
-    if stored:
-        prompts = plan.prompts
-    else:
-        plan, prompts = _extended(plan, _claims(judges, inner))
+    plan, prompts = (plan, stored) if stored is not None else _extended(plan, _claims(judges, inner))
     drawer = _drawer(prompts, inner, judges)
     variants = tuple(judge.variant(which) for judge in judges for which in VARIANTS)
     plain = frozenset(prompts.filter(pl.col("check") == PLAIN)["prompt_id"])
     base = frozenset(prompts.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["prompt_id"])
     shown = {a.name: plain for a in plan.annotators if a not in judges}
     shown |= {variant.name: base for variant in variants}
-    requests = plan.requests if stored else (*plan.requests, *_requests(prompts, drawer, plan))
+    requests = (*plan.requests, *(_requests(prompts, drawer, plan) if stored is None else ()))
     return replace(
         plan,
         prompts=prompts,
-        generators=plan.generators if stored else (*plan.generators, drawer),
+        generators=(*plan.generators, drawer) if stored is None else plan.generators,
         requests=requests,
         annotators=(*plan.annotators, *variants),
         shown=shown,

@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from stereotrope.calibrate.checks import BLANK, checks, in_words
 from stereotrope.generate import CalibratedGenerator, ImageRequest, ImageResult
+from stereotrope.generate.calibrated.canvas import ink_on
 
 __all__ = ["CheckPictures", "Motif"]
 
@@ -20,8 +21,8 @@ DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same request would change."""
 WIDTH, HEIGHT, BOTTOM = 0.94, 0.17, 0.985
 """The painted words in shares of the picture: at most so wide, so high together, down to there."""
-OUTLINE = 0.06
-"""Width of the outline of a letter, in heights of a letter."""
+BOLD = 0.03
+"""Strokes of the letters are made wider by this, in heights of a letter."""
 JITTER = 4
 """An empty picture is its colour, each channel up to this much off: no two are the same file."""
 QUALITY = 95
@@ -143,20 +144,20 @@ class CheckPictures:
 
 
 def _paint(image: Image.Image, lines: Sequence[str]) -> None:
-    """Letter the lines over the foot of the picture, light with a dark outline or the reverse."""
+    """Letter the lines over the foot of the picture, dark or light, whichever contrasts more."""
     width, height = image.size
-    size = HEIGHT * height / len(lines)
     reference = ImageFont.load_default(100)
     widest = max(reference.getlength(line) for line in lines)
-    size = max(8.0, min(size, 100 * WIDTH * width / widest) * 0.9)
+    size = max(8.0, 0.9 * min(HEIGHT * height / len(lines), 100 * WIDTH * width / widest))
     font = ImageFont.load_default(size)
     top = BOTTOM * height - 1.15 * size * len(lines)
-    band = np.asarray(image.crop((0, int(top), width, height)).convert("L"), dtype=np.float64)
-    ink, edge = ((250, 250, 248), (20, 20, 24)) if band.mean() < 128 else ((20, 20, 24), (250, 250, 248))
+    band = np.asarray(image.crop((0, int(top), width, height)), dtype=np.float64)
+    red, green, blue = (round(float(c)) for c in np.median(band, axis=(0, 1)))
+    ink = ink_on((red, green, blue))
     draw = ImageDraw.Draw(image)
     for number, line in enumerate(lines):
         at = (width / 2, top + 1.15 * size * (number + 0.5))
-        draw.text(at, line, fill=ink, font=font, anchor="mm", stroke_width=OUTLINE * size, stroke_fill=edge)
+        draw.text(at, line, fill=ink, font=font, anchor="mm", stroke_width=BOLD * size, stroke_fill=ink)
 
 
 def _encoded(image: Image.Image) -> bytes:

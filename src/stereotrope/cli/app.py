@@ -150,10 +150,10 @@ def run(
 @app.command(rich_help_panel="On a run")
 def measure(folder: RunFolderArgument) -> None:
     """Compute the estimates of a run again from its labels, then the report; calls no model."""
-    from stereotrope.audit import Audit
+    from stereotrope.calibrate import audit_of
     from stereotrope.cli.console import carry_out
 
-    audit = Audit.from_run(folder, seed=settings.seed)
+    audit = audit_of(folder, seed=settings.seed)
     carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher), folder, settings)
 
 
@@ -194,21 +194,70 @@ def show(
 def calibrate(
     annotators: Annotated[
         list[str] | None,
-        typer.Option("--annotator", "-a", help="Annotator to check, repeatable; else colour and text."),
+        typer.Option(
+            "--annotator",
+            "-a",
+            help="Annotator to check, repeatable: a name, PROVIDER:MODEL, or an entry of an audit file "
+            "such as '{questions: openai:gpt-4o, temperature: 0}'; else colour and text.",
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("runs/calibrate"),
     images: Annotated[int, typer.Option("--images", min=1, help="Pictures of each prompt.")] = 20,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", metavar="URL", help="Where the models are reached; else the provider's."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", metavar="VARIABLE", help="Environment variable that holds their key; none for no key."
+        ),
+    ] = None,
+    requests_per_minute: Annotated[
+        float | None,
+        typer.Option("--requests-per-minute", min=0, metavar="N", help="Ask a model at most so often."),
+    ] = None,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing."),
+    ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--max-cost",
+            min=0,
+            metavar="DOLLARS",
+            help="Begin no further call to a model once so many US dollars are spent in this run folder, "
+            "earlier runs included.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Check an instrument on pictures of known truth: accuracy, confusions, recovered bias.
 
     Audits the calibrated generator with the annotators and sets every estimate
-    beside the truth that was planted. Exit code 3 when an attribute is read with
-    less than 90% accuracy.
-    """
-    from stereotrope.cli.calibrating import run_calibration
+    beside the truth that was planted. A model is also asked with its options
+    reversed, about empty pictures, without a picture, and about pictures into
+    which a false caption or an instruction is painted. The same command again
+    continues.
 
-    run_calibration(annotators or ["colour", "text"], output, images, settings, as_json=as_json)
+    Exit codes: 0 every check passes, 3 a check fails or the evidence is
+    insufficient, 4 the cap on spending is reached, 130 stopped.
+    """
+    from stereotrope.cli.calibrating import Asked, run_calibration
+
+    asked = Asked(
+        annotators or ["colour", "text"],
+        output,
+        images,
+        base_url=base_url,
+        key=key,
+        requests_per_minute=requests_per_minute,
+        max_cost=max_cost,
+        plan=plan,
+        as_json=as_json,
+    )
+    run_calibration(asked, settings)
 
 
 @app.command(rich_help_panel="On a paper")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,73 +12,196 @@ import polars as pl
 import typer
 from rich.console import Console
 from rich.text import Text
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
-from stereotrope.cli.console import console, working
-from stereotrope.cli.scores import MOST_ROWS, print_rows
-from stereotrope.errors import IncompleteError
+from stereotrope.cli.console import console, safe, working
+from stereotrope.cli.scores import MOST_ROWS, print_line, print_rows
+from stereotrope.clients import is_model
+from stereotrope.errors import BudgetError, IncompleteError, UsageError
 from stereotrope.report.numbers import probability
 
 if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
     from stereotrope.cli.app import Settings
 
-__all__ = ["run_calibration"]
+__all__ = ["Asked", "annotator_specs", "run_calibration"]
+
+FIT = {True: "fit", False: "unfit", None: "undecided"}
 
 
-def run_calibration(
-    annotators: list[str], folder: Path, images: int, settings: Settings, *, as_json: bool
-) -> None:
-    """Calibrate, print the result, and end with exit code 3 where an attribute is read badly.
+@dataclass(frozen=True)
+class Asked:
+    """What ``stereotrope calibrate`` was asked for."""
+
+    annotators: Sequence[str]
+    folder: Path
+    images: int = 20
+    base_url: str | None = None
+    key: str | None = None
+    requests_per_minute: float | None = None
+    max_cost: float | None = None
+    plan: bool = False
+    as_json: bool = False
+
+
+def annotator_specs(asked: Asked) -> list[str | dict[str, Any]]:
+    """Read the annotators of the command line: names, ``provider:model``, or YAML mappings.
+
+    Raises
+    ------
+    UsageError
+        A mapping cannot be read, or an option for models is given and no annotator is one.
+    """
+    options: dict[str, Any] = {
+        "base_url": asked.base_url,
+        "key": asked.key,
+        "requests_per_minute": asked.requests_per_minute,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if asked.key is not None and asked.key.lower() == "none":
+        given["key"] = None
+    specs: list[str | dict[str, Any]] = []
+    used = False
+    for text in asked.annotators:
+        spec = _mapping(text) if text.lstrip().startswith("{") else text
+        models = is_model(spec) if isinstance(spec, str) else _is_model_spec(spec)
+        if given and models:
+            used = True
+            spec = {**given, **({"questions": spec} if isinstance(spec, str) else spec)}
+        specs.append(spec)
+    if given and not used:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise UsageError(
+            f"{names}: is for models, and none of the annotators ({', '.join(asked.annotators)}) is one; "
+            "name one, for example --annotator openai:gpt-4o"
+        )
+    return specs
+
+
+def _is_model_spec(spec: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, str) and is_model(value) for value in spec.values())
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    hint = "write -a '{questions: openai:gpt-4o, base_url: http://localhost:8000/v1}'"
+    try:
+        spec = YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        found = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise UsageError(f"--annotator: is no YAML mapping ({found}); {hint}") from None
+    if not isinstance(spec, dict):
+        raise UsageError(f"--annotator: must be a name or a YAML mapping; {hint}")
+    return spec
+
+
+def run_calibration(asked: Asked, settings: Settings) -> None:
+    """Calibrate, print the result, and end with exit code 3 where an instrument is not fit.
 
     Raises
     ------
     IncompleteError
-        An attribute is read with less accuracy than an instrument needs.
+        A check fails, or the evidence is insufficient, or something is missing.
+    BudgetError
+        The cap on what calls may cost is reached.
     """
-    from stereotrope.calibrate import LEAST_ACCURACY, calibrate
+    from stereotrope.calibrate import calibrate, calibration_audit, planned
+    from stereotrope.cli.planning import print_plan
 
+    specs, seed = annotator_specs(asked), settings.seed or 0
+    if asked.plan:
+        plan, _ = planned(calibration_audit(specs, images=asked.images, seed=seed))
+        print_plan(plan, asked.folder, settings)
+        return
+    missing: IncompleteError | BudgetError | None = None
     with working(settings) as (watcher, stop):
-        found = calibrate(
-            annotators, folder, images=images, seed=settings.seed or 0, watcher=watcher, stop=stop
-        )
-    if as_json:
+        try:
+            found = calibrate(
+                specs,
+                asked.folder,
+                images=asked.images,
+                seed=seed,
+                max_cost=asked.max_cost,
+                watcher=watcher,
+                stop=stop,
+            )
+        except (IncompleteError, BudgetError) as error:
+            missing, found = error, _written(specs, asked, seed)
+    if asked.as_json:
         typer.echo(json.dumps(_as_json(found), ensure_ascii=False, indent=2))
     else:
-        _print(found, folder, settings)
+        _print(found, asked.folder, settings)
+    if missing is not None:
+        raise missing
+    _judge(found)
+
+
+def _written(specs: list[str | dict[str, Any]], asked: Asked, seed: int) -> Calibration:
+    """What an incomplete calibration has found so far."""
+    from stereotrope.calibrate import calibration_audit, found_in, planned
+    from stereotrope.run import open as open_run
+
+    plan, generator = planned(calibration_audit(specs, images=asked.images, seed=seed))
+    return found_in(open_run(asked.folder), plan, generator)
+
+
+def _judge(found: Calibration) -> None:
     if found.unfit:
         raise IncompleteError(
-            f"read with less than {LEAST_ACCURACY:.0%} accuracy: {', '.join(found.unfit)}; estimates of "
-            "these say more about the instrument than about the model. Use another annotator for them"
+            f"{' '.join(found.unfit)} Estimates made with it say more about the instrument than about the "
+            "model; use another, or leave out what it reads badly"
         )
+    if found.undecided:
+        raise IncompleteError(f"{' '.join(found.undecided)} Ask for more with --images")
 
 
 def _as_json(found: Calibration) -> dict[str, Any]:
     return {
+        "judge_cards": found.cards,
         "accuracy": found.accuracy.to_dicts(),
         "confusion": found.confusion.to_dicts(),
         "shares": found.shares.to_dicts(),
         "divergences": found.divergences.to_dicts(),
         "unfit": found.unfit,
+        "undecided": found.undecided,
     }
 
 
 def _print(found: Calibration, folder: Path, settings: Settings) -> None:
     out = console(settings)
-    out.print()
-    rows: list[list[Any]] = [
-        [_words(r["attribute"]), _words(r["definition"]), _number(r["value"]), _interval(r), r["n"]]
-        for r in found.accuracy.iter_rows(named=True)
-    ]
-    columns = ["attribute", "what", "value", "95% interval", "n"]
-    print_rows("Accuracy against the planted values", columns, rows, out)
+    for card in found.cards:
+        _print_card(card, out)
     out.print()
     _print_confusions(found, out)
     out.print()
     inside = found.shares["inside"].sum()
     out.print(f"Planted shares inside their 95% interval: {inside} of {found.shares.height}")
     out.print()
+    _print_divergences(found, out)
+    out.print()
+    out.print(Text(f"Report: {folder / 'report' / 'index.html'}"))
+
+
+def _print_card(card: Mapping[str, Any], out: Console) -> None:
+    """The sentence of a card and its checks, attribute by attribute where it matters."""
+    out.print()
+    print_line(Text(f"{FIT[card['fit']]}: ", style="bold") + safe(card["sentence"]), out)
+    print_line(safe(f"Checked on {card['checked_on']}."), out)
     rows = [
         [
+            _words(row["check"]), _words(row["attribute"]), _value(row), _interval(row), row["n"],
+            _number(row["limit"]), row["verdict"],
+        ]
+        for row in card["rows"]
+    ]  # fmt: skip
+    print_rows("", ["check", "attribute", "value", "95% interval", "n", "limit", "verdict"], rows, out)
+
+
+def _print_divergences(found: Calibration, out: Console) -> None:
+    several = found.divergences.height > 0 and found.divergences["annotator"].n_unique() > 1
+    rows = [
+        [
+            *([r["annotator"]] if several else []),
             r["object"], r["group"], _number(r["planted"]), _number(r["adjusted"]), _interval(r),
             probability(r["q_value"]), {True: "yes", False: "no", None: "not defined"}[r["inside"]],
         ]
@@ -84,9 +209,7 @@ def _print(found: Calibration, folder: Path, settings: Settings) -> None:
     ]  # fmt: skip
     columns = ["object", "group", "planted", "measured", "95% interval", "q", "planted inside"]
     title = "Divergence from the baseline in bits: planted, and measured (adjusted for the noise floor)"
-    print_rows(title, columns, rows, out)
-    out.print()
-    out.print(Text(f"Report: {folder / 'report' / 'index.html'}"))
+    print_rows(title, [*(["annotator"] if several else []), *columns], rows, out)
 
 
 def _print_confusions(found: Calibration, out: Console) -> None:
@@ -94,23 +217,27 @@ def _print_confusions(found: Calibration, out: Console) -> None:
     if not wrong.height:
         out.print("No confusion: every label is what was planted.")
         return
-    first = wrong.select("attribute", "reference_value", "value", "n").head(MOST_ROWS)
-    rows = [[_words(attribute), *rest] for attribute, *rest in first.iter_rows()]
+    first = wrong.select("annotator", "attribute", "reference_value", "value", "n").head(MOST_ROWS)
+    rows = [[name, _words(attribute), *rest] for name, attribute, *rest in first.iter_rows()]
     title = "What was taken for what"
     if wrong.height > len(rows):
         title += f" (the {len(rows)} most frequent of {wrong.height} confusions)"
-    print_rows(title, ["attribute", "planted", "read", "n"], rows, out)
+    print_rows(title, ["annotator", "attribute", "planted", "read", "n"], rows, out)
 
 
 def _words(name: str) -> str:
-    return {"cohen_kappa": "Cohen's κ"}.get(name, name.replace("_", " "))
+    return {"kappa": "Cohen's κ"}.get(name, name.replace("_", " "))
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    return f"not defined: {row['reason']}" if row["value"] is None else _number(row["value"])
 
 
 def _number(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.3f}".replace("-", "−")
 
 
-def _interval(row: dict[str, Any]) -> str:
+def _interval(row: Mapping[str, Any]) -> str:
     if row["low"] is None or row["high"] is None:
         return "not defined"
     return f"[{_number(row['low'])}, {_number(row['high'])}]"

@@ -1,0 +1,89 @@
+"""What a calibration found of an instrument, for the audits that use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import UsageError
+from stereotrope.run import open as open_run
+
+__all__ = ["JudgeCheck", "judge_check_of"]
+
+_CONFUSION = {
+    "attribute": pl.String,
+    "reference_value": pl.String,
+    "value": pl.String,
+    "n": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class JudgeCheck:
+    """A calibration of one annotator.
+
+    Attributes
+    ----------
+    card
+        Its judge card: ``annotator, fingerprint, attributes, fit, checked_on, rows, sentence``.
+    confusion
+        ``attribute, reference_value, value, n``: what was planted and what was read, of the attributes
+        that are planted. A value in brackets is none, such as ``(unclear)``.
+    """
+
+    card: Mapping[str, Any]
+    confusion: pl.DataFrame
+
+
+def judge_check_of(folder: Path | str, annotator: Any) -> JudgeCheck:
+    """Read what a calibration found of the instrument that an audit uses.
+
+    Parameters
+    ----------
+    folder
+        The run folder of the calibration.
+    annotator
+        The audit's annotator. It may be asked for some of the attributes that were checked, and have
+        another name; model, parameters and wording must be those that were checked.
+
+    Raises
+    ------
+    RunError
+        There is no run at ``folder``, or it cannot be read.
+    UsageError
+        The run is no calibration, or none of this instrument; the message says what differs.
+    """
+    cards: list[Mapping[str, Any]] = open_run(Path(folder)).info.get("judge_cards") or []
+    if not cards:
+        raise UsageError(
+            f"{folder}: is no calibration; make one with `stereotrope calibrate --annotator … -o {folder}`"
+        )
+    for card in cards:
+        if _fingerprint_as_checked(annotator, card) == card["fingerprint"]:
+            return JudgeCheck(card, _confusion(annotator, card))
+    checked = ", ".join(str(card["annotator"]) for card in cards)
+    raise UsageError(
+        f"{folder}: is no check of annotator {annotator.name!r} as it is asked here (checked: {checked}); "
+        "model, parameters, wording and value lists must be the same. Calibrate it as the audit asks it, "
+        "or ask it as it was checked"
+    )
+
+
+def _fingerprint_as_checked(annotator: Any, card: Mapping[str, Any]) -> str | None:
+    """Fingerprint of the audit's annotator if it were asked for what was checked; None where it is not."""
+    checked = {name: None if values is None else tuple(values) for name, values in card["attributes"]}
+    if not hasattr(annotator, "asking"):
+        return str(annotator.fingerprint)
+    for name, values in annotator.attributes.items():
+        if name in checked and checked[name] != values:
+            return None
+    return str(annotator.asking(checked, subject=None).fingerprint)
+
+
+def _confusion(annotator: Any, card: Mapping[str, Any]) -> pl.DataFrame:
+    frame = pl.DataFrame(list(card["confusion"]), schema=_CONFUSION, orient="row")
+    return frame.filter(pl.col("attribute").is_in(list(annotator.attributes)))
