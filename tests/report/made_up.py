@@ -18,6 +18,13 @@ from stereotrope.tables import FINDINGS, IMAGES, LABELS
 _KINDS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
 IMAGE_TYPES = {c.name: _KINDS[str(c.type)] for c in IMAGES}
 LABEL_TYPES = {c.name: _KINDS[str(c.type)] for c in LABELS}
+SPENDING_TYPES = {
+    **dict.fromkeys(("provider", "model", "kind"), pl.String),
+    **dict.fromkeys(("begun", "ok", "refused", "failed", "unanswered"), pl.Int64),
+    **dict.fromkeys(("input_tokens", "output_tokens", "images"), pl.Int64),
+    "cost": pl.Float64,
+    "unpriced": pl.Int64,
+}
 FINDING_TYPES = {c.name: _KINDS[str(c.type)] for c in FINDINGS}
 
 
@@ -34,6 +41,7 @@ class FakeRun:
     info: dict[str, Any]
     audit: dict[str, Any] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
+    spending: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SPENDING_TYPES))
 
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]

@@ -16,7 +16,16 @@ from stereotrope.report.numbers import count, number, probability, thousands
 from stereotrope.report.prose import MeasureProse, explain
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
-__all__ = ["MOST_PANELS", "SIGNIFICANT", "Figure", "Panel", "figures_of"]
+__all__ = [
+    "MOST_PANELS",
+    "SIGNIFICANT",
+    "Figure",
+    "Panel",
+    "domain_of",
+    "figures_of",
+    "panel_words",
+    "safe_name",
+]
 
 MOST_PANELS = 40
 """Panels of one figure; the rest is in the table."""
@@ -28,6 +37,8 @@ _SIGNS_BESIDE = 48
 _FEW_LEVELS = 3
 _NEUTRAL = ("absent", "no", "none")
 _GAP = "\u2003"
+_RANK_TEST = "_change_wilcoxon"
+"""Ends the name of a change that stands a second time, with the p-value of another test."""
 SIGNIFICANT = 0.05
 """q at or below which a dot is drawn full."""
 
@@ -61,9 +72,9 @@ class Figure:
 def figures_of(material: Material, measure: str) -> list[Figure]:
     """The figures of one measure: its headline, and where it has them its attributes and values."""
     frame = material.estimates.filter(pl.col("measure") == measure)
-    prose = explain(measure)
     figures: list[Figure] = []
     for definition in frame["definition"].unique(maintain_order=True).to_list():
+        prose = explain(measure, definition)
         same = frame.filter(pl.col("definition").eq_missing(definition))
         named = f" ({words(definition)})" if definition and frame["definition"].n_unique() > 1 else ""
         head = same.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
@@ -166,7 +177,8 @@ def _dots_figure(
 ) -> Figure:
     layout = _layout(material, frame)
     parts = _parts(material, frame, layout.panels)
-    domain = _domain(frame, ranks=prose.unit.startswith("rank"))
+    ends = frame.select("value", "low", "high", "floor").to_dicts()
+    domain = domain_of(ends, ranks=prose.unit.startswith("rank"))
     names: list[str] = []
     if layout.series:
         factor = layout.series
@@ -179,12 +191,12 @@ def _dots_figure(
         rows, left = _dot_rows(material, part, layout, prose)
         cut += left
         spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
-        panels.append(Panel(heading, spec, _alt(title, heading, rows), len(rows)))
+        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(rows)))
     notes = _notes(frame, 0 if undrawn else len(parts) - len(panels), cut, dots=not undrawn)
     if undrawn:
         notes.append(undrawn)
     return Figure(
-        name=_safe(name),
+        name=safe_name(name),
         title=title,
         prose=prose,
         n=_n_text(frame),
@@ -199,6 +211,8 @@ def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
     """Why a figure would show nothing, empty where it shows something."""
     if prose.section == "missing" and not any(frame["value"].fill_null(1.0)):
         return "Every value is 0, so nothing is drawn; the table has the intervals."
+    if prose.name.endswith(_RANK_TEST):
+        return "The values are those of the figure above; only the test differs. The table has its p and q."
     if prose.name.endswith(AVERAGE) and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls()):
         return (
             "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
@@ -206,7 +220,8 @@ def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
     return ""
 
 
-def _safe(name: str) -> str:
+def safe_name(name: str) -> str:
+    """A name that is one in an anchor and in a file."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
 
 
@@ -246,8 +261,9 @@ def _dot_rows(
     return rows, max(0, len(records) - layout.most)
 
 
-def _domain(frame: pl.DataFrame, *, ranks: bool = False) -> list[float]:
-    ends = [x for c in ("value", "low", "high", "floor") for x in frame[c].drop_nulls().to_list()]
+def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:
+    """Ends of the axis that holds every value, interval and floor; 0 is always in it."""
+    ends = [r[c] for r in rows for c in ("value", "low", "high", "floor") if r.get(c) is not None]
     if not ends:
         return [0.0, 1.0]
     if ranks:
@@ -259,7 +275,8 @@ def _domain(frame: pl.DataFrame, *, ranks: bool = False) -> list[float]:
     return [low - margin if low < 0 else 0.0, high + margin]
 
 
-def _alt(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def panel_words(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A panel for those who cannot see it: what it is about and its first rows."""
     said = "; ".join(f"{r['tip']}" for r in rows[:6])
     more = f"; {len(rows) - 6} more in the data table" if len(rows) > 6 else ""
     return visible(shorten(f"{title}. {heading + ': ' if heading else ''}{said}{more}.", 700))
@@ -346,14 +363,14 @@ def _heat_figure(
         lines = list(dict.fromkeys(r["line"] for r in rows))
         heads = [words(c) if column == "attribute" else c for c in across]
         spec = charts.heat(rows, columns=heads, lines=lines)
-        panels.append(Panel(heading, spec, _alt(title, heading, rows), len(lines)))
+        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
     columns = frame[column].n_unique()
     notes = _notes(frame, len(parts) - len(panels), 0, dots=False)
     if frame["q_value"].drop_nulls().len():
         floor = " The numbers include the noise floor, which the table gives for each cell."
         notes.insert(0, f"* q ≤ {SIGNIFICANT}.{floor if frame['floor'].drop_nulls().len() else ''}")
     return Figure(
-        _safe(
+        safe_name(
             f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
         ),
         title,

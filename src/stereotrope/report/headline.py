@@ -9,12 +9,14 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.datatable import estimate_text
+from stereotrope.report.judges import judge_sentences
 from stereotrope.report.material import Material, RunLike, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
+from stereotrope.report.spending import cost_table
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["headline", "headline_of", "missing_table", "quality", "reasons"]
+__all__ = ["headline", "headline_of", "missing_items", "missing_table", "quality", "reasons"]
 
 _FINDINGS = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
@@ -36,11 +38,15 @@ def headline(run: RunLike) -> dict[str, Any]:
         - ``title`` and ``summary`` (the counts in one sentence);
         - ``asked``: list of ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
         - ``counts``: prompts, images, ok, refused, excluded, labels, labels_without_value;
-        - ``missing``: ``{sentence, columns, rows, labels}``, who is missing what, before any score; the
-          first ``labels`` columns name the row;
+        - ``missing``: ``{sentence, items, columns, rows, labels}``, who is missing what, before any score;
+          ``items`` says in a sentence each what a stage could not do, such as a model that cannot be reached;
+          the first ``labels`` columns name the row;
+        - ``cost``: ``{sentence, columns, rows, labels}`` of the calls to model servers, None without any;
+        - ``judges``: what checks of the annotators say, a sentence each, the unfit first;
         - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
-        - ``tables``: one ``{measure, title, definition, columns, rows, estimates}`` a measure: ``rows`` as
-          text, ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
+        - ``tables``: one ``{measure, title, definition, follows, columns, rows, estimates}`` a measure and
+          definition (``follows``; named in the title where a measure has several): ``rows`` as text,
+          ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
 
         Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
     """
@@ -56,11 +62,13 @@ def headline_of(material: Material) -> dict[str, Any]:
         "counts": counts,
         "summary": _summary(material, counts),
         "missing": missing_table(material),
+        "cost": cost_table(material),
+        "judges": judge_sentences(material),
         "findings": [
             _finding(row, rank)
             for rank, row in enumerate(material.findings.head(_FINDINGS).iter_rows(named=True), start=1)
         ],
-        "tables": [_table(material, m) for m in headline_measures(material)],
+        "tables": [t for m in headline_measures(material) for t in _tables(material, m)],
     }
 
 
@@ -77,14 +85,16 @@ def _counts(material: Material) -> dict[str, int]:
 
 
 def _summary(material: Material, counts: dict[str, int]) -> str:
-    models = count(len(material.generators), "model")
+    models = count(len(material.named_generators), "model")
+    planned = counts["images"] + _not_made(material)
+    unmade = f"{thousands(_not_made(material))} were not made, " if _not_made(material) else ""
     conditions = len({tuple(sorted(s.scope.items())) for s in material.sheets})
     return (
-        f"{count(counts['images'], 'picture')} asked of {models} under {count(conditions, 'condition')}; "
-        f"{thousands(counts['ok'])} could be used, {thousands(counts['refused'])} were refused by the model, "
-        f"{thousands(counts['excluded'])} could not be read. "
-        f"Annotators gave {count(counts['labels'], 'label')}, "
-        f"{thousands(counts['labels_without_value'])} of them without a value."
+        f"{count(planned, 'picture')} asked of {models} under {count(conditions, 'condition')}; "
+        f"{unmade}{thousands(counts['ok'])} could be used, {thousands(counts['refused'])} were refused by "
+        f"the model, {thousands(counts['excluded'])} could not be read. Annotators gave "
+        f"{count(counts['labels'], 'label')}, {thousands(counts['labels_without_value'])} of them without "
+        "a value."
     )
 
 
@@ -113,9 +123,22 @@ def _head(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([whole, rest])
 
 
-def _table(material: Material, measure: str) -> dict[str, Any]:
-    prose = explain(measure)
+def _tables(material: Material, measure: str) -> list[dict[str, Any]]:
+    """One table a definition: scores of two are never rows of one table."""
     frame = _head(material.estimates).filter(pl.col("measure") == measure)
+    definitions = frame["definition"].unique(maintain_order=True).to_list()
+    return [
+        _table(material, frame.filter(pl.col("definition").eq_missing(name)), name, len(definitions) > 1)
+        for name in definitions
+    ]
+
+
+def _table(material: Material, frame: pl.DataFrame, definition: str | None, several: bool) -> dict[str, Any]:
+    measure = str(frame["measure"][0])
+    prose = explain(measure, definition)
+    title = prose.short[:1].upper() + prose.short[1:]
+    if several and definition:
+        title += f" ({words(definition)})"
     scope = [
         c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
     ]
@@ -132,8 +155,9 @@ def _table(material: Material, measure: str) -> dict[str, Any]:
     keep = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     return {
         "measure": measure,
-        "title": prose.short[:1].upper() + prose.short[1:],
+        "title": title,
         "definition": prose.definition,
+        "follows": definition,
         "columns": [columns[i] for i in keep],
         "rows": [[row[i] for i in keep] for row in rows],
         "estimates": plain,
@@ -166,18 +190,48 @@ def missing_table(material: Material) -> dict[str, Any]:
     rows = [[*(str(r[c] or "–") for c in by), *(thousands(int(r[c])) for c in numbers)] for r in records]
     return {
         "sentence": _missing_sentence(material, records),
+        "items": missing_items(material),
         "columns": columns,
         "rows": rows,
         "labels": len(by),
     }
 
 
+_NOT_DONE = {
+    "generate": ("picture was", "pictures were", "not made"),
+    "annotate": ("look was", "looks were", "not taken"),
+    "discover": ("set of attributes was", "sets of attributes were", "not found"),
+}
+"""A stage → how what it did not do is named."""
+
+
+def missing_items(material: Material) -> list[str]:
+    """What a stage could not do, in a sentence each: a dead model, a spent budget."""
+    told = []
+    for item in material.info.get("missing") or []:
+        one, many, undone = _NOT_DONE.get(str(item["stage"]), ("item was", "items were", "not done"))
+        of, reason = int(item["of"]), str(item["reason"]).strip() or "no reason given"
+        noun = one if of == 1 else many
+        end = "" if reason.endswith((".", "!", "?")) else "."
+        told.append(
+            f"{item['name']}: {thousands(int(item['n']))} of {thousands(of)} {noun} {undone}: {reason}{end}"
+        )
+    return told
+
+
+def _not_made(material: Material) -> int:
+    """Pictures that were planned and never came to be, not even as a refusal."""
+    return sum(int(i["n"]) for i in material.info.get("missing") or [] if i["stage"] == "generate")
+
+
 def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
+    if not records:
+        return "No picture was made."
     total = sum(r["len"] for r in records)
     refused, excluded = (sum(r[s] for r in records) for s in ("refused", "excluded"))
     labels = sum(r["labels"] for r in records)
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
-    if not refused and not excluded and not without:
+    if not refused and not excluded and not without and not missing_items(material):
         return (
             f"Nothing is missing: all {count(total, 'picture')} could be used "
             f"and all {count(labels, 'label')} have a value."
@@ -188,7 +242,8 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     if excluded:
         parts.append(f"{count(excluded, 'picture')} could not be used.")
     if not refused and not excluded:
-        parts.append(f"No request was refused, and all {count(total, 'picture')} could be used.")
+        made = " that were made" if _not_made(material) else ""
+        parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be used.")
     worst = max(records, key=lambda r: r["refused"] / r["len"])
     if worst["refused"]:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))

@@ -11,13 +11,15 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from stereotrope.tables import ESTIMATES, FOLDED, PROMPTS
+from stereotrope.tables import ESTIMATES, FOLDED, PROMPTS, QUALITY_ATTRIBUTES
 
 __all__ = ["QUALITY", "Material", "RunLike", "Sheet", "words"]
 
-QUALITY = ("blank", "exact_duplicate_of", "near_duplicate_of", "perceptual_hash")
-"""Attributes that say something about a file, not about what it shows."""
+QUALITY = QUALITY_ATTRIBUTES
+"""Attributes that say whether a picture can be used, not what it shows."""
 
+_MARK = "seen_in_discovery"
+"""Attribute by which a run marks pictures; no annotator said it."""
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
 
@@ -63,6 +65,11 @@ class RunLike(Protocol):
     @property
     def info(self) -> dict[str, Any]:
         """Versions, seed, generators, annotators, notes."""
+        ...
+
+    @property
+    def spending(self) -> pl.DataFrame:
+        """Calls to model servers, one row a model and kind; empty where none was made."""
         ...
 
     def picture(self, image_id: str) -> bytes:
@@ -119,6 +126,12 @@ class Material:
         return [g for g in named if g in seen] + [g for g in seen if g not in named]
 
     @cached_property
+    def named_generators(self) -> list[str]:
+        """Names of all generators that were asked for, those without any picture included."""
+        named = [str(g["name"]) for g in self.info.get("generators", [])]
+        return named + [g for g in self.generators if g not in named]
+
+    @cached_property
     def labels(self) -> pl.DataFrame:
         """Labels of whole images with generator and factors."""
         keep = ["image_id", "generator", *self.factors]
@@ -132,8 +145,9 @@ class Material:
 
     @cached_property
     def said(self) -> pl.DataFrame:
-        """Labels as annotators gave them: without those that were folded from others."""
-        return self.labels.filter(~pl.col("annotator").str.starts_with(FOLDED))
+        """Labels as annotators gave them: without folded copies and without our own marks."""
+        own = pl.col("annotator").str.starts_with(FOLDED) | (pl.col("attribute") == _MARK)
+        return self.labels.filter(~own)
 
     @cached_property
     def shown_labels(self) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "decimals", "interval", "number", "probability", "thousands"]
+__all__ = ["count", "decimals", "dollars", "interval", "number", "probability", "thousands"]
 
 MINUS = "−"
 THIN_SPACE = "\u202f"
@@ -78,3 +78,13 @@ def probability(value: float | None) -> str:
     if value < _SMALLEST_P:
         return "< 0.001"
     return f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
+
+
+def dollars(value: float) -> str:
+    """US dollars: cents, and below ten cents two significant digits."""
+    if value <= 0:
+        return "$0"
+    if value < 0.1:
+        return f"${value:.2g}" if value >= 0.0001 else "< $0.0001"
+    whole, _, cents = f"{value:.2f}".partition(".")
+    return f"${thousands(int(whole))}.{cents}"

@@ -18,10 +18,12 @@ from ruamel.yaml import YAML
 
 import stereotrope
 from stereotrope.report import charts, escape
+from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
 from stereotrope.report.datatable import MOST_ROWS, Cell, Table
 from stereotrope.report.distributions import Distribution, distributions
 from stereotrope.report.figures import Figure, figures_of
 from stereotrope.report.headline import headline_of, quality, reasons
+from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
@@ -34,6 +36,7 @@ _CASES = ("deterministic", "dominance_shift")
 _MOST_CASES = 8
 _MOST_EXHIBITED = 6
 _LONG_TEXT = 1200
+_LONG_REASON = 500
 _AUDIT_TEXT = 20_000
 _SCORED = (
     (
@@ -75,8 +78,9 @@ def build(material: Material, *, budget: int) -> Page:
     measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions")}
     for measure in measures:
-        by_section[explain(measure).section] += figures_of(material, measure)
-    figures = [f for section in by_section.values() for f in section]
+        by_section[explain(measure).section] += _figures(material, measure, measures)
+    published = published_beside(material)
+    figures = [f for section in (*by_section.values(), published.figures) for f in section]
     spread = distributions(material)
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
     thumbs = Thumbnails.make(material, findings=_wanted(material, cases), budget=budget)
@@ -87,12 +91,10 @@ def build(material: Material, *, budget: int) -> Page:
         "sensitive": bool(material.info.get("sensitive")),
         "head": head,
         "findings": [{**f, "groups": shown.groups(f["images"], most=4)} for f in head["findings"]],
-        "missing": _plain_table(
-            "What is missing, by model and group",
-            head["missing"]["columns"],
-            head["missing"]["rows"],
-            head["missing"]["labels"],
-        ),
+        "missing": _plain_table("What is missing, by model and group", head["missing"], "missing"),
+        "judges": judge_cards(material),
+        "published": published,
+        "cost": head["cost"] and _plain_table("Calls to model servers", head["cost"], "spending"),
         "reasons": reasons(material)[:40],
         "quality": quality(material),
         "figures": by_section,
@@ -131,11 +133,15 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         "distributions": context["spread"],
     }
     scored = [(i, title) for i, title, _ in _SCORED if filled[i]]
+    published = context["published"]
     return [
         ("findings", "What stands out"),
         ("missing", "What is missing"),
+        *[("judges", "How well the judges read")] * bool(context["judges"]),
         *scored,
+        *[("published", "Beside published figures")] * bool(published.figures or published.notes),
         ("pictures", "All pictures, by condition"),
+        *[("cost", "What it cost")] * (context["cost"] is not None),
         ("methods", "Methods and limits"),
     ]
 
@@ -279,9 +285,19 @@ def _pictures_note(material: Material, thumbs: Thumbnails) -> str:
     return text
 
 
-def _plain_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> Table:
-    cells = [[Cell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in rows]
-    return Table(caption, columns, cells[:MOST_ROWS], len(cells), "tables/missing.csv")
+def _plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
+    labels = table["labels"]
+    cells = [[Cell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in table["rows"]]
+    return Table(caption, table["columns"], cells[:MOST_ROWS], len(cells), f"tables/{file}.csv")
+
+
+def _figures(material: Material, measure: str, measures: Sequence[str]) -> list[Figure]:
+    """The figures of a measure; shares as labelled stand beside the corrected ones, where there are any."""
+    if measure == CORRECTED:
+        return corrected_figures(material)
+    if measure == RAW and CORRECTED in measures:
+        return []
+    return figures_of(material, measure)
 
 
 def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
@@ -325,7 +341,7 @@ def _measure_words(material: Material, measure: str) -> dict[str, str]:
             most=4,
         )
 
-    prose = explain(measure)
+    prose = explain(measure, frame["definition"][0] if frame["definition"].n_unique() == 1 else None)
     return {
         "name": measure,
         "title": prose.short[:1].upper() + prose.short[1:],
@@ -387,6 +403,7 @@ def _render(context: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     )
     environment.filters["t"] = escape.html
     environment.filters["long"] = lambda text: escape.html(text, _LONG_TEXT)
+    environment.filters["item"] = lambda text: escape.html(text, _LONG_REASON)
     environment.filters["sentence"] = lambda text: escape.html(_unbroken(text), _LONG_TEXT)
     environment.filters["audit"] = lambda text: escape.html(text, _AUDIT_TEXT)
     return environment.get_template("page.html.j2").render(

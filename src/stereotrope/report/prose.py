@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -12,16 +13,18 @@ from ruamel.yaml import YAML
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
-from stereotrope.tables import AVERAGE
+from stereotrope.tables import AVERAGE, WITHOUT_VIOLATIONS
 
 __all__ = [
     "PERCEIVED",
     "SECTIONS",
+    "SUFFIXES",
     "MeasureProse",
     "asked",
     "explain",
     "listing",
     "measures_in_order",
+    "split_name",
 ]
 
 SECTIONS = ("missing", "divergence", "shares", "cases", "other")
@@ -49,49 +52,80 @@ class MeasureProse:
 
 
 @cache
-def _catalogue() -> dict[str, dict[str, str]]:
+def _catalogue() -> dict[str, dict[str, Any]]:
     text = files("stereotrope.report").joinpath("measures.yaml").read_text(encoding="utf-8")
     return dict(YAML(typ="safe").load(text))
 
 
-def explain(measure: str) -> MeasureProse:
-    """Words for a measure; one that is not in ``measures.yaml`` goes by its own name."""
-    known = _catalogue().get(measure)
-    if known is None and (single := _single(measure)) is not None:
-        return _averaged(measure, single)
+def explain(measure: str, definition: str | None = None) -> MeasureProse:
+    """Words for a measure; one that is not in ``measures.yaml`` goes by its own name.
+
+    A name that ends in :data:`SUFFIXES` gets the words of what stands before, and what the suffix says.
+    ``definition`` chooses the words of one definition where ``measures.yaml`` has several.
+    """
+    base, suffixes = split_name(measure)
+    known = _catalogue().get(base)
     if known is None:
         name = words(measure)
         return MeasureProse(measure, "other", name[:1].upper() + name[1:], name, "", "", "", "")
-    return MeasureProse(name=measure, **known)
+    said = {k: v for k, v in known.items() if k != "definitions"}
+    said |= known.get("definitions", {}).get(definition or "", {})
+    prose = MeasureProse(name=measure, **said)
+    for suffix in suffixes:
+        prose = _MODIFIED[suffix](prose)
+    return prose
 
 
-def _single(measure: str) -> str | None:
-    """The known measure that ``measure`` is a mean of, if it is one."""
-    name = measure.removesuffix(AVERAGE)
-    return name if name != measure and name in _catalogue() else None
+def split_name(measure: str) -> tuple[str, tuple[str, ...]]:
+    """The measure before its suffixes, and these in the order in which they were put on.
+
+    ``bds_without_violations_average`` → ``bds``, (``_without_violations``, ``_average``).
+    """
+    name, found = measure, []
+    while name not in _catalogue() and (end := next((s for s in SUFFIXES if name.endswith(s)), None)):
+        name = name.removesuffix(end)
+        found.append(end)
+    return (name, tuple(reversed(found))) if name in _catalogue() else (measure, ())
 
 
-def _averaged(measure: str, single: str) -> MeasureProse:
-    of = explain(single)
-    return MeasureProse(
-        name=measure,
-        section=of.section,
+def _averaged(of: MeasureProse) -> MeasureProse:
+    return replace(
+        of,
         title=f"{of.title}, on average",
         short=f"{of.short}, average",
-        unit=of.unit,
         definition=f"Mean of {of.short}, every level counting the same; the tables say of how many.",
         reads="The interval says how the mean would vary with other such levels, not with other pictures.",
-        source=of.source,
     )
 
 
+def _without_violations(of: MeasureProse) -> MeasureProse:
+    return replace(
+        of,
+        title=f"{of.title}, without pictures that break the prompt",
+        short=f"{of.short}, without violations",
+        definition=(
+            f"{of.definition} Computed a second time without the pictures that an annotator says break their "
+            "prompt (people, or several products); these are counted as left out."
+        ).strip(),
+    )
+
+
+_MODIFIED: Mapping[str, Callable[[MeasureProse], MeasureProse]] = {
+    AVERAGE: _averaged,
+    WITHOUT_VIOLATIONS: _without_violations,
+}
+SUFFIXES = tuple(_MODIFIED)
+"""Endings of a measure's name that say how it was derived from the one before them."""
+
+
 def measures_in_order(present: list[str]) -> list[str]:
-    """Known measures in the order of ``measures.yaml``, each before its mean, then the others by name."""
+    """Known measures in the order of ``measures.yaml``, each before what derives from it; others by name."""
     order = list(_catalogue())
 
-    def place(measure: str) -> tuple[int, str]:
-        name = _single(measure) or measure
-        return (order.index(name) if name in order else len(order), measure)
+    def place(measure: str) -> tuple[int, int, str]:
+        name, suffixes = split_name(measure)
+        derived = sum((1, 2)[suffix == WITHOUT_VIOLATIONS] for suffix in suffixes)
+        return (order.index(name) if name in order else len(order), derived, measure)
 
     return sorted(present, key=place)
 
@@ -107,7 +141,7 @@ def listing(items: list[str], *, most: int = 8) -> str:
 def asked(material: Material) -> list[dict[str, Any]]:
     """What was asked, as (term, words) pairs for the first screen."""
     rows: list[dict[str, Any]] = []
-    models = [shorten(visible(g), 80) for g in material.generators]
+    models = [shorten(visible(g), 80) for g in material.named_generators]
     rows.append({"term": "Models" if len(models) != 1 else "Model", "text": listing(models), "quote": False})
     for factor in material.shown:
         levels = [shorten(visible(v), 80) for v in material.level_order[factor]]

@@ -82,6 +82,8 @@ def _tables(material: Material, folder: Path) -> list[Path]:
         pl.col(numeric).str.replace_all("\\D", "").cast(pl.Int64)
     )
     written += write_table(frame, folder, "missing", caption="What is missing, by model and group")
+    if material.run.spending.height:
+        written += write_table(material.run.spending, folder, "spending", caption="Calls to model servers")
     by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
     counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
     written += write_table(counts, folder, "labels", caption="Labels by condition, counted")

@@ -1,0 +1,67 @@
+"""What the calls to model servers cost, as the run's ledger counted them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stereotrope.report.material import Material
+from stereotrope.report.numbers import count, dollars, thousands
+from stereotrope.report.prose import listing
+
+__all__ = ["cost_table"]
+
+_COLUMNS = (
+    "model", "for", "calls", "answered", "refused", "failed", "outcome unknown", "tokens in", "tokens out",
+    "pictures", "US dollars",
+)  # fmt: skip
+_LABELS = 2
+_KINDS = {"image": "pictures", "chat": "questions"}
+
+
+def cost_table(material: Material) -> dict[str, Any] | None:
+    """Calls, tokens and dollars by model with a sentence; None where no call was made."""
+    rows = list(material.run.spending.iter_rows(named=True))
+    if not rows:
+        return None
+    cells = [
+        [
+            f"{r['provider']}:{r['model']}",
+            _KINDS.get(r["kind"], r["kind"]),
+            *(thousands(r[c]) for c in ("begun", "ok", "refused", "failed", "unanswered")),
+            *(thousands(r[c]) if r[c] else "–" for c in ("input_tokens", "output_tokens", "images")),
+            _cost(r),
+        ]
+        for r in rows
+    ]
+    return {"sentence": _sentence(rows), "columns": list(_COLUMNS), "rows": cells, "labels": _LABELS}
+
+
+def _cost(row: dict[str, Any]) -> str:
+    """Dollars; with a sign where some calls have no known price, ``unknown`` where none has."""
+    if row["cost"] is None:
+        return "unknown" if row["unpriced"] else "–"
+    return f"≥ {dollars(row['cost'])}" if row["unpriced"] or row["unanswered"] else dollars(row["cost"])
+
+
+def _sentence(rows: list[dict[str, Any]]) -> str:
+    begun, unpriced, open_ = (sum(r[c] for r in rows) for c in ("begun", "unpriced", "unanswered"))
+    known = [r["cost"] for r in rows if r["cost"] is not None]
+    models = {(r["provider"], r["model"]) for r in rows}
+    parts = [f"{count(begun, 'call')} went to {count(len(models), 'model')}."]
+    if known:
+        least = "at least " if unpriced or open_ else ""
+        parts.append(f"They cost {least}{dollars(sum(known))}.")
+    if unpriced:
+        names = listing(list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows if r["unpriced"])))
+        what = (
+            "Of no call the price is known"
+            if unpriced == begun
+            else f"The price of {count(unpriced, 'call')} is unknown"
+        )
+        parts.append(f"{what} ({names}); unknown is not 0.")
+    if open_:
+        parts.append(
+            f"Of {count(open_, 'call')} nothing came back before the program was stopped; "
+            f"{'it' if open_ == 1 else 'they'} may have been charged."
+        )
+    return " ".join(parts)
