@@ -50,6 +50,8 @@ _NO_MODEL = re.compile(
 )
 _A_DAY = re.compile(r"PerDay", re.I)
 _LATER = {408, 409, 425}
+_GOOGLES_BAD_KEY = "API_KEY_INVALID"
+"""Google says so with status 400."""
 
 
 class BadRequest(ModelError):
@@ -183,7 +185,7 @@ def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
             return Failure("unusable", f"the quota of the day is used up ({reason})", about=about)
         wait = retry_after(response.headers, body)
         return Failure("rate_limited", f"too many requests ({reason})", again=True, wait=wait, about=about)
-    if status in (401, 403):
+    if status in (401, 403) or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in _details(body)):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
     if status == 404 or codes & _UNKNOWN_MODEL or (status in (400, 422) and _NO_MODEL.search(message)):
         return Failure("unusable", f"there is no such model or address ({reason})", about=about)

@@ -4,10 +4,10 @@ import pytest
 from tests.generate.remote.asking import SECRET, fast, made, one, request, several
 
 from stereotrope.clients import Account
-from stereotrope.errors import ModelError, UsageError
+from stereotrope.errors import ModelError, ModelUnusable, UsageError
 from stereotrope.generate import GeminiGenerator, ImagenGenerator, create
 from stereotrope.generate.remote.google import read_gemini, read_imagen
-from stereotrope.testing import Loopback, serve_gemini
+from stereotrope.testing import Loopback, Response, serve_gemini
 
 
 @pytest.fixture
@@ -131,6 +131,23 @@ def test_gemini_has_no_negative_prompt_and_draws_one_picture_a_call(url):
         gemini(url, negative=True)
     with pytest.raises(UsageError, match="brings at most 1 picture, `batch` is 2"):
         gemini(url, batch=2, seed=False)
+
+
+def test_a_key_that_google_does_not_know_ends_it_at_once(server):
+    said = {
+        "error": {
+            "code": 400,
+            "message": "API key not valid. Please pass a valid API key.",
+            "status": "INVALID_ARGUMENT",
+            "details": [{"reason": "API_KEY_INVALID", "domain": "googleapis.com"}],
+        }
+    }
+    server.register("POST", "/v1beta/models/", lambda asked: Response(400, said), kind="images")
+    generator = gemini(f"{server.root}/v1beta")
+    for _ in range(2):
+        with pytest.raises(ModelUnusable, match="the key is not accepted"):
+            one(generator, request(seed=1))
+    assert len(server.received) == 1
 
 
 # Imagen

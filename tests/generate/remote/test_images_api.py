@@ -224,6 +224,15 @@ def test_a_batch_refused_as_a_whole_is_asked_again_one_by_one(server):
     assert [body["n"] for body in bodies(server)] == [4, 1, 1, 1, 1]
 
 
+def test_a_batch_whose_pictures_are_all_refused_is_refused_one_by_one(server):
+    server.misbehave("moderation", times=None)
+    generator, requests = batch(server)
+    results = several(generator, requests)
+    assert statuses(results) == ["refused"] * 4
+    assert all("safety system" in result.reason for result in results)
+    assert len(bodies(server)) == 5
+
+
 def test_pictures_that_an_endpoint_leaves_out_are_asked_for_singly(server):
     def one_of_many(asked):
         picture = base64.b64encode(server.painter("m", "p", len(server.received), None)).decode()

@@ -4,7 +4,7 @@ import pytest
 from tests.generate.remote.asking import SECRET, fast, made, one, request
 
 from stereotrope.clients import Account
-from stereotrope.errors import ModelError, UsageError
+from stereotrope.errors import ModelError, ModelUnusable, UsageError
 from stereotrope.generate.remote.replicate import read_prediction
 from stereotrope.testing import Loopback, Response, serve_replicate
 
@@ -162,3 +162,15 @@ def test_without_a_seed_none_is_sent(server):
 def test_a_model_of_another_shape_is_refused(model):
     with pytest.raises(UsageError, match=r"OWNER/NAME or OWNER/NAME:VERSION with 64 hexadecimal digits"):
         made({"images": f"replicate:{model}"})
+
+
+def test_an_input_that_the_model_does_not_have_ends_it(server):
+    said = {
+        "title": "Input validation failed",
+        "detail": "- input.guidance: Additional property guidance is not allowed",
+    }
+    server.register("POST", "/v1/models/", lambda asked: Response(422, said), kind="images")
+    with pytest.raises(
+        ModelUnusable, match=r"replicate:black-forest-labs/flux-2-pro rejects 'guidance' .*; remove it"
+    ):
+        one(flux(server, guidance=3.5), request(seed=1))

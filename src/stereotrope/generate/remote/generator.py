@@ -234,7 +234,7 @@ class RemoteGenerator(ABC):
         if request.negative and self.takes_negative:
             ways["negative_prompt"] = "leave it out of the prompts"
         for name, way in ways.items():
-            if re.search(rf"""['"`]{re.escape(name)}['"`]""", said):
+            if re.search(rf"""['"`]{re.escape(name)}['"`]|\binput\.{re.escape(name)}\b""", said):
                 raise ModelUnusable(f"{self.provider}:{self.model} rejects {name!r} ({said}); {way}")
 
     async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
