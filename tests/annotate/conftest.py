@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import io
 from types import SimpleNamespace
 
@@ -9,7 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
+from stereotrope import annotate
 from stereotrope.annotate import Picture
+from stereotrope.testing import Loopback
+from stereotrope.testing.chat import take_apart
 
 COLOURS = {
     "black": (28, 28, 30),
@@ -73,3 +78,72 @@ def drawing() -> SimpleNamespace:
     return SimpleNamespace(
         colours=COLOURS, cup=cup, encoded=encoded, picture=picture, shaded=shaded, noisy=noisy
     )
+
+
+QUICK = {"tries": 2, "longest_wait": 0.01, "timeout": 5}
+PROMPT = "cup for women, one product only, no people"
+
+
+class Judging:
+    """Annotators that ask a loopback server, and what the server was asked."""
+
+    def __init__(self, server: Loopback) -> None:
+        self.server = server
+
+    def annotator(self, kind: str = "questions", **options):
+        return annotate.create({kind: "openai:judge", "base_url": self.server.url, **QUICK, **options})
+
+    def drawn(self, number: int = 0, prompt: str = PROMPT) -> Picture:
+        data = self.server.plant("painter", prompt, number)
+        return Picture(f"image-{number}", hashlib.sha256(data).hexdigest(), data)
+
+    def planted(self, picture: Picture) -> dict[str, str]:
+        return self.server.plant.values_of(picture.sha256)
+
+    def labels(self, annotator, picture: Picture | None = None):
+        """Attribute → label of one picture."""
+        found = self.run(annotator, picture or self.drawn())
+        assert [label.attribute for label in found] == list(annotator.attributes)
+        return {label.attribute: label for label in found}
+
+    def run(self, worker, item):
+        async def work():
+            try:
+                return await worker.process(item)
+            finally:
+                await worker.close()
+
+        return asyncio.run(work())
+
+    @property
+    def bodies(self) -> list[dict]:
+        return [each.body for each in self.server.received]
+
+    def sent(self, body: dict | None = None) -> list[bytes]:
+        """The pictures of a request."""
+        return list(take_apart(body or self.bodies[-1]).pictures)
+
+    def asked(self, body: dict | None = None) -> dict:
+        """Attribute → options (None: open) of a request."""
+        schema = (body or self.bodies[-1])["response_format"]["json_schema"]["schema"]
+        return {name: part.get("enum") for name, part in schema["properties"].items()}
+
+
+@pytest.fixture
+def judging():
+    with Loopback() as server:
+        yield Judging(server)
+
+
+@pytest.fixture
+def answering():
+    """From a function (question) → answer to a :class:`Judging` whose model answers so."""
+    servers = []
+
+    def make(judge):
+        servers.append(Loopback(judge=judge).start())
+        return Judging(servers[-1])
+
+    yield make
+    for server in servers:
+        server.close()

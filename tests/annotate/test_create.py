@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from stereotrope import annotate
 from stereotrope.annotate import Label, Picture, PictureAnnotator, TableAnnotator
 from stereotrope.errors import UsageError
 
+OFFLINE = sorted(set(annotate.KINDS) - {"labels", "questions", "constraints"})
 
-@pytest.mark.parametrize("name", sorted(set(annotate.KINDS) - {"labels"}))
+
+@pytest.mark.parametrize("name", OFFLINE)
 def test_every_name_makes_an_annotator_of_that_name(name):
     made = annotate.create(name)
     assert made.name == name
@@ -18,7 +23,7 @@ def test_every_name_makes_an_annotator_of_that_name(name):
 
 
 def test_fingerprints_differ_and_repeat():
-    names = sorted(set(annotate.KINDS) - {"labels"})
+    names = OFFLINE
     first = [annotate.create(n).fingerprint for n in names]
     assert first == [annotate.create(n).fingerprint for n in names]
     assert len(set(first)) == len(names)
@@ -30,6 +35,9 @@ def test_fingerprints_differ_and_repeat():
         ("color", r"annotator 'color': no such annotator; did you mean 'colour'\?"),
         ("xyzzy", "annotator 'xyzzy': no such annotator; known are blank, colour"),
         ("labels", "annotator 'labels': no such annotator; write {labels: FILE, name: NAME}"),
+        ("questions", "annotator 'questions': no such annotator; write {questions: PROVIDER:MODEL}"),
+        ("opanai:gpt-4o", "unknown provider 'opanai'; did you mean 'openai'"),
+        ({"question": "openai:gpt-4o"}, r"annotator: unknown key 'question'; did you mean 'questions'\?"),
         ({"label": "a.csv", "name": "r"}, r"annotator: unknown key 'label'; did you mean 'labels'\?"),
         ({"labels": "a.csv"}, "annotator: 'name' must be given as text, found None"),
         ({"labels": "", "name": "r"}, "annotator: 'labels' must be given as text, found ''"),
@@ -88,3 +96,17 @@ def test_some_attributes_of_an_annotator_can_be_chosen():
 def test_a_choice_that_does_not_fit_says_what_to_write(spec, message):
     with pytest.raises(UsageError, match=message):
         annotate.create(spec)
+
+
+def test_offline_annotators_import_no_client():
+    code = (
+        "import sys, stereotrope.annotate as a; a.create('colour'); a.create('openai:gpt-4o');"
+        "print([m for m in ('openai', 'httpx2', 'jsonschema') if m in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_the_original_bytes_are_those_that_were_given(drawing):
+    data = drawing.encoded(drawing.cup("red", "white"))
+    assert Picture("a", "0" * 64, data).original() == data
+    assert Picture("a", "0" * 64, lambda: data).original() == data

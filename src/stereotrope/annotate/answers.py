@@ -9,7 +9,7 @@ from typing import Any
 
 from stereotrope.annotate.attributes import LONGEST_VALUE, UNCLEAR
 from stereotrope.annotate.label import Attributes, Label
-from stereotrope.clients import Answer, redact
+from stereotrope.clients import Answer
 
 __all__ = ["inert", "labels_of", "schema_of"]
 
@@ -31,7 +31,7 @@ def schema_of(offered: Mapping[str, Sequence[str] | None]) -> dict[str, Any]:
     }
 
 
-def labels_of(answer: Answer, attributes: Attributes, *, secrets: Sequence[str] = ()) -> list[Label]:
+def labels_of(answer: Answer, attributes: Attributes) -> list[Label]:
     """Return one label for each attribute.
 
     Parameters
@@ -40,8 +40,6 @@ def labels_of(answer: Answer, attributes: Attributes, *, secrets: Sequence[str] 
         What the model said, after its repair turn.
     attributes
         What was asked for.
-    secrets
-        Keys in use: where a server sends one back, it is not kept.
 
     Notes
     -----
@@ -50,41 +48,44 @@ def labels_of(answer: Answer, attributes: Attributes, *, secrets: Sequence[str] 
     nobody asked for are no label. A refusal makes every attribute ``refused``.
     """
     if answer.status == "refused":
-        reason = inert(redact(answer.reason or "the model declined to answer", *secrets))
+        reason = inert(answer.reason or "the model declined to answer")
         return [Label(name, None, status="refused", rationale=reason) for name in attributes]
     if not isinstance(answer.content, Mapping):
-        reason = inert(redact(answer.reason or "no answer that can be read", *secrets))
+        reason = inert(answer.reason or "no answer that can be read")
         return [Label(name, None, status="invalid", rationale=reason) for name in attributes]
-    return [_label(answer, name, values, secrets) for name, values in attributes.items()]
+    return [_label(answer, name, values) for name, values in attributes.items()]
 
 
-def _label(answer: Answer, name: str, values: tuple[str, ...] | None, secrets: Sequence[str]) -> Label:
-    def invalid(reason: str) -> Label:
-        return Label(name, None, status="invalid", rationale=inert(redact(reason, *secrets)))
-
-    if name not in answer.content:
-        return invalid("left out of the answer")
-    said = answer.content[name]
-    if not isinstance(said, str):
-        return invalid(f"answered {json.dumps(said, ensure_ascii=False)}, which is not a text")
-    text = _value(said) if values is None else unicodedata.normalize("NFC", said).strip()
-    if not text:
-        return invalid("answered nothing")
-    listed = values is not None and text in values
-    if not listed and text.casefold() == UNCLEAR:
+def _label(answer: Answer, name: str, values: tuple[str, ...] | None) -> Label:
+    said = answer.content.get(name)
+    reason = _wrong(said, values) if name in answer.content else "left out of the answer"
+    if reason is None:
+        problems = [problem.message for problem in answer.problems if problem.path[:1] == (name,)]
+        # Outer blanks and other spellings of a character break the schema and not the list.
+        spelt = values is not None and said not in (*values, UNCLEAR)
+        reason = problems[0] if len(problems) > spelt else None
+    if reason is not None:
+        return Label(name, None, status="invalid", rationale=inert(reason))
+    text = _text(said, values)
+    if text.casefold() == UNCLEAR:
         return Label(name, None, _confidence(answer, name), status="unclear")
-    if values is not None and not listed:
-        return invalid(f"answered {json.dumps(text, ensure_ascii=False)}, which is not among the options")
-    if len(text) > LONGEST_VALUE:
-        return invalid(f"longer than {LONGEST_VALUE} characters: {text}")
-    wrong = next((p.message for p in answer.problems if p.path[:1] == (name,)), None)
-    if wrong is not None:
-        return invalid(wrong)
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return invalid("answered half a surrogate pair, which is no text")
-    if not listed and any(secret.casefold() in text.casefold() for secret in secrets):
-        return invalid(f"answered {text}")
     return Label(name, text, _confidence(answer, name))
+
+
+def _wrong(said: Any, values: tuple[str, ...] | None) -> str | None:
+    """Return why what was said is no answer, None where it is one."""
+    if not isinstance(said, str):
+        return f"answered {json.dumps(said, ensure_ascii=False)}, which is not a text"
+    text = _text(said, values)
+    if not text:
+        return "answered nothing"
+    if values is not None and text not in values and text.casefold() != UNCLEAR:
+        return f"answered {json.dumps(text, ensure_ascii=False)}, which is not among the options"
+    if len(text) > LONGEST_VALUE:
+        return f"longer than {LONGEST_VALUE} characters: {text}"
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        return "answered half a surrogate pair, which is no text"
+    return None
 
 
 def _confidence(answer: Answer, name: str) -> float | None:
@@ -92,8 +93,10 @@ def _confidence(answer: Answer, name: str) -> float | None:
     return None if found is None else min(max(float(found), 0.0), 1.0)
 
 
-def _value(said: str) -> str:
-    """An open value: Unicode normal form C, no control or direction characters, single spaces."""
+def _text(said: str, values: tuple[str, ...] | None) -> str:
+    """Normal form C without outer blanks; an open value also without control and direction characters."""
+    if values is not None:
+        return unicodedata.normalize("NFC", said).strip()
     kept = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in _TURNING else c for c in said)
     return " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
 

@@ -158,7 +158,6 @@ class ModelAnnotator:
         PictureError
             The picture cannot be decoded.
         """
-        secret = self._client.endpoint.secret()
         blind = self._variant == "blind"
         images = () if blind else (await asyncio.to_thread(self._shown, picture),)
         offered = self.offered(picture.sha256)
@@ -169,7 +168,7 @@ class ModelAnnotator:
             system=question_wording(self.kind).system,
             name=self.kind,
         )
-        return labels_of(answer, self.attributes, secrets=(secret,) if secret else ())
+        return labels_of(answer, self.attributes)
 
     async def close(self) -> None:
         """Let go of the connections of the running event loop."""

@@ -138,7 +138,6 @@ class Discoverer:
         PictureError
             A picture cannot be decoded.
         """
-        secret = self._client.endpoint.secret()
         shown = self._shuffled(sample.pictures)
         images = await asyncio.gather(*(asyncio.to_thread(_small, picture) for picture in shown))
         wording = discovery_wording()
@@ -151,7 +150,7 @@ class Discoverer:
             check=self.problems,
         )
         if answer.status != "ok":
-            raise ModelError(self._failure(answer, sample, (secret,) if secret else ()))
+            raise ModelError(self._failure(answer, sample))
         found = {part: _lists(answer.content[part]) for part in _PARTS}
         return Taxonomy(
             product=found["product_attributes"],
@@ -222,14 +221,14 @@ class Discoverer:
         rng = np.random.default_rng(int.from_bytes(hashlib.sha256(parts.encode()).digest()[:8], "big"))
         return [ordered[i] for i in rng.permutation(len(ordered))]
 
-    def _failure(self, answer: Answer, sample: Sample, secrets: Sequence[str]) -> str:
+    def _failure(self, answer: Answer, sample: Sample) -> str:
         where = ", ".join(sample.scope.values()) or sample.subject or f"{len(sample.pictures)} pictures"
         head = f"annotator {self.name!r}: no attributes found for {where}"
         if answer.status == "refused":
-            return f"{head}: the model declined: {redact(answer.reason or 'no reason given', *secrets)}"
+            return f"{head}: the model declined: {redact(answer.reason or 'no reason given')}"
         told = "; ".join(f"{_place(p)}{p.message}" for p in answer.problems) or answer.reason or "no answer"
         return (
-            f"{head}: after one repair turn its answer still breaks the rules: {redact(told, *secrets)}; "
+            f"{head}: after one repair turn its answer still breaks the rules: {redact(told)}; "
             "run again, take another model, or write the attributes into a file and name it as `taxonomy:`"
         )
 

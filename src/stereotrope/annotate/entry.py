@@ -199,10 +199,14 @@ class _Entry:
             )
         return value
 
-    def _number(self, key: str) -> float:
+    def _number(self, key: str) -> float | None:
         value = self.options[key]
+        if value is None:
+            return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise self.error(f"{key!r} must be a finite number, found {_short(value)}; correct it")
+            raise self.error(
+                f"{key!r} must be a finite number, or null to send none, found {_short(value)}; correct it"
+            )
         return float(value)
 
 
