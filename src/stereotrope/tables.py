@@ -33,6 +33,7 @@ __all__ = [
     "REFERENCE",
     "RESERVED",
     "SCOPES",
+    "WITHOUT_VIOLATIONS",
     "Column",
     "check_factors",
     "factors_of",
@@ -43,6 +44,9 @@ __all__ = [
 
 AVERAGE = "_average"
 """Ends the name of a mean in the column ``measure``, so that no filter mixes it with what it averages."""
+
+WITHOUT_VIOLATIONS = "_without_violations"
+"""Ends the name of a score computed without the pictures that break their prompt's constraints."""
 
 FOLDED = "folded:"
 """Stands before an annotator's name where its open values were folded."""
@@ -57,7 +61,14 @@ NOT_VALUES = ("unclear", "refused", "invalid")
 CONSTRAINTS = ("people_present", "several_products")
 """Attributes that say whether a picture breaks its prompt's constraints: `yes` where it does, else `no`."""
 
-QUALITY_ATTRIBUTES = ("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of", *CONSTRAINTS)
+QUALITY_ATTRIBUTES = (
+    "blank",
+    "perceptual_hash",
+    "exact_duplicate_of",
+    "near_duplicate_of",
+    "seen_in_discovery",
+    *CONSTRAINTS,
+)
 """Attributes that say whether a picture can be used, not how it looks: no measure of looks takes them in."""
 
 

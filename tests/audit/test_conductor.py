@@ -283,7 +283,7 @@ def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_pa
 
     monkeypatch.setattr(CalibratedGenerator, "process", failing)
     with pytest.raises(
-        IncompleteError, match=r"generate: 3 of 12 items failed, the first with: the pencil broke"
+        IncompleteError, match=r"generate: calibrated: 3 of 12 missing: the pencil broke"
     ):
         audit().run(tmp_path / "broken")
     assert st.open(tmp_path / "broken").images.height == 9

@@ -11,9 +11,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.annotate import FoldedLabels
+from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.plan import Plan, derives, looks
 from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
-from stereotrope.run import RunFolder
+from stereotrope.run import Ledger, RunFolder
 from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
@@ -27,9 +28,9 @@ def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFr
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in types}, schema=types)
 
 
-def images_frame(plan: Plan, into: RunFolder) -> pl.DataFrame:
+def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     """One row a planned image whose outcome the ledger holds, in the order of the plan."""
-    outcomes = into.ledger.get_all(GENERATE)
+    outcomes = ledger.get_all(GENERATE)
     rows = []
     for _, request in plan.requests:
         outcome = outcomes.get(request.image_id)
@@ -48,20 +49,25 @@ def images_frame(plan: Plan, into: RunFolder) -> pl.DataFrame:
     return _frame(rows, IMAGES)
 
 
-def labels_frame(plan: Plan, images: pl.DataFrame, into: RunFolder) -> pl.DataFrame:
+def labels_frame(plan: Plan, images: pl.DataFrame, assignment: Assignment, ledger: Ledger) -> pl.DataFrame:
     """What the picture annotators said: by annotator, image, attribute, in the order of the plan."""
-    usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256").rows()
     rows: list[dict[str, Any]] = []
     for annotator in plan.annotators:
         if not looks(annotator):
             continue
-        said = into.ledger.get_all(stage_of(annotator))
-        for image_id, sha256 in usable:
-            outcome: Mapping[str, Any] = said.get(annotation_key(annotator, sha256), {"labels": []})
+        said = ledger.get_all(stage_of(annotator))
+        for look in assignment.looks(annotator, images):
+            key = annotation_key(look.annotator, look.row["sha256"])
+            outcome: Mapping[str, Any] = said.get(key, {"labels": []})
             rows += [
-                {**label, "subject_kind": "image", "subject_id": image_id, "annotator": annotator.name}
+                {
+                    **label,
+                    "subject_kind": "image",
+                    "subject_id": look.row["image_id"],
+                    "annotator": annotator.name,
+                }
                 for label in outcome["labels"]
-                if label["attribute"] in annotator.attributes
+                if label["attribute"] in look.annotator.attributes
             ]
     return _frame(rows, LABELS)
 
@@ -82,9 +88,10 @@ def folders(plan: Plan) -> dict[str, FoldedLabels]:
 
 
 def derive_labels(
-    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame
+    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
 ) -> tuple[pl.DataFrame, dict[str, list[dict[str, Any]]]]:
-    """Add what follows without looking: imports, duplicates, folded open values; and what was merged."""
+    """Add what follows without looking: imports, duplicates, marks, folded open values; what was merged."""
+    labels = pl.concat([labels, _frame(assignment.marks(images), LABELS)])
     for annotator in plan.annotators:
         if derives(annotator):
             labels = pl.concat([labels, annotator.derive(images, labels)])
@@ -97,7 +104,12 @@ def derive_labels(
 
 
 def info_of(
-    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFolder, merged: Mapping[str, Any]
+    plan: Plan,
+    images: pl.DataFrame,
+    labels: pl.DataFrame,
+    assignment: Assignment,
+    into: RunFolder,
+    merged: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
     status = images["status"]
@@ -128,6 +140,7 @@ def info_of(
             }
             for a in plan.annotators
         ],
+        "taxonomies": assignment.listed(),
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
         "baseline": dict(plan.baseline),
         "factors": plan.factors,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -12,11 +12,12 @@ import polars as pl
 
 from stereotrope import report
 from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_frame
-from stereotrope.audit.estimating import estimate, tidy_labels
+from stereotrope.audit.assignment import Assignment, discover, found_before
+from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
 from stereotrope.audit.plan import Plan, looks, make_plan
-from stereotrope.audit.stages import GENERATE, annotate_pictures, generate_images
-from stereotrope.errors import IncompleteError, RunDamaged, RunError
+from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, generate_images
+from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE
@@ -104,9 +105,17 @@ class Audit:
         spec = validate(source)
         return cls(spec if seed is None else spec.model_copy(update={"seed": seed}), source)
 
-    def plan(self) -> Plan:
-        """Resolve the audit: prompts, requests, annotators, measures; does nothing else."""
-        return make_plan(self.spec, self.source)
+    def plan(self, *, max_cost: float | None = None, stored: pl.DataFrame | None = None) -> Plan:
+        """Resolve the audit: prompts, requests, annotators, measures; does nothing else.
+
+        Parameters
+        ----------
+        max_cost
+            US dollars that calls to models may cost.
+        stored
+            The prompts of a run whose pictures are there: no generator is made and nothing is requested.
+        """
+        return make_plan(self.spec, self.source, max_cost=max_cost, stored=stored)
 
     def run(
         self,
@@ -115,6 +124,7 @@ class Audit:
         watcher: Watcher | None = None,
         stop: threading.Event | None = None,
         reference: pl.DataFrame | None = None,
+        max_cost: float | None = None,
     ) -> Run:
         """Carry the audit out into a run folder; called again, only what is missing is done.
 
@@ -129,30 +139,42 @@ class Audit:
         reference
             Labels known to be true (``image_id, attribute, value``): the annotators' agreement with them
             is estimated too.
+        max_cost
+            US dollars that calls to models may cost, those of earlier runs in this folder included. When
+            they are spent no further call begins; the report is made from what there is.
 
         Raises
         ------
         AuditFileError
-            Something the file asks for does not exist or does not fit together; nothing was touched.
+            Something the file asks for does not exist or does not fit together, or ``max_cost`` is given
+            and what a model costs is not known; nothing was touched.
         RunLocked
             Another process writes the folder.
         Interrupted
             ``stop`` was set; the same call continues.
+        BudgetError
+            ``max_cost`` is spent, and something is missing; the report is written.
         IncompleteError
             The report is written; items failed, or more pictures than ``max_excluded`` cannot be used.
         """
-        plan, watcher = self.plan(), watcher or Silent()
+        plan, watcher = self.plan(max_cost=max_cost), watcher or Silent()
+        stop = stop or threading.Event()
         with RunFolder(Path(folder)) as into:
             into.verify_pictures(GENERATE)
             for note in into.notes:
                 watcher.say(note)
             into.write_audit(self.source.text)
-            failed = generate_images(plan, into, watcher, stop)
-            images = images_frame(plan, into)
-            failed += annotate_pictures(plan, images, into, watcher, stop)
-            labels = labels_frame(plan, images, into)
-            _measure(plan, images, labels, into, watcher, reference=reference)
-        return _finish(plan, images, Path(folder), watcher, failed)
+            plan.account.attach(into.ledger)
+            plan.account.stop = stop
+            missing = generate_images(plan, into, watcher, stop)
+            images = images_frame(plan, into.ledger)
+            assignment, undiscovered = discover(plan, images, into, watcher, stop)
+            missing += undiscovered
+            missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
+            labels = labels_frame(plan, images, assignment, into.ledger)
+            _measure(plan, images, labels, assignment, into, watcher, reference=reference, missing=missing)
+            plan.account.attach(None)
+        return _finish(plan, images, Path(folder), watcher, missing)
 
     def measure(self, folder: Path | str, *, watcher: Watcher | None = None) -> Run:
         """Compute derived labels, estimates and report of a run again; draws and looks at nothing.
@@ -164,14 +186,26 @@ class Audit:
         """
         run, watcher = open_run(Path(folder)), watcher or Silent()
         images = run.images
-        plan = make_plan(self.spec, self.source, stored=run.prompts)
+        plan = self.plan(stored=run.prompts)
+        _refuse_unchecked(plan, run)
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(Path(folder)) as into:
-            labels = labels_frame(plan, images, into)
+            assignment = found_before(plan, into.path)
+            labels = labels_frame(plan, images, assignment, into.ledger)
             _refuse_loss(plan, run, labels)
-            kept = {"generators": run.info.get("generators", [])}
-            _measure(plan, images, labels, into, watcher, reference=run.reference, kept=kept)
+            names = ("generators", "missing", *([] if plan.check is not None else ["judge_cards"]))
+            kept: dict[str, Any] = {key: run.info[key] for key in names if key in run.info}
+            _measure(plan, images, labels, assignment, into, watcher, reference=run.reference, kept=kept)
         return _finish(plan, images, Path(folder), watcher, [])
+
+
+def _refuse_unchecked(plan: Plan, run: Run) -> None:
+    """Keep a calibration from being measured as an audit: labels of its checks would be lost."""
+    if plan.check is None and "judge_cards" in run.info and "check" in run.prompts.columns:
+        raise RunError(
+            f"{run.path}: is a calibration with checks of a model, which an audit does not know; measure it "
+            "with `stereotrope measure`, or `stereotrope.calibrate.CheckAudit.from_run`"
+        )
 
 
 def _refuse_loss(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
@@ -196,16 +230,17 @@ def _measure(
     plan: Plan,
     images: pl.DataFrame,
     labels: pl.DataFrame,
+    assignment: Assignment,
     into: RunFolder,
     watcher: Watcher,
     *,
     reference: pl.DataFrame | None = None,
+    missing: Sequence[Missing] = (),
     kept: Info | None = None,
 ) -> None:
-    labels, merged = derive_labels(plan, images, labels)
-    estimates, findings = estimate(
-        plan, tidy_labels(plan, images, labels), images, watcher, reference=reference
-    )
+    labels, merged = derive_labels(plan, images, labels, assignment)
+    tidy = tidy_with_quality(plan, images, labels, assignment)
+    estimates, findings = estimate(plan, tidy, images, assignment, watcher, reference=reference)
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)
     into.write_table("labels", labels, LABELS)
@@ -215,17 +250,28 @@ def _measure(
         into.write_table("reference", reference, REFERENCE)
     else:
         into.remove_table("reference")
-    into.write_info({**info_of(plan, images, labels, into, merged), **(kept or {})})
+    info = info_of(plan, images, labels, assignment, into, merged)
+    if plan.check is not None:
+        info["judge_cards"] = plan.check.cards(estimates, tidy, images)
+    into.write_info({**info, "missing": [asdict(one) for one in missing], **(kept or {})})
 
 
-def _finish(plan: Plan, images: pl.DataFrame, folder: Path, watcher: Watcher, failed: list[str]) -> Run:
+def _finish(
+    plan: Plan, images: pl.DataFrame, folder: Path, watcher: Watcher, missing: Sequence[Missing]
+) -> Run:
     watcher.stage("report", 1, 0)
     run = open_run(folder)
     report.write(run)
     watcher.advance("report", 1)
-    if failed:
+    if missing:
+        listed = "; ".join(dict.fromkeys(str(one) for one in missing))
+        if any(one.budget for one in missing):
+            raise BudgetError(
+                f"{listed}. The report is written from what there is; the same command with a higher "
+                "--max-cost goes on from here"
+            )
         raise IncompleteError(
-            f"{'; '.join(failed)}. The report is written from what there is; the same command tries again"
+            f"{listed}. The report is written from what there is; the same command tries again"
         )
     _require_complete(plan, images)
     return run

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.assemble import folders, open_attributes
+from stereotrope.audit.assignment import Assignment
+from stereotrope.audit.measures import MeasureCall
 from stereotrope.audit.plan import Plan
-from stereotrope.tables import ESTIMATES, QUALITY_ATTRIBUTES
+from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
 if TYPE_CHECKING:
     from stereotrope.audit.conductor import Watcher
@@ -17,12 +20,34 @@ if TYPE_CHECKING:
 __all__ = ["estimate", "tidy_labels"]
 
 
-def tidy_labels(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """The frame that measures take: one row a label that counts or is excluded with its reason.
+SEEN = "seen in discovery"
+"""Reason given for a label of a picture on which its annotator's attributes were discovered."""
+
+BREAKS = "breaks the prompt's constraints"
+"""Reason given for every label of a picture that shows people or several products."""
+
+LEAST_LEFT = 40
+"""Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
+
+WITH_AND_WITHOUT = ("bds", "cds", "vac")
+"""Measures that are reported with and without the pictures that break their prompt."""
+
+
+def tidy_labels(
+    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment | None = None
+) -> pl.DataFrame:
+    """The frame that measures of looks take: one row a label that counts or is excluded with its reason.
 
     Open values are taken from their folded labels; attributes about the picture's quality are left out
     after they excluded what they exclude.
     """
+    return _looks(tidy_with_quality(plan, images, labels, assignment or Assignment(plan)))
+
+
+def tidy_with_quality(
+    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
+) -> pl.DataFrame:
+    """:func:`tidy_labels` with the attributes about a picture's quality in it."""
     folded = {folds.name: name for name, folds in folders(plan).items()}
     raw = pl.any_horizontal(
         pl.lit(False),
@@ -32,36 +57,85 @@ def tidy_labels(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> pl.Da
         ),
     )
     unfolded = labels.filter(~raw).with_columns(pl.col("annotator").replace(folded))
-    asked = {a.name: [n for n in a.attributes if n not in QUALITY_ATTRIBUTES] for a in plan.annotators}
-    tidy = measure.tidy_labels(plan.prompts, images, unfolded, asked=asked)
+    tidy = measure.tidy_labels(plan.prompts, images, unfolded, asked=assignment.asked(images))
+    choice = plan.spec.discovery_images
+    if choice == "out" or (choice == "auto" and plan.images_per_prompt >= LEAST_LEFT):
+        marked = pl.DataFrame(
+            assignment.marks(images), schema={"subject_id": pl.String, "annotator": pl.String}
+        ).rename({"subject_id": "image_id"})
+        tidy = _left_out(tidy, marked, SEEN)
+    return tidy
+
+
+def _looks(tidy: pl.DataFrame) -> pl.DataFrame:
     return tidy.filter(~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)))
+
+
+def _without_violations(tidy: pl.DataFrame) -> pl.DataFrame:
+    """Exclude every label of a picture that some annotator says breaks its prompt."""
+    broken = tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS)) & (pl.col("value") == "yes"))
+    return _left_out(tidy, broken.select("image_id").unique(), BREAKS)
+
+
+def _left_out(tidy: pl.DataFrame, which: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """Null the value and give the reason, where there is none yet, of the rows that match."""
+    keys = which.columns
+    marked = tidy.join(
+        which.unique().with_columns(pl.lit(True).alias("_out")), on=keys, how="left", maintain_order="left"
+    )
+    out = pl.col("_out").fill_null(False) & pl.col("excluded").is_null()
+    return marked.with_columns(
+        pl.when(out).then(None).otherwise(pl.col("value")).alias("value"),
+        pl.when(out).then(pl.lit(reason)).otherwise(pl.col("excluded")).alias("excluded"),
+    ).drop("_out")
 
 
 def estimate(
     plan: Plan,
     tidy: pl.DataFrame,
     images: pl.DataFrame,
+    assignment: Assignment,
     watcher: Watcher,
     *,
     reference: pl.DataFrame | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Compute every measure of the plan, and what is worth a look."""
-    drawn = measure.with_factors(plan.prompts, images)
+    """Compute every measure of the plan, and what is worth a look.
+
+    ``tidy`` is the frame of :func:`tidy_with_quality`. Where an annotator says which pictures break their
+    prompt, :data:`WITH_AND_WITHOUT` are computed a second time without these, under a name of their own.
+    """
+    everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
+    checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
+    looks, kept = _looks(tidy), _looks(_without_violations(tidy)) if checked else None
+    given: dict[str, pl.DataFrame] = {
+        "constraints": tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))),
+        "images": measure.with_factors(plan.prompts, images),
+        "labels": looks if kept is None or plan.spec.violations != "out" else kept,
+    }
+    taxonomy = assignment.taxonomy(images)
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(plan.measures), 0)
-    for call in plan.measures:
-        if call.needs == "images":
-            data = drawn
-        elif call.needs == "estimates":
-            data = _stack(done)
-        else:
-            data = tidy
-        done.append(call(data))
-        watcher.advance("measure", len(done))
+    for number, planned in enumerate(plan.measures, start=1):
+        call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
+        done.append(call(_stack(done) if call.needs == "estimates" else given[call.needs]))
+        if kept is not None and plan.spec.violations == "both":
+            done += _without(call, done, kept)
+        watcher.advance("measure", number)
     if reference is not None:
-        done.append(_agreement(plan, tidy, reference))
+        done.append(_agreement(plan, looks, reference))
+    if plan.check is not None:
+        done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
-    return estimates, measure.findings(estimates, tidy, images=images)
+    return estimates, measure.findings(estimates, looks, images=images)
+
+
+def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) -> list[pl.DataFrame]:
+    """The same measure on the pictures that keep to their prompt, or on the scores of these."""
+    if call.name in WITH_AND_WITHOUT:
+        return [call(kept).with_columns(pl.col("measure") + WITHOUT_VIOLATIONS)]
+    if call.name == "average" and call.on in WITH_AND_WITHOUT:
+        return [replace(call, on=f"{call.on}{WITHOUT_VIOLATIONS}")(_stack(done))]
+    return []
 
 
 def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.DataFrame:
@@ -70,6 +144,7 @@ def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.Da
     return measure.agreement(
         drawn,
         known,
+        by=("attribute", "annotator"),
         level=plan.spec.report.level,
         n_bootstrap=plan.spec.resamples,
         seed=plan.spec.seed,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -133,6 +133,13 @@ class AuditSpec(_Strict):
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="of a bootstrap interval")
     merge_colours: float | None = Field(
         None, gt=0, le=50, description="CIEDE2000 distance up to which two open colour words count as one"
+    )
+    violations: Literal["both", "in", "out"] = Field(
+        "both", description="pictures that break the prompt: scores with and without them, or one of these"
+    )
+    discovery_images: Literal["auto", "in", "out"] = Field(
+        "auto",
+        description="pictures that attributes were discovered on, in the scores; auto: out from 40 a prompt",
     )
     max_excluded: float = Field(
         0.05, ge=0, le=1, description="share of unusable pictures beyond which the run ends with exit code 3"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -13,7 +13,7 @@ from stereotrope import measure
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
 from stereotrope.errors import did_you_mean
-from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of
+from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
 __all__ = ["MeasureCall", "resolve_measures"]
 
@@ -34,6 +34,12 @@ class MeasureCall:
     def needs(self) -> str:
         """``labels``, ``images`` or ``estimates``."""
         return measure.REGISTRY[self.name].needs
+
+    def with_taxonomy(self, taxonomy: pl.DataFrame) -> MeasureCall:
+        """Take value lists that differ between parts of the design instead of those of the plan."""
+        if "taxonomy" not in self.arguments:
+            return self
+        return replace(self, arguments={**self.arguments, "taxonomy": taxonomy})
 
     def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
         """Compute the estimates."""
@@ -69,7 +75,13 @@ def resolve_measures(
     for index, item in enumerate(items):
         where: tuple[str | int, ...] = ("measures", index) if listed else ("suite",)
         name, given = _read(item, source, where)
-        if not known["attributes"] and measure.REGISTRY[name].needs != "images":
+        if not _served(measure.REGISTRY[name].needs, known):
+            if listed and measure.REGISTRY[name].needs == "constraints":
+                raise source.error(
+                    f"measure {name!r} needs to know which pictures break their prompt, and no annotator "
+                    "says so; add one, for example `annotators: [{constraints: openai:gpt-4o}]`",
+                    *where,
+                )
             if listed:
                 raise source.error(
                     f"measure {name!r} needs labels of how pictures look, and no annotator gives any; add "
@@ -82,6 +94,13 @@ def resolve_measures(
         places.append(where)
     rehearse(list(zip(calls, places, strict=True)), prompts, annotators, source)
     return tuple(calls)
+
+
+def _served(needs: str, known: Mapping[str, Any]) -> bool:
+    """Whether the annotators give what a measure reads."""
+    if needs == "constraints":
+        return bool(known["constraints"])
+    return needs == "images" or bool(known["known_attributes"])
 
 
 def _earlier(
@@ -131,12 +150,16 @@ def _defaults(
         if name not in QUALITY_ATTRIBUTES
     }
     labelled = [n for a in annotators for n in a.attributes if n not in QUALITY_ATTRIBUTES]
+    # Which attributes are discovered is known once pictures are there: then all that are labelled count.
+    discovers = any(getattr(a, "discoverer", None) or getattr(a, "taxonomies", None) for a in annotators)
     scope = ["generator", *(["annotator"] if len(labelled) != len(set(labelled)) else [])]
     group = next(iter(baseline), None)
     return {
         "factors": factors,
         "known_attributes": list(attributes),
-        "attributes": list(attributes),
+        "discovers": discovers,
+        "constraints": [n for a in annotators for n in a.attributes if n in CONSTRAINTS],
+        "attributes": None if discovers else list(attributes),
         "taxonomy": {name: list(values) for name, values in attributes.items() if values is not None},
         "group": group,
         "baseline": baseline.get(group) if group else None,
@@ -218,7 +241,7 @@ def _check(
             )
     wanted = arguments.get("attribute")
     for attribute in [*arguments.get("attributes", []), *([wanted] if isinstance(wanted, str) else [])]:
-        if attribute not in known["known_attributes"]:
+        if attribute not in known["known_attributes"] and not known["discovers"]:
             raise source.error(
                 f"measure {name!r}: no annotator labels {shorten(attribute)}; labelled are "
                 f"{', '.join(known['known_attributes']) or 'none'}",

@@ -1,24 +1,42 @@
-"""What a run would still do: the answer of ``stereotrope run --plan``."""
+"""What a run would still do, and what that may cost: the answer of ``stereotrope run --plan``."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
+import polars as pl
+
+from stereotrope.annotate import taxonomy_for
+from stereotrope.audit.assemble import images_frame
+from stereotrope.audit.assignment import found_before
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
+from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
 
 __all__ = ["Work", "outstanding"]
 
 
-class Work(NamedTuple):
-    """One line of a plan."""
+@dataclass(frozen=True)
+class Work:
+    """One line of a plan.
+
+    Attributes
+    ----------
+    verb, name
+        What is done, and with which generator or annotator.
+    total, done
+        Items asked for, and those that the run folder holds.
+    expected
+        Calls, tokens, dollars and seconds that the rest may take; None where no model server is asked.
+    """
 
     verb: str
     name: str
     total: int
     done: int
+    expected: Expectation | None = None
 
 
 def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
@@ -27,21 +45,66 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     Pictures that are not drawn yet count as not looked at. Pictures that turn out byte-identical are
     looked at once, so there may be less to do.
     """
-    file = Path(folder) / "ledger.db"
+    folder = Path(folder)
+    file = folder / "ledger.db"
     ledger = Ledger(file, readonly=True) if file.is_file() else None
-    drawn = ledger.get_all(GENERATE) if ledger else {}
+    try:
+        return [*_drawing(plan, ledger), *_looking(plan, ledger, folder)]
+    finally:
+        if ledger is not None:
+            ledger.close()
+
+
+def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
+    drawn = ledger.get_all(GENERATE) if ledger is not None else {}
     work = []
     for generator in plan.generators:
-        ids = {request.image_id for made_by, request in plan.requests if made_by is generator}
-        work.append(Work("generate", generator.name, len(ids), sum(i in drawn for i in ids)))
-    wanted = {request.image_id for _, request in plan.requests}
-    pictures = {o["sha256"] for i, o in drawn.items() if i in wanted and o.get("sha256")}
-    not_drawn = sum(i not in drawn for i in wanted)
+        requests = {r.image_id: r for made_by, r in plan.requests if made_by is generator}
+        left = [request for image_id, request in requests.items() if image_id not in drawn]
+        expect = getattr(generator, "expect", None)
+        expected = expect(left) if expect is not None else None
+        work.append(Work(GENERATE, generator.name, len(requests), len(requests) - len(left), expected))
+    return work
+
+
+def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
+    keys: dict[str, set[str]] = {}
+    images = images_frame(plan, ledger) if ledger is not None else None
+    if ledger is not None and images is not None:
+        assignment = found_before(plan, folder)
+        for annotator in filter(looks, plan.annotators):
+            said = ledger.get_all(stage_of(annotator))
+            asked = (annotation_key(a, row["sha256"]) for a, row in assignment.looks(annotator, images))
+            keys[annotator.name] = {key for key in asked if key in said}
+    work = _discovering(plan, folder)
+    for annotator in filter(looks, plan.annotators):
+        total, done = _pictures(plan, annotator.name, images), len(keys.get(annotator.name, ()))
+        expect = getattr(annotator, "expect", None)
+        expected = expect(total - done) if expect is not None else None
+        work.append(Work("annotate", annotator.name, total, done, expected))
+    return work
+
+
+def _pictures(plan: Plan, annotator: str, images: pl.DataFrame | None) -> int:
+    """How many different pictures an annotator is shown; those that are not drawn yet count one each."""
+    shown = plan.shown.get(annotator)
+    asked = {r.image_id for _, r in plan.requests if shown is None or r.prompt_id in shown}
+    if images is None:
+        return len(asked)
+    own = images if shown is None else images.filter(pl.col("prompt_id").is_in(list(shown)))
+    return len(asked) - own["image_id"].n_unique() + own.filter(status="ok")["sha256"].n_unique()
+
+
+def _discovering(plan: Plan, folder: Path) -> list[Work]:
+    """One call for each part of the design that an annotator still has to find attributes for."""
+    assignment = found_before(plan, folder)
+    scopes = {assignment.scope(request.generator, request.prompt_id) for _, request in plan.requests}
+    work = []
     for annotator in plan.annotators:
-        if looks(annotator):
-            said = ledger.get_all(stage_of(annotator)) if ledger else {}
-            done = sum(annotation_key(annotator, sha256) in said for sha256 in pictures)
-            work.append(Work("annotate", annotator.name, len(pictures) + not_drawn, done))
-    if ledger:
-        ledger.close()
+        discoverer = getattr(annotator, "discoverer", None)
+        if discoverer is not None:
+            known = assignment.taxonomies.get(annotator.name, {})
+            left = sum(taxonomy_for(known, dict(scope)) is None for scope in scopes)
+            expected = discoverer.expect(left)
+            work.append(Work("discover", annotator.name, len(scopes), len(scopes) - left, expected))
     return work

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import polars as pl
 
@@ -15,8 +15,16 @@ from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.measures import MeasureCall, resolve_measures
 from stereotrope.audit.own_prompts import own_prompts
 from stereotrope.audit.suite import load_suite
+from stereotrope.clients import Account
 from stereotrope.errors import InputError, UsageError
-from stereotrope.generate import Checks, FolderGenerator, Generator, ImageRequest, request_id
+from stereotrope.generate import (
+    Checks,
+    FolderGenerator,
+    Generator,
+    ImageRequest,
+    RemoteGenerator,
+    request_id,
+)
 from stereotrope.tables import factors_of
 
 __all__ = ["Plan", "derives", "looks", "make_plan"]
@@ -31,8 +39,29 @@ DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
 
 Made = TypeVar("Made")
-Annotator = annotate.PictureAnnotator | annotate.TableAnnotator
-Requests = tuple[tuple[Generator, ImageRequest], ...]
+Annotator = (
+    annotate.PictureAnnotator
+    | annotate.TableAnnotator
+    | annotate.QuestionAnnotator
+    | annotate.ConstraintAnnotator
+)
+Drawer = Generator | RemoteGenerator
+Requests = tuple[tuple[Drawer, ImageRequest], ...]
+
+
+class Check(Protocol):
+    """Says how well the annotators of a run read: its pictures are of known truth."""
+
+    def read(self, tidy: pl.DataFrame) -> pl.DataFrame:
+        """The labels that the measures of the audit take."""
+
+    def estimates(self, tidy: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+        """Further estimates, from all labels."""
+
+    def cards(
+        self, estimates: pl.DataFrame, tidy: pl.DataFrame, images: pl.DataFrame
+    ) -> list[dict[str, Any]]:
+        """A judge card an annotator, for ``run.json``."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,12 +72,18 @@ class Plan:
     source: Source
     title: str
     prompts: pl.DataFrame
-    generators: tuple[Generator, ...]
+    generators: tuple[Drawer, ...]
     requests: Requests
     annotators: tuple[Annotator, ...]
     measures: tuple[MeasureCall, ...]
     baseline: Mapping[str, str]
+    images_per_prompt: int = 1
     notes: tuple[str, ...] = ()
+    account: Account = field(default_factory=Account)
+    shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Annotator → the prompts whose pictures alone it is shown; all pictures where it is not here."""
+    check: Check | None = None
+    """What the run says of its instruments, where that is what it is for."""
 
     def __repr__(self) -> str:
         return (
@@ -101,7 +136,13 @@ def derives(annotator: Annotator) -> TypeGuard[annotate.TableAnnotator]:
     return hasattr(annotator, "derive")
 
 
-def make_plan(spec: AuditSpec, source: Source, *, stored: pl.DataFrame | None = None) -> Plan:
+def make_plan(
+    spec: AuditSpec,
+    source: Source,
+    *,
+    stored: pl.DataFrame | None = None,
+    max_cost: float | None = None,
+) -> Plan:
     """Resolve an audit file.
 
     Parameters
@@ -110,6 +151,8 @@ def make_plan(spec: AuditSpec, source: Source, *, stored: pl.DataFrame | None = 
         The audit file.
     stored
         The prompts of a run whose pictures are there: no generator is made and nothing is requested.
+    max_cost
+        US dollars that calls to models may cost in this run folder, earlier ones included.
 
     Raises
     ------
@@ -117,29 +160,26 @@ def make_plan(spec: AuditSpec, source: Source, *, stored: pl.DataFrame | None = 
         Something asked for does not exist or does not fit together.
     """
     suite = _suite(spec, source)
-    generators: tuple[Generator, ...] = ()
+    account = Account(max_cost)
+    generators: tuple[Drawer, ...] = ()
     requests: Requests = ()
     notes: tuple[str, ...] = ()
     if stored is None:
-        generators = tuple(
-            _create(partial(generate.create, relative_to=source.base), item, source, "generators", i)
-            for i, item in enumerate(spec.generators)
-        )
-        _refuse_twins([g.name for g in generators], source, "generators")
+        make = partial(generate.create, relative_to=source.base, account=account)
+        generators = _created(make, spec.generators, source, "generators")
+        _refuse_same_pictures(generators, source)
         prompts, requests, notes = _requests(
             _designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
         )
     else:
         prompts = stored
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
-    annotators = tuple(
-        _create(partial(annotate.create, relative_to=source.base), a, source, "annotators", i)
-        for i, a in enumerate(items)
+    annotators = _created(
+        partial(annotate.create, relative_to=source.base, account=account), items, source, "annotators"
     )
-    _refuse_twins([a.name for a in annotators], source, "annotators")
     baseline = _baseline(spec, prompts, source)
     measures = resolve_measures(
-        spec.measures if spec.measures is not None else suite.get("measures"),
+        spec.measures if spec.measures is not None else _measures(suite, prompts, annotators),
         prompts=prompts,
         annotators=annotators,
         baseline=baseline,
@@ -156,8 +196,28 @@ def make_plan(spec: AuditSpec, source: Source, *, stored: pl.DataFrame | None = 
         annotators=annotators,
         measures=measures,
         baseline=baseline,
+        images_per_prompt=_count(spec, suite),
+        account=account,
         notes=notes,
     )
+
+
+def _measures(
+    suite: Mapping[str, Any], prompts: pl.DataFrame, annotators: Sequence[Annotator]
+) -> list[Any] | None:
+    """The suite's measures: always, and where the design has what they compare."""
+    if "measures" not in suite:
+        return None
+    chosen = list(suite["measures"])
+    named = [name for a in annotators if looks(a) for name in a.attributes]
+    for what, further in suite.get("measures_if_several", {}).items():
+        several = (
+            len(named) > len(set(named))
+            if what == "judges"
+            else (what in prompts.columns and prompts[what].drop_nulls().n_unique() > 1)
+        )
+        chosen += further if several else []
+    return chosen
 
 
 def _count(spec: AuditSpec, suite: Mapping[str, Any]) -> int:
@@ -175,17 +235,32 @@ def _suite(spec: AuditSpec, source: Source) -> dict[str, Any]:
         raise source.error(f"suite: {error}", "suite") from None
 
 
-def _create(make: Callable[[Any], Made], item: Any, source: Source, key: str, index: int) -> Made:
-    try:
-        return make(item)
-    except (UsageError, InputError) as error:
-        raise source.error(str(error), key, index) from None
-
-
-def _refuse_twins(names: Sequence[str], source: Source, key: str) -> None:
-    for index, name in enumerate(names):
-        if name in names[:index]:
+def _created(make: Callable[[Any], Made], items: Sequence[Any], source: Source, key: str) -> tuple[Made, ...]:
+    made: dict[str, Made] = {}
+    for index, item in enumerate(items):
+        try:
+            one = make(item)
+        except (UsageError, InputError) as error:
+            raise source.error(str(error), key, index) from None
+        name = str(one.name)  # type: ignore[attr-defined]
+        if name in made:
             raise source.error(f"{key}: two have the name {name!r}; give one another `name:`", key, index)
+        made[name] = one
+    return tuple(made.values())
+
+
+def _refuse_same_pictures(generators: Sequence[Drawer], source: Source) -> None:
+    """Two entries with one fingerprint ask for the same work: each picture would be one of both."""
+    first: dict[str, str] = {}
+    for index, generator in enumerate(generators):
+        other = first.setdefault(generator.fingerprint, generator.name)
+        if other != generator.name:
+            raise source.error(
+                f"generators: {other!r} and {generator.name!r} are one model with the same parameters; "
+                "remove one, or tell two servers of a model apart by `version:`",
+                "generators",
+                index,
+            )
 
 
 def _designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
@@ -241,13 +316,13 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
 
 def _requests(
     designed: pl.DataFrame | None,
-    generators: Sequence[Generator],
+    generators: Sequence[Drawer],
     count: int,
     spec: AuditSpec,
     source: Source,
 ) -> tuple[pl.DataFrame, Requests, tuple[str, ...]]:
     prompts: list[pl.DataFrame] = [] if designed is None else [designed]
-    requests: list[tuple[Generator, ImageRequest]] = []
+    requests: list[tuple[Drawer, ImageRequest]] = []
     notes: list[str] = []
     for index, generator in enumerate(generators):
         if isinstance(generator, FolderGenerator):
@@ -274,8 +349,8 @@ def _requests(
 
 
 def _drawn(
-    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
-) -> list[tuple[Generator, ImageRequest]]:
+    generator: Drawer, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
+) -> list[tuple[Drawer, ImageRequest]]:
     if prompts.height * count > MOST_PICTURES:
         raise source.error(
             f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "
@@ -290,10 +365,17 @@ def _drawn(
                 f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
             )
         for i in range(count):
-            seed = spec.seed * SEEDS_PER_AUDIT + i
-            image_id = request_id(generator.fingerprint, text, negative, seed, {})
-            asked.append((generator, ImageRequest(image_id, prompt_id, generator.name, text, negative, seed)))
+            number = spec.seed * SEEDS_PER_AUDIT + i
+            asked.append((generator, _request(generator, prompt_id, text, negative, number)))
     return asked
+
+
+def _request(generator: Drawer, prompt_id: str, text: str, negative: str | None, number: int) -> ImageRequest:
+    """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
+    seeded = getattr(generator, "seeded", True)
+    seed, params = (number, {}) if seeded else (None, {"picture": number})
+    image_id = request_id(generator.fingerprint, text, negative, seed, params)
+    return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)
 
 
 def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:

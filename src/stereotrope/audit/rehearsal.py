@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from stereotrope import measure
 from stereotrope.audit.file import Source, shorten
 from stereotrope.errors import DefinitionError, InputError, UsageError
-from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of
+from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
 if TYPE_CHECKING:
     from stereotrope.audit.measures import MeasureCall
@@ -103,11 +103,13 @@ def rehearse(
         A measure refuses its arguments: a level that is not there, a factor compared and held fixed …
     """
     labels, images = _made_up(prompts, annotators)
+    broken = pl.col("attribute").is_in(list(CONSTRAINTS))
+    made_up = {"labels": labels.filter(~broken), "constraints": labels.filter(broken), "images": images}
     done: list[pl.DataFrame] = []
     for call, where in calls:
         few = {k: min(n, FEW[k]) for k, n in call.arguments.items() if k in FEW}
         tried = type(call)(call.name, {**call.arguments, **few}, call.on)
-        data = {"labels": labels, "images": images}.get(call.needs)
+        data = made_up.get(call.needs)
         try:
             done.append(tried(pl.concat(done, how="diagonal") if data is None else data))
         except (UsageError, InputError, DefinitionError) as error:
@@ -132,7 +134,7 @@ def _made_up(prompts: pl.DataFrame, annotators: Sequence[Any]) -> tuple[pl.DataF
         (name, values[0] if values else "value", annotator.name)
         for annotator in annotators
         for name, values in annotator.attributes.items()
-        if name not in QUALITY_ATTRIBUTES
+        if name not in QUALITY_ATTRIBUTES or name in CONSTRAINTS
     ]
     attributes = pl.DataFrame(
         asked, schema=dict.fromkeys(("attribute", "value", "annotator"), pl.String), orient="row"

@@ -3,49 +3,101 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from stereotrope.annotate import Label, Picture, PictureAnnotator
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.errors import PictureError
-from stereotrope.generate import Generator, ImageRequest, ImageResult
-from stereotrope.pictures import inspect
-from stereotrope.run import RunFolder, Stage, engine
+from stereotrope.errors import BudgetError, ModelUnusable, PictureError
+from stereotrope.generate import ImageRequest, ImageResult
+from stereotrope.pictures import inspect as inspect_picture
+from stereotrope.run import Job, RunFolder, Stage, engine
 
 if TYPE_CHECKING:
+    from stereotrope.audit.assignment import Assignment, Look
     from stereotrope.audit.conductor import Watcher
 
-__all__ = ["GENERATE", "annotate_pictures", "annotation_key", "generate_images", "stage_of"]
+__all__ = [
+    "GENERATE",
+    "Missing",
+    "annotate_pictures",
+    "annotation_key",
+    "carry_out",
+    "generate_images",
+    "stage_of",
+]
 
 GENERATE = "generate"
+HALTING = (ModelUnusable, BudgetError)
+"""After one of these no further request is worth sending."""
 
 
-class _Drawing:
-    """Gives each request to its generator."""
+@dataclass(frozen=True)
+class Missing:
+    """What a stage could not do: ``n`` of ``of`` items, and why, in the words of the first failure.
 
-    def __init__(self, generators: Mapping[str, Generator]) -> None:
-        self.generators = generators
+    ``budget`` marks what was left because of the cap on spending.
+    """
 
-    def process(self, item: tuple[str, ImageRequest]) -> ImageResult:
-        name, request = item
-        return self.generators[name].process(request)
+    stage: str
+    name: str
+    n: int
+    of: int
+    reason: str
+    budget: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing: {self.reason}"
 
 
-def generate_images(plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event | None) -> list[str]:
-    """Ask for every picture that the ledger does not hold; say what failed."""
-    generators = {g.name: g for g in plan.generators}
-    items = list({r.image_id: (r.image_id, (g.name, r)) for g, r in plan.requests}.values())
-    stage = Stage(
-        GENERATE, make=lambda: _Drawing(generators), concurrency=max(g.concurrency for g in plan.generators)
-    )
-    return _carry_out(
-        stage, items, into, watcher, stop, commit=lambda key, item, result: _store(result, into)
-    )
+@dataclass(frozen=True)
+class Task:
+    """A stage's job with the words that show it."""
+
+    verb: str
+    name: str
+    job: Job
+
+
+def generate_images(
+    plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event | None
+) -> list[Missing]:
+    """Ask for every picture that the ledger does not hold; say what is missing.
+
+    Generators work side by side: none waits for another's limits, and a model that cannot be reached
+    leaves the others alone.
+    """
+    by_generator: dict[str, dict[str, ImageRequest]] = {g.name: {} for g in plan.generators}
+    for generator, request in plan.requests:
+        by_generator[generator.name][request.image_id] = request
+    tasks = []
+    for generator in plan.generators:
+        stage = Stage(
+            GENERATE,
+            make=partial(_itself, generator),
+            kind=_kind(generator),
+            concurrency=generator.concurrency,
+            batch_size=getattr(generator, "batch", 1),
+            halting=HALTING,
+        )
+        items = list(by_generator[generator.name].items())
+        job = Job(stage, items, commit=lambda key, item, result: _store(result, into))
+        tasks.append(Task(GENERATE, generator.name, job))
+    return carry_out(tasks, into, watcher, stop)
+
+
+def _itself(worker: Any) -> Any:
+    return worker
+
+
+def _kind(worker: Any) -> Literal["threads", "async"]:
+    return "async" if inspect.iscoroutinefunction(worker.process) else "threads"
 
 
 def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
@@ -59,7 +111,7 @@ def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
     if result.data is None:
         return payload
     try:
-        found = inspect(result.data)
+        found = inspect_picture(result.data)
     except PictureError as error:
         return {**payload, "status": "excluded", "reason": error.reason}
     sha256, path = into.store.put(result.data)
@@ -77,7 +129,7 @@ def annotation_key(annotator: PictureAnnotator, sha256: str) -> str:
 
 
 class _Looking:
-    """Lets an annotator look at pictures; it sees neither prompt nor factors."""
+    """Lets annotators look at pictures; they see neither prompt nor factors."""
 
     def __init__(self, annotator: PictureAnnotator, into: RunFolder) -> None:
         self.annotator, self.into = annotator, into
@@ -85,43 +137,75 @@ class _Looking:
     def setup(self) -> None:
         self.annotator.setup()
 
-    def process(self, item: Mapping[str, Any]) -> list[Label]:
-        picture = Picture(item["image_id"], item["sha256"], lambda: self.into.store.get(item["path"]))
-        return self.annotator.process(picture)
+    def process(self, item: Look) -> list[Label]:
+        return item.annotator.process(picture_of(item.row, self.into))
+
+
+class _Asking:
+    """Lets annotators that talk to a model server look at pictures."""
+
+    def __init__(self, annotator: Any, into: RunFolder) -> None:
+        self.annotator, self.into = annotator, into
+
+    async def process(self, item: Look) -> list[Label]:
+        labels: list[Label] = await item.annotator.process(picture_of(item.row, self.into))  # type: ignore[misc]
+        return labels
+
+    async def close(self) -> None:
+        await self.annotator.close()
+
+
+def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
+    """Return the picture of an image row, read when it is first looked at."""
+    return Picture(row["image_id"], row["sha256"], lambda: into.store.get(row["path"]))
 
 
 def annotate_pictures(
-    plan: Plan, images: pl.DataFrame, into: RunFolder, watcher: Watcher, stop: threading.Event | None
-) -> list[str]:
-    """Let every annotator look at every picture it has not seen; say what failed."""
-    usable = images.filter(pl.col("status") == "ok").unique("sha256", keep="first", maintain_order=True)
-    rows = usable.select("image_id", "sha256", "path").to_dicts()
-    failed: list[str] = []
+    plan: Plan,
+    images: pl.DataFrame,
+    assignment: Assignment,
+    into: RunFolder,
+    watcher: Watcher,
+    stop: threading.Event | None,
+) -> list[Missing]:
+    """Let every annotator look at every picture it has not seen; say what is missing.
+
+    Those that compute here go one after another, those that ask a model server side by side.
+    """
+    tasks: list[Task] = []
     for annotator in plan.annotators:
         if not looks(annotator):
             continue
-        items = [(annotation_key(annotator, row["sha256"]), row) for row in rows]
+        items = {
+            annotation_key(look.annotator, look.row["sha256"]): look
+            for look in assignment.looks(annotator, images)
+        }
+        kind = _kind(annotator)
         stage = Stage(
-            stage_of(annotator), make=partial(_Looking, annotator, into), concurrency=annotator.concurrency
+            stage_of(annotator),
+            make=partial(_Looking if kind == "threads" else _Asking, annotator, into),
+            kind=kind,
+            concurrency=annotator.concurrency,
+            halting=HALTING,
         )
-        failed += _carry_out(
+        job = Job(
             stage,
-            items,
-            into,
-            watcher,
-            stop,
+            list(items.items()),
             commit=lambda key, item, labels: _labels_payload(labels),
-            on_failure=partial(_unreadable, annotator),
+            on_failure=_unreadable,
         )
-    return failed
+        tasks.append(Task("annotate", annotator.name, job))
+    here = [task for task in tasks if task.job.stage.kind == "threads"]
+    missing = [one for task in here for one in carry_out([task], into, watcher, stop)]
+    return missing + carry_out([task for task in tasks if task not in here], into, watcher, stop)
 
 
-def _unreadable(annotator: PictureAnnotator, key: str, item: Any, error: Exception) -> dict[str, Any] | None:
+def _unreadable(key: str, item: Look, error: Exception) -> dict[str, Any] | None:
     """A picture an annotator cannot decode has invalid labels with the reason; other failures are retried."""
     if not isinstance(error, PictureError):
         return None
     return _labels_payload(
-        [Label(name, None, status="invalid", rationale=error.reason) for name in annotator.attributes]
+        [Label(name, None, status="invalid", rationale=error.reason) for name in item.annotator.attributes]
     )
 
 
@@ -141,29 +225,32 @@ def _labels_payload(labels: list[Label]) -> dict[str, Any]:
     }
 
 
-def _carry_out(
-    stage: Stage,
-    items: list[tuple[str, Any]],
-    into: RunFolder,
-    watcher: Watcher,
-    stop: threading.Event | None,
-    *,
-    commit: Any,
-    on_failure: Any = None,
-) -> list[str]:
-    missing = into.ledger.missing(stage.name, [key for key, _ in items])
-    watcher.stage(stage.name, len(items), len(items) - len(missing))
-    summary = engine.run(
-        stage,
-        items,
-        ledger=into.ledger,
-        commit=commit,
-        on_failure=on_failure,
-        stop=stop,
-        progress=lambda done, total: watcher.advance(stage.name, done),
-    )
-    again = into.ledger.missing(stage.name, list(summary.failed))
-    if not again:
+def carry_out(
+    tasks: Sequence[Task], into: RunFolder, watcher: Watcher, stop: threading.Event | None
+) -> list[Missing]:
+    """Do what is missing of some stages, side by side; say what could not be done."""
+    alone = len(tasks) == 1 and tasks[0].verb == GENERATE
+    names = [task.verb if alone else f"{task.verb}:{task.name}" for task in tasks]
+    jobs = []
+    for name, task in zip(names, tasks, strict=True):
+        keys = [key for key, _ in task.job.items]
+        watcher.stage(name, len(keys), len(keys) - len(into.ledger.missing(task.job.stage.name, keys)))
+        jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
+    if not jobs:
         return []
-    first = summary.failed[again[0]]
-    return [f"{stage.name}: {len(again)} of {summary.total} items failed, the first with: {first}"]
+    summaries = engine.run_together(jobs, ledger=into.ledger, stop=stop)
+    missing = []
+    for task, summary in zip(tasks, summaries, strict=True):
+        left = into.ledger.missing(task.job.stage.name, [key for key, _ in task.job.items])
+        if left:
+            why = summary.halted or next(iter(summary.failed.values()))
+            missing.append(
+                Missing(
+                    task.verb, task.name, len(left), summary.total, str(why), isinstance(why, BudgetError)
+                )
+            )
+    return missing
+
+
+def _advance(watcher: Watcher, name: str, done: int, total: int) -> None:
+    watcher.advance(name, done)

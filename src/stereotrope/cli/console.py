@@ -1,4 +1,4 @@
-"""Carrying an audit out in a terminal: progress, Ctrl-C, the plan and the headline."""
+"""Carrying an audit out in a terminal: progress, Ctrl-C and the headline."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from stereotrope.cli.scores import print_line, print_rows, print_scores
-from stereotrope.errors import IncompleteError, Interrupted
+from stereotrope.cli.scores import print_line, print_scores
+from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
 
 if TYPE_CHECKING:
-    from stereotrope.audit import Plan
     from stereotrope.cli.app import Settings
     from stereotrope.run import Run
 
-__all__ = ["carry_out", "console", "print_headline", "print_plan", "safe", "working"]
+__all__ = ["carry_out", "console", "print_headline", "safe", "working"]
 
 
 def console(settings: Settings, *, stderr: bool = False) -> Console:
@@ -124,11 +123,11 @@ def carry_out(
     from stereotrope import report as reports
     from stereotrope.run import open as open_run
 
-    missing: IncompleteError | None = None
+    missing: IncompleteError | BudgetError | None = None
     with working(settings) as (watcher, stop):
         try:
             work(watcher, stop)
-        except IncompleteError as error:
+        except (IncompleteError, BudgetError) as error:
             missing = error
     print_headline(reports.headline(open_run(folder)), settings)
     page = folder / "report" / "index.html"
@@ -141,28 +140,6 @@ def carry_out(
 
 def _command_line() -> str:
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-
-
-def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
-    """Print what a run would do, and what it would cost, without doing it."""
-    from stereotrope.audit.outstanding import outstanding
-
-    out = console(settings)
-    print_line(Text(terminal(plan.title), style="bold"), out)
-    print_line(safe(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}"), out)
-    columns = ["step", "with", "pictures", "done", "to do", "calls to paid models"]
-    work = [
-        [row.verb, row.name, row.total, row.done, row.total - row.done, 0]
-        for row in outstanding(plan, folder)
-    ]
-    print_rows("", columns, work, out)
-    price = "Price: $0. Every generator and annotator of this audit works on this computer."
-    time = (
-        "Time: depends on this computer; the progress bars show the rate. A run can be stopped and continued."
-    )
-    names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
-    for line in (price, time, f"Measures: {names}", *plan.notes):
-        print_line(safe(line), out)
 
 
 def print_headline(headline: dict[str, Any], settings: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import io
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import polars as pl
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from stereotrope.clients import totals_of
 from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.run.folder import AUDIT, INFO, read_info
+from stereotrope.run.ledger import Ledger
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE, Column
 
@@ -113,6 +116,21 @@ class Run:
         """Labels known to be true, None where the run has none."""
         return self._table("reference") if (self.path / "reference.parquet").is_file() else None
 
+    @functools.cached_property
+    def spending(self) -> pl.DataFrame:
+        """Calls to model servers, one row a model and kind: how they ended, tokens, US dollars.
+
+        ``begun`` counts calls sent, ``unanswered`` those of which nothing came back before the run was
+        stopped: they may have been charged. ``cost`` is what is known, ``unpriced`` the calls whose price
+        is not. Empty where every generator and annotator works here.
+        """
+        file = self.path / "ledger.db"
+        if not file.is_file():
+            return pl.DataFrame(schema=_SPENDING)
+        with Ledger(file, readonly=True) as ledger:
+            totals = totals_of(ledger.get_all("calls:begun"), ledger.get_all("calls:answered"))
+        return pl.DataFrame([asdict(total) for total in totals], schema=_SPENDING)
+
     def picture(self, image_id: str) -> bytes:
         """Return the original bytes of an image.
 
@@ -191,6 +209,13 @@ _COLUMNS = {
     "estimates": ESTIMATES,
     "findings": FINDINGS,
     "reference": REFERENCE,
+}
+_SPENDING = {
+    **dict.fromkeys(("provider", "model", "kind"), pl.String),
+    **dict.fromkeys(("begun", "ok", "refused", "failed", "unanswered"), pl.Int64),
+    **dict.fromkeys(("input_tokens", "output_tokens", "images"), pl.Int64),
+    "cost": pl.Float64,
+    "unpriced": pl.Int64,
 }
 _POLARS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"

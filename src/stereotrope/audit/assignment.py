@@ -1,0 +1,287 @@
+"""What each annotator is asked about each picture: fixed attributes, and those discovered for its kind.
+
+Attributes are discovered per part of the design (generator × object) on a small sample, kept in a file
+that may be edited, and then asked of every picture of that part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from stereotrope import annotate
+from stereotrope.audit.plan import Plan, looks
+from stereotrope.audit.stages import HALTING, Missing, Task, carry_out, picture_of
+from stereotrope.run import Job, RunFolder, Stage
+from stereotrope.tables import QUALITY_ATTRIBUTES
+
+if TYPE_CHECKING:
+    from stereotrope.audit.conductor import Watcher
+
+__all__ = ["Assignment", "Look", "Scope", "discover", "found_before", "taxonomies_file"]
+
+PER_CONDITION = 2
+"""Pictures of each condition in the sample that attributes are discovered on (SODA, section 3.2.1)."""
+
+SEEN_IN_DISCOVERY = "seen_in_discovery"
+
+Scope = annotate.Scope
+Taxonomies = Mapping[str, Mapping[Scope, annotate.Taxonomy]]
+
+
+class Look(NamedTuple):
+    """One picture to look at, with the annotator as it is to be asked about it."""
+
+    annotator: annotate.PictureAnnotator
+    row: Mapping[str, Any]
+
+
+class Assignment:
+    """Who is asked what about which picture.
+
+    Parameters
+    ----------
+    plan
+        The audit.
+    taxonomies
+        Annotator → part of the design → the attributes discovered or written down for it.
+    """
+
+    def __init__(self, plan: Plan, taxonomies: Taxonomies | None = None) -> None:
+        self.plan, self.taxonomies = plan, taxonomies or {}
+        self._objects = (
+            dict(plan.prompts.select("prompt_id", "object").iter_rows()) if "object" in plan.factors else {}
+        )
+        self._made: dict[tuple[str, Scope], annotate.PictureAnnotator | None] = {}
+
+    def scope(self, generator: str, prompt_id: str) -> Scope:
+        """Part of the design that a picture belongs to."""
+        thing = self._objects.get(prompt_id)
+        return annotate.scope_of({"generator": generator, **({"object": thing} if thing is not None else {})})
+
+    def looks(self, annotator: Any, images: pl.DataFrame) -> list[Look]:
+        """Each usable picture with the annotator bound to what is asked about it.
+
+        Pictures of a part whose attributes could not be discovered are left until they are: each is
+        asked everything in one call.
+        """
+        usable = images.filter((pl.col("status") == "ok") & self._shown(annotator))
+        rows = usable.select("image_id", "sha256", "path", "generator", "prompt_id").to_dicts()
+        found = []
+        for row in rows:
+            bound = self._bound(annotator, self.scope(row["generator"], row["prompt_id"]))
+            if bound is not None:
+                found.append(Look(bound, row))
+        return found
+
+    def _shown(self, annotator: Any) -> pl.Expr:
+        """Which pictures an annotator looks at."""
+        prompts = self.plan.shown.get(annotator.name)
+        return pl.lit(True) if prompts is None else pl.col("prompt_id").is_in(sorted(prompts))
+
+    def _bound(self, annotator: Any, scope: Scope) -> annotate.PictureAnnotator | None:
+        key = (annotator.name, scope)
+        if key not in self._made:
+            self._made[key] = self._bind(annotator, scope)
+        return self._made[key]
+
+    def _bind(self, annotator: Any, scope: Scope) -> annotate.PictureAnnotator | None:
+        if not hasattr(annotator, "asking"):
+            return annotator  # type: ignore[no-any-return]
+        own = annotate.taxonomy_for(self.taxonomies.get(annotator.name, {}), dict(scope))
+        if own is None and annotator.discoverer is not None:
+            return None
+        attributes = {**annotator.attributes, **(own.attributes if own is not None else {})}
+        return annotator.asking(attributes, subject=dict(scope).get("object"))  # type: ignore[no-any-return]
+
+    def asked(self, images: pl.DataFrame) -> pl.DataFrame:
+        """``image_id, annotator, attribute``: what should have been answered about every picture."""
+        rows = []
+        for annotator in self.plan.annotators:
+            mine = images.filter(self._shown(annotator))
+            for image_id, generator, prompt_id in mine.select(
+                "image_id", "generator", "prompt_id"
+            ).iter_rows():
+                attributes = self._attributes(annotator, self.scope(generator, prompt_id))
+                rows += [(image_id, annotator.name, name) for name in attributes]
+        schema = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _attributes(self, annotator: Any, scope: Scope) -> annotate.Attributes:
+        bound = self._bound(annotator, scope) if looks(annotator) else None
+        attributes: annotate.Attributes = (bound if bound is not None else annotator).attributes
+        return {name: v for name, v in attributes.items() if name not in QUALITY_ATTRIBUTES}
+
+    def taxonomy(self, images: pl.DataFrame) -> pl.DataFrame | None:
+        """Value lists by part of the design, None where no attribute was discovered."""
+        if not any(self.taxonomies.values()):
+            return None
+        several = sum(hasattr(a, "asking") for a in self.plan.annotators) > 1
+        pairs = images.select("generator", "prompt_id").unique(maintain_order=True).iter_rows()
+        scopes = dict.fromkeys(self.scope(*pair) for pair in pairs)
+        rows = [
+            {**dict(scope), **({"annotator": a.name} if several else {}), "attribute": name, "value": value}
+            for scope in scopes
+            for a in self.plan.annotators
+            for name, values in self._attributes(a, scope).items()
+            for value in values or ()
+        ]
+        return pl.DataFrame(rows).unique(maintain_order=True)
+
+    def marks(self, images: pl.DataFrame) -> list[dict[str, Any]]:
+        """Labels that say which pictures an annotator's attributes were discovered on."""
+        usable = images.filter(pl.col("status") == "ok")["image_id"].to_list()
+        return [
+            {
+                "subject_kind": "image",
+                "subject_id": image_id,
+                "attribute": SEEN_IN_DISCOVERY,
+                "value": "yes",
+                "annotator": name,
+                "status": "ok",
+            }
+            for name, seen in self._seen().items()
+            for image_id in usable
+            if image_id in seen
+        ]
+
+    def _seen(self) -> dict[str, frozenset[str]]:
+        return {
+            name: frozenset(image_id for taxonomy in found.values() for image_id in taxonomy.pictures)
+            for name, found in self.taxonomies.items()
+        }
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The discovered attributes as plain data, for ``run.json``."""
+        return [
+            {
+                "annotator": name,
+                **dict(scope),
+                "attributes": {a: list(values or ()) for a, values in taxonomy.attributes.items()},
+            }
+            for name, found in self.taxonomies.items()
+            for scope, taxonomy in found.items()
+        ]
+
+
+class _Discovering:
+    """Lets a discoverer look at the sample of one part of the design."""
+
+    def __init__(self, discoverer: Any, into: RunFolder) -> None:
+        self.discoverer, self.into = discoverer, into
+
+    async def process(self, item: tuple[Scope, Sequence[Mapping[str, Any]]]) -> annotate.Taxonomy:
+        scope, rows = item
+        pictures = tuple(picture_of(row, self.into) for row in rows)
+        sample = annotate.Sample(dict(scope), dict(scope).get("object"), pictures)
+        taxonomy: annotate.Taxonomy = await self.discoverer.process(sample)
+        return taxonomy
+
+    async def close(self) -> None:
+        await self.discoverer.close()
+
+
+def taxonomies_file(folder: Path, annotator: str) -> Path:
+    """Where the attributes discovered for an annotator stand, to be read and edited."""
+    return folder / "taxonomies" / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', annotator)}.yaml"
+
+
+def discover(
+    plan: Plan, images: pl.DataFrame, into: RunFolder, watcher: Watcher, stop: threading.Event | None
+) -> tuple[Assignment, list[Missing]]:
+    """Discover attributes for every part of the design that has none yet; say what is missing.
+
+    A part that stands in the annotator's file keeps what stands there; delete its entry to have it
+    discovered anew.
+    """
+    tasks = []
+    for annotator in _discovering(plan):
+        known = _known(annotator, into.path)
+        samples = {
+            scope: rows
+            for scope, rows in _samples(plan, images).items()
+            if annotate.taxonomy_for(known, dict(scope)) is None
+        }
+        stage = Stage(
+            stage_name(annotator.name),
+            make=partial(_Discovering, annotator.discoverer, into),
+            kind="async",
+            concurrency=annotator.concurrency,
+            halting=HALTING,
+        )
+        items = [(_key(annotator, scope, rows), (scope, rows)) for scope, rows in samples.items()]
+        tasks.append(
+            Task(
+                "discover",
+                annotator.name,
+                Job(stage, items, commit=lambda key, item, found: found.to_payload()),
+            )
+        )
+    missing = carry_out([task for task in tasks if task.job.items], into, watcher, stop)
+    for annotator, task in zip(_discovering(plan), tasks, strict=True):
+        done = into.ledger.get_all(task.job.stage.name)
+        new = {
+            scope: annotate.Taxonomy.from_payload(done[key])
+            for key, (scope, _) in task.job.items
+            if key in done
+        }
+        if new:
+            file = taxonomies_file(into.path, annotator.name)
+            file.parent.mkdir(exist_ok=True)
+            annotate.write_taxonomies(file, {**_known(annotator, into.path), **new})
+    return found_before(plan, into.path), missing
+
+
+def found_before(plan: Plan, folder: Path) -> Assignment:
+    """What was discovered in a run folder so far, or stands in a file; no model is asked."""
+    given = {a.name: found for a in plan.annotators if (found := getattr(a, "taxonomies", None))}
+    return Assignment(plan, {**given, **{a.name: _known(a, folder) for a in _discovering(plan)}})
+
+
+def stage_name(annotator: str) -> str:
+    """Name of an annotator's discovery in the ledger."""
+    return f"discover:{annotator}"
+
+
+def _discovering(plan: Plan) -> list[Any]:
+    return [a for a in plan.annotators if getattr(a, "discoverer", None) is not None]
+
+
+def _known(annotator: Any, folder: Path) -> dict[Scope, annotate.Taxonomy]:
+    file = taxonomies_file(folder, annotator.name)
+    return dict(annotate.read_taxonomies(file)) if file.is_file() else {}
+
+
+def _key(annotator: Any, scope: Scope, rows: Sequence[Mapping[str, Any]]) -> str:
+    content = json.dumps([annotator.discoverer.fingerprint, scope, [row["sha256"] for row in rows]])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _samples(plan: Plan, images: pl.DataFrame) -> dict[Scope, list[dict[str, Any]]]:
+    """Part of the design → the first pictures of each condition; the discoverer shuffles them.
+
+    Conditions are those of the first phrasing and the first mitigation, as in the paper.
+    """
+    assignment = Assignment(plan)
+    firsts = [
+        pl.col(f).is_null() | (pl.col(f) == plan.prompts[f].drop_nulls().first())
+        for f in ("phrasing", "mitigation")
+        if f in plan.factors
+    ]
+    prompts = plan.prompts.filter(*firsts) if firsts else plan.prompts
+    usable = images.filter(
+        (pl.col("status") == "ok") & pl.col("prompt_id").is_in(prompts["prompt_id"].implode())
+    )
+    first = usable.group_by("generator", "prompt_id", maintain_order=True).head(PER_CONDITION)
+    samples: dict[Scope, list[dict[str, Any]]] = {}
+    for row in first.select("image_id", "sha256", "path", "generator", "prompt_id").to_dicts():
+        samples.setdefault(assignment.scope(row["generator"], row["prompt_id"]), []).append(row)
+    return samples

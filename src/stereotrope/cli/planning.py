@@ -1,0 +1,130 @@
+"""``stereotrope run --plan``: pictures, calls, tokens, price and time, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from stereotrope.cli.console import console, safe
+from stereotrope.cli.scores import print_line, print_rows
+from stereotrope.report.escape import terminal
+
+if TYPE_CHECKING:
+    from stereotrope.audit import Plan
+    from stereotrope.audit.outstanding import Work
+    from stereotrope.cli.app import Settings
+
+__all__ = ["print_plan"]
+
+Range = tuple[float, float]
+_HERE = "none"
+_UNKNOWN = "not known"
+
+
+def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
+    """Print what a run would do, and what it may cost, without doing it."""
+    from stereotrope.audit.outstanding import outstanding
+    from stereotrope.run import open as open_run
+
+    out = console(settings)
+    print_line(Text(terminal(plan.title), style="bold"), out)
+    print_line(safe(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}"), out)
+    work = outstanding(plan, folder)
+    asks = any(row.expected is not None for row in work)
+    columns = ["step", "with", "pictures", "done", "to do", "calls"]
+    if asks:
+        columns += ["tokens in", "tokens out", "price", "time"]
+    print_rows("", columns, [_row(row, asks) for row in work], out)
+    names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
+    spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
+    for line in (_price(work), _spent(spent), _time(work), f"Measures: {names}", *plan.notes):
+        if line:
+            print_line(safe(line), out)
+
+
+def _row(row: Work, asks: bool) -> list[Any]:
+    cells: list[Any] = [row.verb, row.name, row.total, row.done, row.total - row.done]
+    expected = row.expected
+    if expected is None:
+        return [*cells, 0, *([_HERE, _HERE, "$0", "as fast as this computer"] if asks else [])]
+    return [
+        *cells,
+        expected.calls,
+        _HERE if expected.input_tokens is None else _range(expected.input_tokens, _count),
+        _HERE if expected.output_tokens is None else _range(expected.output_tokens, _count),
+        _UNKNOWN if expected.cost is None else _range(expected.cost, _dollars),
+        "no limit given" if expected.seconds is None else _range(expected.seconds, _duration),
+    ]
+
+
+def _price(work: Sequence[Work]) -> str:
+    asked = [row for row in work if row.expected is not None]
+    if not asked:
+        return "Price: $0. Every generator and annotator of this audit works on this computer."
+    known = [row.expected.cost for row in asked if row.expected is not None and row.expected.cost is not None]
+    unknown = [row.name for row in asked if row.expected is not None and row.expected.cost is None]
+    total = _range(_sum(known), _dollars)
+    if not unknown:
+        return f"Price: {total} for what is left. `--max-cost` sets a cap that no call passes."
+    begun = "Price: not known" if not known else f"Price: {total} and what is not known"
+    return (
+        f"{begun}: {', '.join(unknown)} has no price here. Give it under `price:` in US dollars "
+        "({image: 0.04}, or {input: 2.5, output: 10} a million tokens); a cap needs it."
+    )
+
+
+def _spent(dollars: float) -> str:
+    return f"Spent in this run folder before: {_dollars(dollars)}" if dollars else ""
+
+
+def _time(work: Sequence[Work]) -> str:
+    asked = [row for row in work if row.expected is not None and row.expected.calls]
+    again = "A run can be stopped and continued."
+    if not asked:
+        return f"Time: depends on this computer; the progress bars show the rate. {again}"
+    least = 0.0
+    for verb in dict.fromkeys(row.verb for row in asked):
+        seconds = [
+            row.expected.seconds[0]
+            for row in asked
+            if row.verb == verb and row.expected is not None and row.expected.seconds is not None
+        ]
+        least += max(seconds, default=0.0)
+    if not least:
+        return (
+            "Time: not known; no limit is given (`requests_per_minute:`), and calls go out as fast as the "
+            f"servers let them. {again}"
+        )
+    return f"Time: at least {_duration(least)} at the limits given, models side by side. {again}"
+
+
+def _sum(ranges: Iterable[Range]) -> Range:
+    lows, highs = zip(*ranges, strict=True) if (ranges := list(ranges)) else ((), ())
+    return sum(lows), sum(highs)
+
+
+def _range(pair: Range, show: Any) -> str:
+    low, high = (show(value) for value in pair)
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _count(value: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= 10 * size or (value >= size and size > 1e3):
+            return f"{value / size:.1f}{letter}"
+    return f"{value:,.0f}"
+
+
+def _dollars(value: float) -> str:
+    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.4f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5_400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3_600:.1f} h"

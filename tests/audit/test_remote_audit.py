@@ -1,0 +1,153 @@
+"""A whole audit of models behind servers: five generators, a judge that discovers, a constraint check.
+
+The command line runs as a process of its own and is killed at random moments; the model server lives on.
+"""
+
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.testing import Loopback
+
+MODELS = ("GPT Image-1", "Imagen 4", "FLUX 2 Pro", "Qwen Image", "SDXL")
+KEY = "sentinel-3f9c1b77aa04"
+LANES = 16
+
+AUDIT = """\
+suite: objects
+images_per_prompt: {images}
+permutations: 199
+resamples: 100
+generators:
+{generators}
+annotators:
+  - blank
+  - {{questions: openai:judge, base_url: {url}, key: SODA_KEY, discover: true, concurrency: {lanes}, \
+price: {{input: 1, output: 4}}}}
+  - {{constraints: openai:checker, base_url: {url}, key: SODA_KEY, concurrency: {lanes}, price: {{call: 0.001}}}}
+"""
+GENERATOR = (
+    "  - {{images: 'openai:{name}', name: {name}, base_url: {url}, key: SODA_KEY, seed: true, "
+    "concurrency: {lanes}, price: {{image: 0.01}}}}"
+)
+
+
+def write_audit(folder: Path, url: str, images: int) -> None:
+    generators = "\n".join(GENERATOR.format(name=name, url=url, lanes=LANES) for name in MODELS)
+    (folder / "audit.yaml").write_text(
+        AUDIT.format(images=images, generators=generators, url=url, lanes=LANES)
+    )
+
+
+def start(folder: Path, run: str, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", run, *options]
+    environment = {"SODA_KEY": KEY, "PATH": "/usr/bin:/bin", "COLUMNS": "200"}
+    with (folder / f"{run}.log").open("ab") as log:
+        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env=environment)
+
+
+def finish(folder: Path, run: str, *options: str) -> int:
+    process = start(folder, run, *options)
+    process.wait()
+    return process.returncode
+
+
+def answered(server: Loopback, *, after: int = 0) -> dict[tuple[str, str | None], int]:
+    """Answers with status 200 by kind and model."""
+    found: dict[tuple[str, str | None], int] = {}
+    for one in server.received[after:]:
+        if one.status == 200 and one.kind in ("chat", "images"):
+            found[one.kind, one.model] = found.get((one.kind, one.model), 0) + 1
+    return found
+
+
+def kill_at(server: Loopback, process: subprocess.Popen[bytes], requests: int) -> bool:
+    """Kill the process once the server was sent so many requests; False where it ended before."""
+    while process.poll() is None:
+        if len(server.received) >= requests:
+            process.kill()
+            process.wait()
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def assert_same_tables(one: Path, other: Path) -> None:
+    for name in ("prompts", "labels", "estimates", "findings"):
+        assert (one / f"{name}.parquet").read_bytes() == (other / f"{name}.parquet").read_bytes(), name
+    images = [pl.read_parquet(run / "images.parquet").drop("latency") for run in (one, other)]
+    assert images[0].equals(images[1])
+
+
+def assert_key_is_nowhere(folder: Path) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            assert KEY.encode() not in file.read_bytes(), file
+
+
+def assert_survives(tmp_path: Path, *, images: int, kills: int, seed: int) -> None:
+    pictures = 8 * 10 * images
+    needed = {("images", name): pictures for name in MODELS} | {("chat", "checker"): 5 * pictures}
+    with Loopback(key=KEY, latency=(0.0, 0.01)) as server:
+        write_audit(tmp_path, server.url, images)
+        assert finish(tmp_path, "calm") == 0, (tmp_path / "calm.log").read_text()[-2_000:]
+        calm = answered(server)
+        assert {k: n for k, n in calm.items() if k in needed} == needed
+        assert calm["chat", "judge"] == 5 * pictures + 40
+        before = len(server.received)
+        rng, killed = random.Random(seed), 0
+        moments = sorted(rng.randint(20, before - 20) for _ in range(kills))
+        for moment in moments:
+            killed += kill_at(server, start(tmp_path, "killed"), before + moment + LANES * killed)
+        assert finish(tmp_path, "killed") == 0, (tmp_path / "killed.log").read_text()[-2_000:]
+        disturbed = answered(server, after=before)
+        end = len(server.received)
+        assert finish(tmp_path, "killed") == 0
+        assert len(server.received) == end
+    assert killed >= kills - 1
+    assert_same_tables(tmp_path / "calm", tmp_path / "killed")
+    again = sum(disturbed.values()) - sum(calm.values())
+    assert 0 <= again <= killed * 5 * LANES, f"{again} calls again after {killed} kills"
+    for run, told in (("calm", calm), ("killed", disturbed)):
+        spending = st.open(tmp_path / run).spending
+        ok = {(kind, model): n for model, kind, n in spending.select("model", "kind", "ok").iter_rows()}
+        for (kind, model), n in told.items():
+            lost = spending.filter(model=model)["unanswered"].item()
+            assert n - lost <= ok["chat" if kind == "chat" else "image", model] <= n
+        assert spending["unpriced"].sum() == 0
+        if run == "calm":
+            assert spending["unanswered"].sum() == 0
+    assert_key_is_nowhere(tmp_path)
+
+
+def assert_tables_of_the_paper(run: Path, images: int) -> None:
+    estimates = st.open(run).estimates
+    groups = 9
+    assert estimates.filter(measure="bds", attribute="all", definition="paper").height == 5 * 8 * groups
+    assert estimates.filter(measure="bds_average", attribute="all").height >= 5 * groups
+    assert estimates.filter(measure="vac_average", attribute="all").height >= 5
+    violated = estimates.filter(measure="violation_rate").filter(pl.col("object").is_null())
+    assert set(violated["generator"].drop_nulls()) <= set(MODELS)
+    assert estimates.filter(measure="bds_without_violations", attribute="all").height == 5 * 8 * groups
+    cells = estimates.filter(measure="bds").filter(pl.col("attribute") != "all")
+    attributes = cells.group_by("generator", "object").agg(pl.col("attribute").n_unique().alias("n"))
+    assert attributes["n"].to_list() == [8] * 40
+
+
+def test_an_audit_of_five_models_is_killed_and_continued(tmp_path):
+    assert_survives(tmp_path, images=2, kills=3, seed=1)
+    assert_tables_of_the_paper(tmp_path / "killed", 2)
+
+
+@pytest.mark.slow
+def test_the_8000_images_of_the_paper_are_killed_and_continued(tmp_path):
+    assert_survives(tmp_path, images=20, kills=6, seed=2)
+    assert_tables_of_the_paper(tmp_path / "killed", 20)
+    assert re.search(r"8,000 pictures", (tmp_path / "killed.log").read_text())
