@@ -7,7 +7,7 @@ from copy import deepcopy
 import pytest
 
 from stereotrope.annotate import FIXED_ATTRIBUTES, Sample
-from stereotrope.errors import ModelError, PictureError, UsageError
+from stereotrope.errors import InputError, ModelError, PictureError, UsageError
 from stereotrope.testing.chat import take_apart
 
 GOOD = {
@@ -164,6 +164,12 @@ def test_a_picture_that_cannot_be_decoded_is_named(judging):
     broken = Sample({}, "cup", (judging.drawn(), type(judging.drawn())("x", "0" * 64, b"GIF89a")))
     with pytest.raises(PictureError, match="GIF"):
         judging.run(discoverer(judging), broken)
+
+
+def test_one_picture_has_nothing_that_varies(judging):
+    with pytest.raises(InputError, match="at least 2 pictures, found 1 for painter, cup, women"):
+        judging.run(discoverer(judging), sample(judging, 1))
+    assert judging.bodies == []
 
 
 def test_fingerprints_follow_what_can_change_the_answer(judging):

@@ -61,6 +61,9 @@ class RemoteAnnotator(Protocol):
     def concurrency(self) -> int:
         """How many pictures may be asked about at once."""
 
+    def setup(self) -> None:
+        """Load what is slow to load."""
+
     async def process(self, picture: Picture) -> list[Label]:
         """Label one picture."""
 

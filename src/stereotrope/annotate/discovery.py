@@ -24,7 +24,7 @@ from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import discovery_wording, filled
 from stereotrope.annotate.taxonomy import Taxonomy
 from stereotrope.clients import Answer, ChatClient, Expectation, Problem, expectation, redact
-from stereotrope.errors import ModelError, UsageError
+from stereotrope.errors import InputError, ModelError, UsageError
 
 __all__ = ["Discoverer", "Sample"]
 
@@ -137,7 +137,15 @@ class Discoverer:
             The cap on what calls may cost is reached.
         PictureError
             A picture cannot be decoded.
+        InputError
+            There are fewer than two pictures: nothing can vary.
         """
+        if len(sample.pictures) < 2:
+            raise InputError(
+                f"annotator {self.name!r}: attributes are sought among at least 2 pictures, found "
+                f"{len(sample.pictures)} for {_where(sample)}; generate more, or write them into a file and "
+                "name it as `taxonomy:`"
+            )
         shown = self._shuffled(sample.pictures)
         images = await asyncio.gather(*(asyncio.to_thread(_small, picture) for picture in shown))
         wording = discovery_wording()
@@ -222,8 +230,7 @@ class Discoverer:
         return [ordered[i] for i in rng.permutation(len(ordered))]
 
     def _failure(self, answer: Answer, sample: Sample) -> str:
-        where = ", ".join(sample.scope.values()) or sample.subject or f"{len(sample.pictures)} pictures"
-        head = f"annotator {self.name!r}: no attributes found for {where}"
+        head = f"annotator {self.name!r}: no attributes found for {_where(sample)}"
         if answer.status == "refused":
             return f"{head}: the model declined: {redact(answer.reason or 'no reason given')}"
         told = "; ".join(f"{_place(p)}{p.message}" for p in answer.problems) or answer.reason or "no answer"
@@ -231,6 +238,10 @@ class Discoverer:
             f"{head}: after one repair turn its answer still breaks the rules: {redact(told)}; "
             "run again, take another model, or write the attributes into a file and name it as `taxonomy:`"
         )
+
+
+def _where(sample: Sample) -> str:
+    return ", ".join(sample.scope.values()) or sample.subject or "the sample"
 
 
 def _small(picture: Picture) -> bytes:
