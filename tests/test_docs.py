@@ -115,4 +115,4 @@ def test_python_in_the_docs_runs(page, finished, monkeypatch):
     assert blocks
     for block in blocks:
         exec(compile(block, page.name, "exec"), names)
-    assert {"st", "generator"} & set(names)
+    assert {"st", "generator", "server"} & set(names)

@@ -129,7 +129,7 @@ def test_one_dead_model_does_not_slow_the_others(kind, end):
         dead = client_of(server, model="dead", **quick)
         living = [client_of(server, model=f"model-{i}", **quick) for i in range(4)]
         failed = []
-        thread = threading.Thread(target=lambda: failed.extend(asked(dead, times=40)))
+        thread = threading.Thread(target=lambda: failed.extend(asked(dead, times=30)))
         thread.start()
         time.sleep(0.3)
         began = time.monotonic()
