@@ -133,6 +133,42 @@ def test_what_was_asked_and_never_answered_is_missing_with_its_reason(prompts, i
     assert len(said(scoped, "text")) == 5
 
 
+def test_a_frame_says_what_was_asked_of_each_image(prompts, images) -> None:
+    labels = table(
+        label("a", "colour", "pink"),
+        label("c", "rim", "thin"),
+        label("c", "extra", "x"),
+        label("a", "own", "v", annotator="y"),
+    )
+    asked = pl.DataFrame(
+        {
+            "image_id": ["a", "b", "c", "d", "a", "b", "c"],
+            "annotator": "x",
+            "attribute": ["colour"] * 4 + ["body", "body", "rim"],
+        }
+    )
+    tidy = tidy_labels(prompts, images, labels, asked=asked)
+    assert said(tidy, "colour") == {
+        "a": ("pink", None),
+        "b": (None, "not labelled"),
+        "c": (None, "not labelled"),
+        "d": (None, "refused by the generator"),
+    }
+    assert said(tidy, "body") == {"a": (None, "not labelled"), "b": (None, "not labelled")}
+    assert said(tidy, "rim") == {"c": ("thin", None)}
+    # An answer that was not asked for counts; an annotator not named in the frame is known by its labels.
+    assert said(tidy, "extra") == {"c": ("x", None)}
+    assert set(said(tidy, "own")) == {"a", "b", "c", "d", "e"}
+    assert tidy_labels(prompts, images, labels, asked=asked.to_pandas()).equals(tidy)
+    assert tidy_labels(prompts, images, labels, asked=pl.concat([asked, asked])).equals(tidy)
+
+
+def test_pictures_that_were_not_checked_for_constraints_are_missing_them(prompts, images) -> None:
+    tidy = tidy_labels(prompts, images, table(label("a", "people_present", "yes")))
+    assert said(tidy, "people_present")["b"] == (None, "not labelled")
+    assert said(tidy, "people_present")["d"] == (None, "refused by the generator")
+
+
 def test_order_of_the_tables_does_not_matter(prompts, images) -> None:
     labels = table(*[label(i, a, "v") for i in "abc" for a in ("colour", "text")])
     shuffled = tidy_labels(prompts.reverse(), images, labels.reverse())
@@ -148,6 +184,11 @@ def test_what_does_not_fit_together_is_refused(prompts, images) -> None:
         with_factors(pl.concat([prompts, prompts]), images)
     with pytest.raises(TableError, match="images: no column 'generator'"):
         with_factors(prompts, images.drop("generator"))
+    asked = pl.DataFrame({"image_id": ["zz"], "annotator": ["x"], "attribute": ["colour"]})
+    with pytest.raises(TableError, match="asked: 'zz' is no image of this run"):
+        tidy_labels(prompts, images, table(), asked=asked)
+    with pytest.raises(TableError, match="asked: no column 'annotator'"):
+        tidy_labels(prompts, images, table(), asked=asked.drop("annotator"))
     with pytest.raises(TableError, match="scope: no factor 'thing'"):
         tidy_labels(prompts, images, table(label("a", "colour", "pink")), scope=("thing",))
 

@@ -166,6 +166,11 @@ def test_intervals_hold_the_score_expected_at_this_n() -> None:
     [
         ({"taxonomy": {"style": "abc"}}, "taxonomy of 'style' must be a list of values, found 'abc'"),
         ({"taxonomy": {"style": []}}, "taxonomy of 'style' must be a list of values"),
+        (
+            {"taxonomy": ["style"]},
+            "taxonomy must be a mapping of lists of texts, found \\['style'\\]; or a frame",
+        ),
+        ({"pooled": "phrasing"}, "pooled must be a list of factors"),
         ({"n_bootstrap": -2}, "n_bootstrap and seed must be 0 or more, found -2"),
         ({"level": 0}, "level must lie between 0 and 1"),
         ({"definition": "code"}, "vac: definition must be one of 'paper', 'released', found 'code'"),
@@ -198,3 +203,29 @@ def test_a_baseline_without_a_phrasing_shares_its_values_with_every_phrasing(mak
     assert scores["car", "for"][0] == pytest.approx(half)
     assert scores["car", "targeted at"][0] == pytest.approx(half)
     assert scores["cup", None] == (None, "only one value is possible")
+
+
+def test_values_seen_count_over_phrasings_and_mitigations_also_with_a_baseline_in_each(make_labels) -> None:
+    factors = ("object", "phrasing", "mitigation", "group")
+    labels = make_labels(
+        {
+            ("car", "for", "none", "base"): {"grey": 20},
+            ("car", "for", "none", "women"): {"pink": 10, "grey": 10},
+            ("car", "for", "avoiding", "base"): {"grey": 20},
+            ("car", "for", "avoiding", "women"): {"red": 10, "grey": 10},
+            ("cup", "for", "none", "base"): {"blue": 20},
+        },
+        factors=factors,
+    )
+
+    def score(found: pl.DataFrame, mitigation: str) -> object:
+        levels = {"object": "car", "mitigation": mitigation, "group": "women"}
+        return plain(found, attribute="product_colour", **levels)["value"]
+
+    within = ["object", "phrasing", "mitigation"]
+    found = vac(labels, within=within, n_bootstrap=0)
+    three = 1 - 1 / math.log2(3)
+    assert (score(found, "none"), score(found, "avoiding")) == (pytest.approx(three),) * 2
+    apart = vac(labels, within=within, pooled=(), n_bootstrap=0)
+    assert (score(apart, "none"), score(apart, "avoiding")) == (pytest.approx(0, abs=1e-12),) * 2
+    assert plain(found, object="cup", attribute="product_colour")["undefined"] == "only one value is possible"

@@ -186,8 +186,9 @@ def _correlation(part: pl.DataFrame, score: str, level: float) -> Mapping[str, A
     r = pearson(x, y)
     if np.isnan(r):
         return {**row, "undefined": NO_VARIANCE}
+    certain = 1 - abs(r) < 1e-12
+    r = float(np.sign(r)) if certain else r
     low, high = fisher_z(r, n, level=level)
-    certain = abs(r) >= 1
     t = np.inf if certain else abs(r) * np.sqrt((n - 2) / (1 - r * r))
     return {
         **row,

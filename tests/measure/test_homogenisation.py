@@ -1,0 +1,117 @@
+"""Groups drawn alike because each is drawn with less variety."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import polars as pl
+import pytest
+
+from stereotrope.measure import cds, change, findings, vac
+
+WITHIN = ("generator", "object", "mitigation")
+
+
+def labels_of(after: dict[str, dict[str, int]], generator: str = "m") -> pl.DataFrame:
+    """Pictures of two groups that differ without mitigation, and with it are as ``after`` says."""
+    before = {"men": {"blue": 10, "grey": 6, "red": 4}, "women": {"pink": 10, "grey": 6, "red": 4}}
+    rows = [
+        (f"{thing}{level}{group}{value}{i}", "product_colour", value, thing, level, group)
+        for thing, (level, shown) in itertools.product(
+            ("car", "sofa", "cup"), (("none", before), ("avoiding", after))
+        )
+        for group, counts in shown.items()
+        for value, n in counts.items()
+        # Objects differ a little, so that there is something to tell the change from.
+        for i in range(n + (thing == "car" and value == "grey") + 2 * (thing == "cup" and value == "red"))
+    ]
+    names = ["image_id", "attribute", "value", "object", "mitigation", "group"]
+    return pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        image_id=pl.concat_str(pl.lit(generator), "image_id"),
+        generator=pl.lit(generator),
+        dimension=pl.lit("gender"),
+    )
+
+
+def changes(labels: pl.DataFrame) -> pl.DataFrame:
+    scores = [
+        cds(labels, within=WITHIN, n_permutations=20, n_bootstrap=20),
+        vac(labels, within=WITHIN, n_bootstrap=20),
+    ]
+    return pl.concat([change(x, "mitigation") for x in scores], how="diagonal")
+
+
+SAME = {"men": {"grey": 18, "red": 2}, "women": {"grey": 14, "red": 6}}
+VARIED = {g: {"blue": 4, "pink": 4, "grey": 4, "red": 4, "green": 4} for g in ("men", "women")}
+
+
+def test_falling_cds_with_rising_vac_is_found_with_its_numbers() -> None:
+    labels = labels_of(SAME)
+    table = changes(labels)
+    found = findings(table, labels)
+    assert found["kind"].to_list() == ["homogenisation"]
+    assert json.loads(found["scope"][0]) == {"generator": "m", "mitigation": "avoiding"}
+    assert found["sentence"][0].startswith(
+        "With mitigation “avoiding” the groups differ less and the pictures of each repeat each other more: "
+        "CDS changes by −0."
+    )
+    row = table.filter(measure="vac_change", generator="m").row(0, named=True)
+    assert f"and VAC by {row['value']:.2f} [{row['low']:.2f}–{row['high']:.2f}]" in found["sentence"][0]
+    assert found["sentence"][0].endswith("of its mean with “none” over 3 pairs; both intervals exclude 0.")
+    shown = labels.filter(pl.col("image_id").is_in(json.loads(found["image_ids"][0])))
+    assert shown["mitigation"].unique().to_list() == ["avoiding"]
+    assert shown.height == labels.filter(mitigation="avoiding").height
+
+
+def test_a_model_that_improves_both_is_none() -> None:
+    labels = labels_of(VARIED)
+    table = changes(labels)
+    signs = table.filter(generator="m").filter(pl.col("measure").str.ends_with("_change"))
+    assert (signs["value"] < 0).all()
+    assert findings(table, labels).height == 0
+
+
+def test_each_model_is_found_by_itself_and_named() -> None:
+    labels = pl.concat([labels_of(SAME), labels_of(VARIED, "n")])
+    sentences = findings(changes(labels), labels)["sentence"].to_list()
+    assert len(sentences) == 1
+    assert sentences[0].startswith("m: with mitigation “avoiding”")
+
+
+@pytest.mark.parametrize(
+    ("cds_range", "vac_range", "end"),
+    [
+        ((-0.5, -0.1), (0.1, 0.3), "both intervals exclude 0."),
+        ((-0.5, 0.1), (0.1, 0.3), "only the interval of VAC excludes 0."),
+        ((-0.5, -0.1), (None, None), "only the interval of CDS excludes 0."),
+        ((-0.5, 0.2), (-0.1, 0.3), "neither change has an interval that excludes 0."),
+    ],
+)
+def test_the_sentence_says_which_intervals_exclude_0(cds_range, vac_range, end: str) -> None:
+    table = pl.DataFrame(
+        {
+            "measure": ["cds_change", "vac_change"],
+            "definition": "paper",
+            "generator": "m",
+            "mitigation": "avoiding",
+            "contrast": "mitigation",
+            "reference": "none",
+            "attribute": "all",
+            "value": [-0.2, 0.2],
+            "low": [cds_range[0], vac_range[0]],
+            "high": [cds_range[1], vac_range[1]],
+            "level": 0.95,
+            "n": 6,
+        }
+    )
+    (sentence,) = findings(table, labels_of(SAME))["sentence"].to_list()
+    assert sentence.endswith(end)
+
+
+def test_a_phrasing_is_no_mitigation_and_one_dimension_is_not_all() -> None:
+    table = changes(labels_of(SAME))
+    renamed = table.rename({"mitigation": "phrasing"}).with_columns(contrast=pl.lit("phrasing"))
+    assert findings(renamed, labels_of(SAME)).height == 0
+    of_one = table.filter(pl.col("dimension").is_not_null() | pl.col("measure").str.starts_with("vac"))
+    assert findings(of_one, labels_of(SAME)).height == 0

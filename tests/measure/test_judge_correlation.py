@@ -1,0 +1,141 @@
+"""Agreement of two annotators on divergences."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats as scipy_stats
+
+from stereotrope.errors import DefinitionError, TableError, UsageError
+from stereotrope.measure import judge_correlation
+
+GROUPS = tuple("abcdefghi")
+COMBINATIONS = (("m1", "car"), ("m2", "cup"))
+
+
+@pytest.fixture
+def scores() -> pl.DataFrame:
+    rng = np.random.default_rng(1)
+    rows = []
+    for (generator, thing), group in itertools.product(COMBINATIONS, GROUPS):
+        truth = rng.uniform(0.1, 0.6)
+        for judge in ("gemini", "gpt", "qwen"):
+            rows.append((generator, thing, group, judge, truth + rng.normal(0, 0.06)))
+    names = ["generator", "object", "group", "annotator", "value"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    return table.with_columns(measure=pl.lit("bds"), definition=pl.lit("paper"), attribute=pl.lit("all"))
+
+
+def only(found: pl.DataFrame, **levels: str | None) -> dict:
+    chosen = found.filter(pl.col(c).eq_missing(pl.lit(v)) for c, v in levels.items())
+    assert chosen.height == 1
+    return chosen.row(0, named=True)
+
+
+def test_a_case_worked_by_hand() -> None:
+    table = pl.DataFrame(
+        {
+            "measure": "bds",
+            "definition": "paper",
+            "attribute": "all",
+            "annotator": ["a"] * 4 + ["b"] * 4,
+            "group": list("wxyz") * 2,
+            "value": [1.0, 2.0, 3.0, 4.0, 2.0, 1.0, 4.0, 5.0],
+        }
+    )
+    # Deviations (−1.5, −0.5, 0.5, 1.5) and (−1, −2, 1, 2): 6 / √(5 · 10).
+    row = only(judge_correlation(table, within=()), annotator="a", reference="b")
+    assert row["value"] == pytest.approx(6 / np.sqrt(50))
+    centre = np.arctanh(6 / np.sqrt(50))
+    assert row["low"] == pytest.approx(np.tanh(centre - 1.959964), abs=1e-6)
+    assert (row["n"], row["contrast"], row["attribute"]) == (4, "annotator", "all")
+
+
+def test_it_agrees_with_scipy_for_each_combination_and_pooled(scores: pl.DataFrame) -> None:
+    found = judge_correlation(scores)
+    assert found.height == 3 * 3
+    for one, other in itertools.combinations(("gemini", "gpt", "qwen"), 2):
+        for generator, thing in (*COMBINATIONS, (None, None)):
+            mine = scores.filter(generator=generator, object=thing) if generator else scores
+            x, y = (mine.filter(annotator=judge)["value"].to_numpy() for judge in (one, other))
+            expected = scipy_stats.pearsonr(x, y)
+            row = only(found, annotator=one, reference=other, generator=generator, object=thing)
+            assert row["value"] == pytest.approx(expected.statistic)
+            assert row["p_value"] == pytest.approx(expected.pvalue)
+            interval = expected.confidence_interval(0.95)
+            assert (row["low"], row["high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
+            assert row["n"] == len(x)
+    expected_q = scipy_stats.false_discovery_control(found["p_value"].to_numpy())
+    assert found["q_value"].to_list() == pytest.approx(expected_q.tolist())
+
+
+def test_a_score_that_one_lacks_is_left_out_and_counted(scores: pl.DataFrame) -> None:
+    lost = (pl.col("annotator") == "gpt") & (pl.col("group") == "a") & (pl.col("generator") == "m1")
+    null = scores.with_columns(pl.when(~lost).then("value").alias("value"))
+    for table in (null, scores.filter(~lost)):
+        row = only(judge_correlation(table), annotator="gemini", reference="gpt", generator="m1")
+        assert (row["n"], row["n_excluded"], row["excluded"]) == (8, 1, '{"without a score from both": 1}')
+    untouched = only(judge_correlation(null), annotator="gemini", reference="qwen", generator="m1")
+    assert untouched["n"] == 9
+
+
+def test_few_points_and_scores_that_do_not_vary_give_none(scores: pl.DataFrame) -> None:
+    few = scores.filter(pl.col("group").is_in(["a", "b", "c"]), generator="m1")
+    row = only(judge_correlation(few), annotator="gemini", reference="gpt", generator="m1")
+    assert (row["value"], row["undefined"], row["n"]) == (None, "fewer than 4 scores known from both", 3)
+    flat = scores.with_columns(
+        pl.when(pl.col("annotator") == "gpt").then(0.1).otherwise("value").alias("value")
+    )
+    row = only(judge_correlation(flat), annotator="gemini", reference="gpt", generator="m1")
+    assert (row["value"], row["undefined"]) == (None, "the scores of one do not vary")
+
+
+def test_scores_on_a_line_have_no_interval(scores: pl.DataFrame) -> None:
+    truth = scores.filter(annotator="gpt")
+    line = pl.concat([truth, truth.with_columns(annotator=pl.lit("x"), value=2 * pl.col("value"))])
+    row = only(judge_correlation(line), annotator="gpt", generator=None)
+    assert (row["value"], row["low"], row["flags"], row["p_value"]) == (1.0, None, "no_variation", 0.0)
+
+
+def test_the_p_values_of_table_9_follow_from_its_correlations() -> None:
+    # SODA, appendix E: nine groups a combination, 27 pooled; the scores themselves are not published.
+    each = [0.961, 0.916, 0.951, 0.942, 0.934, 0.971, 0.816, 0.768, 0.807]
+    for r, n, most in [(r, 9, 0.05) for r in each] + [(r, 27, 0.0001) for r in (0.866, 0.855, 0.895)]:
+        x = np.random.default_rng(1).normal(size=n)
+        noise = np.random.default_rng(2).normal(size=n)
+        x = (x - x.mean()) / np.linalg.norm(x - x.mean())
+        noise -= noise.mean() + (noise @ x) * x
+        y = r * x + np.sqrt(1 - r * r) * noise / np.linalg.norm(noise)
+        table = pl.DataFrame(
+            {
+                "measure": "bds",
+                "definition": "released",
+                "attribute": "all",
+                "annotator": ["gpt"] * n + ["qwen"] * n,
+                "group": [str(i) for i in range(n)] * 2,
+                "value": [*x, *y],
+            }
+        )
+        row = only(judge_correlation(table, within=()), annotator="gpt")
+        assert row["value"] == pytest.approx(r, abs=1e-9)
+        assert row["p_value"] < most
+
+
+def test_what_does_not_fit_is_refused(scores: pl.DataFrame) -> None:
+    with pytest.raises(UsageError, match="two annotators are needed, found 'gpt'"):
+        judge_correlation(scores.filter(annotator="gpt"))
+    with pytest.raises(UsageError, match="'annotator' is compared and cannot be in within"):
+        judge_correlation(scores, within=("annotator",))
+    with pytest.raises(UsageError, match="score must be 'value', 'excess' or 'adjusted', found 'z'"):
+        judge_correlation(scores, score="z")
+    with pytest.raises(TableError, match="no column 'annotator'"):
+        judge_correlation(scores.drop("annotator"))
+    with pytest.raises(TableError, match="no row of measure 'bds' for attribute 'all'"):
+        judge_correlation(scores.with_columns(measure=pl.lit("cds")))
+    with pytest.raises(TableError, match="several scores of one combination and annotator"):
+        judge_correlation(pl.concat([scores, scores]))
+    with pytest.raises(DefinitionError, match="cannot be compared"):
+        judge_correlation(pl.concat([scores, scores.with_columns(definition=pl.lit("released"))]))
