@@ -8,8 +8,9 @@ second of its time takes another one, so a computer that was asleep does not sen
 
 Concurrency. Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, "Analysis of the
 increase and decrease algorithms for congestion avoidance in computer networks", Computer Networks and
-ISDN Systems 17, 1989): one 429 halves it, further ones of requests sent before that do not; every
-answer adds 1 / concurrency. It is counted model by model, so that requests to a model that never answers
+ISDN Systems 17, 1989): one 429 halves it, further ones of requests sent before that do not; a round of
+answers adds 1, and each further round without a 429 one more than the round before, so that a short
+storm is soon made up for. It is counted model by model, so that requests to a model that never answers
 take no place from those to another.
 """
 
@@ -70,6 +71,7 @@ class _Places:
         self._most = most
         self._allowed: float | None = None
         self._cut_at = 0.0
+        self._rounds = 0.0  # of answers since the last 429
         self._taken = 0
         self._waiters: deque[_Waiter] = deque()
 
@@ -101,11 +103,14 @@ class _Places:
 
     def grow(self) -> None:
         """Note an answer."""
-        self._allowed = min(self._most(), self.room + 1 / self.room)
+        room = self.room
+        self._rounds += 1 / room
+        self._allowed = min(self._most(), room + max(1.0, self._rounds) / room)
         self.wake()
 
     def shrink(self, sent: float, now: float) -> None:
         """Note a 429 of a request that was sent then."""
+        self._rounds = 0.0
         if sent >= self._cut_at:
             self._allowed = max(1.0, self.room / 2)
             self._cut_at = now
