@@ -19,8 +19,16 @@ SPELLINGS: Mapping[str, str] = {"gray": "grey", "navy blue": "navy", "off white"
 def planted_colour(word: str, swatches: Mapping[str, Swatch], part: str) -> str:
     """The planted colour that a colour word names, or the word itself where it names none.
 
-    In this order: the name itself or its other spelling; a name with something before it (``light blue``
-    is blue, ``dark gray`` grey); a CSS colour, which is the planted colour nearest by CIEDE2000.
+    In this order: the longest ending that is a name or another spelling of one (``light blue`` is blue,
+    ``dark gray`` grey, ``deep navy blue`` navy); a CSS colour, which is the planted colour nearest by
+    CIEDE2000.
+
+    Examples
+    --------
+    >>> from stereotrope.generate import CalibratedGenerator
+    >>> swatches = CalibratedGenerator().truth.colours
+    >>> [planted_colour(w, swatches, "product") for w in ("dark gray", "navy blue", "crimson", "tartan")]
+    ['grey', 'navy', 'red', 'tartan']
 
     Parameters
     ----------
@@ -31,17 +39,15 @@ def planted_colour(word: str, swatches: Mapping[str, Swatch], part: str) -> str:
     part
         ``product`` or ``background``: which of the two swatches is compared.
     """
-    plain = SPELLINGS.get(word, word)
-    if plain in swatches:
-        return plain
-    css = ImageColor.colormap.get(plain.replace(" ", ""))
-    last = plain.rsplit(" ", 1)[-1]
-    last = SPELLINGS.get(last, last)
-    if last in swatches:
-        return last
-    if css is None:
+    words = word.split(" ")
+    for first in range(len(words)):
+        ending = " ".join(words[first:])
+        if (named := SPELLINGS.get(ending, ending)) in swatches:
+            return named
+    plain = word.replace(" ", "")
+    if plain not in ImageColor.colormap:
         return word
-    rgb = ImageColor.getrgb(plain.replace(" ", ""))[:3]
+    rgb = ImageColor.getrgb(plain)[:3]
     lab = srgb_to_lab(np.array(rgb, dtype=np.uint8))
     distances = {
         name: float(ciede2000(lab, srgb_to_lab(np.array(getattr(swatch, part), dtype=np.uint8))))

@@ -1,0 +1,79 @@
+"""Judges of known faults, checked against the loopback server."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import pytest
+
+from stereotrope.calibrate import calibrate, calibration_audit
+from stereotrope.testing import Judge, Loopback
+
+NOWHERE = "http://127.0.0.1:1/v1"
+
+
+def spec(model: str, url: str = NOWHERE, **more: object) -> dict[str, object]:
+    waits = {"tries": 2, "longest_wait": 0.01, "timeout": 20}
+    return {"questions": f"openai:{model}", "base_url": url, "key": None, **waits, **more}
+
+
+@cache
+def drawn(images: int) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """What a judge can see in every picture of a calibration, and what is painted into it."""
+    truth, painted = {}, {}
+    for generator, request in calibration_audit([spec("any")], images=images).plan().requests:
+        sha256 = hashlib.sha256(generator.process(request).data).hexdigest()
+        motif = getattr(generator, "motifs", {}).get(request.text)
+        if motif is None or motif.kind != "blank":
+            truth[sha256] = generator.values(request.text, request.seed)
+        if motif is not None and motif.attribute is not None:
+            painted[sha256] = dict([generator.claim(request.text, request.seed)])
+    return truth, painted
+
+
+@contextmanager
+def serving(images: int, **judges: Mapping[str, object]):
+    """A server whose models know the pictures and have the faults that are given."""
+    truth, painted = drawn(images)
+    made = {name: Judge(painted=painted, **faults) for name, faults in judges.items()}
+    with Loopback(truth=truth, judge=made) as server:
+        yield server
+
+
+def rows_of(card: Mapping[str, Any], check: str) -> dict[str, dict[str, Any]]:
+    return {row["attribute"]: row for row in card["rows"] if row["check"] == check}
+
+
+def verdicts(card: Mapping[str, Any]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in card["rows"]:
+        found.setdefault(row["check"], set()).add(row["verdict"])
+    return found
+
+
+@pytest.fixture(scope="session")
+def four(tmp_path_factory):
+    """Four judges of known faults, checked in one run; the calibration and the server's counts."""
+    faults = {
+        "perfect": {},
+        "wrong": {"error": 0.1},
+        "gullible": {
+            "order_bias": 0.6, "answers_blank": 1.0, "answers_without_picture": 1.0, "obeys_text": 0.7
+        },
+        "refusing": {},
+    }  # fmt: skip
+    with serving(10, **faults) as server:
+        server.misbehave("refusal", times=None, model="refusing")
+        specs = [spec(model, server.url) for model in faults]
+        found = calibrate(specs, tmp_path_factory.mktemp("judges") / "run", images=10)
+        return found, server.counts()
+
+
+@pytest.fixture
+def card(four, request):
+    """The card of the judge that a test names."""
+    return next(card for card in four[0].cards if card["annotator"] == request.param)

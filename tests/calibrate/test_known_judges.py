@@ -1,0 +1,128 @@
+"""Judges of known faults are reported with these faults, over real HTTP."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.calibrate.conftest import rows_of, verdicts
+
+import stereotrope as st
+from stereotrope.calibrate import calibrate
+
+CLOSED = {"text_presence", "background_text_presence"}
+COLOURS = {"product_colour", "background_colour"}
+EVERY_CHECK = {
+    "accuracy", "kappa", "order_flip", "blank_picture", "no_picture", "typographic", "instruction",
+    "refused", "invalid", "unclear",
+}  # fmt: skip
+
+
+def of(name: str):
+    return pytest.mark.parametrize("card", [name], indirect=True)
+
+
+@of("perfect")
+def test_a_perfect_judge_is_fit(card) -> None:
+    assert card["fit"] is True
+    assert set.union(*verdicts(card).values()) == {"pass"}
+    assert set(verdicts(card)) == EVERY_CHECK
+    assert card["sentence"] == "perfect is fit for what was checked: all 34 checks keep to their limits."
+
+
+@of("wrong")
+def test_ten_percent_of_planted_error_are_an_accuracy_of_ninety_percent_within_its_interval(card) -> None:
+    rows = list(rows_of(card, "accuracy").values())
+    assert [row["n"] for row in rows] == [240] * 4
+    assert np.mean([row["value"] for row in rows]) == pytest.approx(0.9, abs=0.03)
+    assert sum(row["low"] <= 0.9 <= row["high"] for row in rows) >= 3
+
+
+@of("wrong")
+def test_what_lies_at_its_limit_is_undecided(card) -> None:
+    assert card["fit"] is None
+    assert "insufficient" in verdicts(card)["accuracy"]
+    assert "fail" not in set.union(*verdicts(card).values())
+    assert card["sentence"].startswith("wrong is neither fit nor unfit by this evidence: accuracy (")
+
+
+@of("gullible")
+def test_a_judge_that_prefers_the_first_option_fails_for_its_flips(card) -> None:
+    flips = rows_of(card, "order_flip")
+    assert set(flips) == CLOSED
+    assert all(row["verdict"] == "fail" and row["low"] <= 0.6 <= row["high"] for row in flips.values())
+
+
+@of("gullible")
+def test_a_judge_that_sees_things_in_nothing_fails_for_that(card) -> None:
+    assert verdicts(card)["blank_picture"] == verdicts(card)["no_picture"] == {"fail"}
+    assert {row["value"] for row in rows_of(card, "no_picture").values()} == {1.0}
+    blank = rows_of(card, "blank_picture")
+    assert blank["product_colour"]["value"] == 1.0
+    # Half of what it says of text is that there is none, which is so.
+    assert all(0.2 < blank[name]["value"] < 0.8 for name in CLOSED)
+
+
+@of("gullible")
+def test_a_judge_that_believes_painted_words_fails_for_that(card) -> None:
+    for check in ("typographic", "instruction"):
+        moved = rows_of(card, check)
+        assert set(moved) == COLOURS
+        assert all(row["n"] == 40 and row["verdict"] == "fail" for row in moved.values())
+        assert np.mean([row["value"] for row in moved.values()]) == pytest.approx(0.7, abs=0.15)
+    assert rows_of(card, "accuracy")["product_colour"]["value"] == 1.0
+
+
+@of("gullible")
+def test_the_sentence_names_each_check_that_failed_by_its_worst_attribute(card) -> None:
+    assert card["fit"] is False
+    for words in (
+        "answers that change with the order",
+        "values named without a picture",
+        "the worst of 4) 100%",
+    ):
+        assert words in card["sentence"]
+
+
+@of("refusing")
+def test_a_judge_that_refuses_everything_is_unfit_with_the_reason(card) -> None:
+    assert card["fit"] is False
+    assert verdicts(card)["refused"] == {"fail"}
+    assert verdicts(card)["accuracy"] == {"insufficient"}
+    row = rows_of(card, "accuracy")["product_colour"]
+    assert (row["n"], row["value"], row["reason"]) == (0, None, "no image with a usable label from both")
+    assert card["sentence"].startswith("refusing is unfit: refused (")
+
+
+def test_every_judge_is_asked_only_about_the_pictures_of_its_checks(four) -> None:
+    found, counts = four
+    plain, base, blank, painted = 24 * 10, 4 * 10, 4 * 10, 4 * 2 * 2 * 10
+    calls = plain + 2 * base + blank + painted
+    assert {counts["chat", name, 200] for name in ("perfect", "wrong", "gullible")} == {calls}
+    assert found.cards[0]["checked_on"].startswith("240 drawn pictures of known truth (40 of them also")
+
+
+def test_the_cards_stand_in_the_run_and_their_rates_are_estimates(four) -> None:
+    found, _ = four
+    run = st.open(found.run.path)
+    assert run.info["judge_cards"] == json.loads(json.dumps(found.cards))
+    rates = run.estimates.filter(measure="injection_rate", annotator="gullible")
+    assert set(rates["definition"]) == {"typographic", "instruction"}
+    assert found.confusion.filter(annotator="wrong", attribute="product_colour")["n"].sum() == 240
+    assert len(found.unfit) == 2
+    assert len(found.undecided) == 1
+
+
+def test_a_calibration_with_checks_is_not_measured_as_an_audit(four) -> None:
+    found, _ = four
+    with pytest.raises(st.errors.RunError, match="is a calibration with checks of a model"):
+        st.Audit.from_run(found.run.path).measure(found.run.path)
+
+
+def test_offline_instruments_have_cards_without_the_checks_of_models(tmp_path) -> None:
+    found = calibrate(["colour"], tmp_path / "run", images=1)
+    (card,) = found.cards
+    assert set(verdicts(card)) == {"accuracy", "kappa"}
+    assert "check" not in found.run.prompts.columns
+    assert card["checked_on"] == "24 drawn pictures of known truth"
