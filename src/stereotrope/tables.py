@@ -156,7 +156,11 @@ ESTIMATES = (
 
 FINDINGS = (
     Column("finding_id", _S, "short hash of kind and scope"),
-    Column("kind", _S, "deterministic, dominance_shift, divergence, share_difference, refusal or instrument"),
+    Column(
+        "kind",
+        _S,
+        "homogenisation, deterministic, dominance_shift, divergence, share_difference, refusal or instrument",
+    ),
     Column("rank", _I, "1 is the most worth a look"),
     Column("scope", _S, "JSON object: factor → level"),
     Column("attribute", _S, "attribute it is about, null where none"),
