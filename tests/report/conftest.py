@@ -12,6 +12,7 @@ from tests.report.made_up import (
     FINDING_TYPES,
     IMAGE_TYPES,
     LABEL_TYPES,
+    SPENDING_TYPES,
     FakeRun,
     draw,
     finding,
@@ -93,6 +94,16 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., FakeRun]
             ],
             factors=["generator", "group"],
         )
+        told = {"value": 0.5, "low": 0.4, "high": 0.6, "level": 0.95, "n": 20}
+        shares = {
+            "definition": "share",
+            "generator": name,
+            "group": level,
+            "attribute": value,
+            "category": text,
+        }
+        both = [{**told, **shares, "measure": measure} for measure in ("corrected_share", "raw_share")]
+        estimates = pl.concat([estimates, estimate_frame(both, factors=["generator", "group"])])
         rows = [finding(1, "deterministic", {"group": level}, value, text, ids)]
         base: dict[str, Any] = {
             "title": text,
@@ -102,7 +113,18 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., FakeRun]
             "baseline": {"group": "base"},
             "level": 0.95,
             "seed": 0,
-        }
+            "missing": [{"stage": text, "name": name, "n": 1, "of": 2, "reason": text}],
+            "published": [
+                {"measure": "bds", "definition": d, "generator": name, "group": level, "attribute": "all",
+                 "value": 0.2, "source": text}
+                for d in ("paper", "released", value)
+            ],
+            "judge_cards": [
+                {"annotator": name, "fit": False, "checked_on": text, "sentence": text,
+                 "rows": [{"check": value, "attribute": value, "value": None, "low": None, "high": None, "n": 3,
+                           "limit": 0.1, "verdict": value, "reason": text}]}
+            ],
+        }  # fmt: skip
         return FakeRun(
             tmp_path_factory.mktemp("run"),
             prompts,
@@ -113,6 +135,9 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., FakeRun]
             base | info,
             {"report": {"title": text}},
             {i: draw("#cc2222", "#ffffff", 1) for i in ids},
+            pl.DataFrame(
+                [(name, text, value, 9, 5, 1, 1, 2, 0, 0, 4, 1.5, 3)], schema=SPENDING_TYPES, orient="row"
+            ),
         )
 
     return make

@@ -152,6 +152,7 @@ def _estimates(rng: np.random.Generator, n: int) -> pl.DataFrame:
                     for attribute in ("all", *attributes):
                         value = floor + 0.25 * rng.random()
                         rows.append(_bds(scope, definition, f"bds{suffix}", attribute, value, floor, n))
+            rows += _shares(rng, generator, thing, n)
         rows += _means(rng, generator)
         rows += _corrected(rng, generator, n)
         rows += _violations(rng, generator, n)
@@ -217,6 +218,30 @@ def _means(rng: np.random.Generator, generator: str) -> list[dict[str, Any]]:
                     "method": "mean over 8 levels of object; t",
                 }
             )
+    return rows
+
+
+def _shares(rng: np.random.Generator, generator: str, thing: str, n: int) -> list[dict[str, Any]]:
+    rows = []
+    for attribute, values in DISCOVERED[generator, thing].items():
+        for group in ("base", *GROUPS):
+            for category, share in zip(values, rng.dirichlet(np.ones(len(values))), strict=True):
+                rows.append(
+                    {
+                        "measure": "share",
+                        "definition": "wilson",
+                        "generator": generator,
+                        "object": thing,
+                        "group": group,
+                        "attribute": attribute,
+                        "category": category,
+                        "value": float(share),
+                        "low": max(float(share) - 0.2, 0.0),
+                        "high": min(float(share) + 0.2, 1.0),
+                        "level": 0.95,
+                        "n": n,
+                    }
+                )
     return rows
 
 

@@ -34,7 +34,7 @@ def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
 
 
 def test_a_complete_run_says_that_nothing_is_missing(make_run: Any) -> None:
-    run = make_run()
+    run = make_run(missing=[])
     run.images = run.images.with_columns(status=pl.lit("ok"))
     assert headline(run)["missing"]["sentence"].startswith("Nothing is missing: all 4 pictures could be used")
 

@@ -59,6 +59,8 @@ def test_the_page_and_the_files_hold_the_text_and_nothing_of_it_is_live(folder: 
     assert not [name for name in tags.attributes if name.startswith("on")]
     assert "49" + "{%" not in html
     assert len(html) < 3_000_000
+    for section in ("missing", "judges", "published", "cost"):
+        assert MARK in html.partition(f'<section id="{section}"')[2].partition("</section>")[0], section
     for path in folder.rglob("*"):
         if path.suffix in (".html", ".csv", ".md", ".tex", ".svg"):
             text = path.read_text(encoding="utf-8")
@@ -87,6 +89,15 @@ def test_markdown_tables_keep_their_columns(folder: Path) -> None:
     for path in (folder / "tables").glob("*.md"):
         rows = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
         assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1, path.name
+
+
+def test_the_sentences_of_a_terminal_are_inert(nasty: str, make_run: Callable[..., Any]) -> None:
+    head = report.headline(make_run(nasty, nasty, name=nasty, level=nasty))
+    for line in (*head["missing"]["items"], *head["judges"], head["cost"]["sentence"]):
+        shown = report.escape.terminal(line)
+        assert MARK in line
+        assert len(shown) < 400
+        assert not re.search("[\x00-\x1f\x7f-\x9f\u202e\u2066\u200f]", shown)
 
 
 def test_parquet_holds_the_text_untouched(nasty: str, folder: Path) -> None:

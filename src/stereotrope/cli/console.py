@@ -151,10 +151,18 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
         print_line(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])), out)
     print_line(safe(headline["summary"]), out)
     out.print(Text("\nWhat is missing", style="bold"))
-    print_line(safe(headline["missing"]["sentence"]), out)
+    for line in (*headline["missing"]["items"], headline["missing"]["sentence"]):
+        print_line(safe(line), out)
+    if headline["judges"]:
+        out.print(Text("\nHow well the judges read", style="bold"))
+        for line in headline["judges"]:
+            print_line(safe(line), out)
     if headline["findings"]:
         out.print(Text("\nWhat stands out", style="bold"))
         for number, finding in enumerate(headline["findings"], start=1):
             print_line(Text(f"{number}. ") + safe(finding["sentence"]), out)
     print_scores(headline["tables"], out)
+    if headline["cost"]:
+        out.print(Text("\nWhat it cost", style="bold"))
+        print_line(safe(headline["cost"]["sentence"]), out)
     out.print()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -25,6 +25,8 @@ _FEWEST_LEVELS = 3
 _LONGEST_LABEL = 28
 _MOST_LEVELS_BESIDE = 3
 _FIXED = {column.name for column in ESTIMATES}
+_KINDS = ("agreement",)
+"""Measures whose definitions say what was measured (accuracy, κ): rows of one table."""
 _MEAN = re.compile(r"mean over \d+ levels of (\w+)")
 
 Row = Mapping[str, Any]
@@ -45,31 +47,49 @@ def print_scores(tables: Sequence[Mapping[str, Any]], out: Console) -> None:
         found.setdefault(table["measure"].removesuffix(AVERAGE), []).extend(table["estimates"])
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
     for measure, block in _BLOCKS.items():
-        if found.get(measure) and block(found, out):
-            shown |= {measure, measure + AVERAGE}
+        for part, which in _by_definition(found, measure):
+            if block(part, out, which):
+                shown |= {measure, measure + AVERAGE}
     rest = [t for t in tables if t["measure"] not in shown]
     if not shown and rest:
         _divergence(rest[0]["title"], rest[0]["estimates"], out)
         rest = rest[1:]
     quiet = ("refusal_rate", "refusal_rate_difference")
     if named := [_inside(terminal(t["title"])) for t in rest if t["measure"] not in quiet]:
+        named = list(dict.fromkeys(named))
         out.print()
-        print_line(Text(f"In the report and its tables: {', '.join(named)}."), out)
+        print_line(Text(f"In the report and its tables: {'; '.join(named)}."), out)
 
 
-def _bds(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _by_definition(
+    found: Mapping[str, list[Row]], measure: str
+) -> Iterator[tuple[Mapping[str, list[Row]], str]]:
+    """The rows to print together: one definition at a time, named where a measure has several."""
+    names = list(dict.fromkeys(row.get("definition") for row in found.get(measure, [])))
+    if len(names) < 2 or measure in _KINDS:
+        if names:
+            yield found, ""
+        return
+    for name in names:
+        part = {m: [r for r in rows if r.get("definition") == name] for m, rows in found.items()}
+        yield part, f" (definition: {terminal(str(name))})"
+
+
+def _bds(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     title = "Divergence from the baseline (BDS), bits: 0 the same, 1 nothing in common"
-    return _divergence(title, found["bds"], out)
+    if all(row.get("definition") == "released" for row in found["bds"]):
+        title = "Distance from the baseline (BDS as released), nats: 0 the same, 0.83 nothing in common"
+    return _divergence(title + which, found["bds"], out)
 
 
-def _cds(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _cds(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     title = "Divergence between the groups of a dimension (CDS), bits: 0 the same, 1 nothing in common"
-    return _divergence(title, found["cds"], out)
+    return _divergence(title + which, found["cds"], out)
 
 
-def _vac(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _vac(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     title = "Concentration (VAC): 0 all values equally frequent, 1 all pictures show the same"
-    return _divergence(title, found["vac"], out)
+    return _divergence(title + which, found["vac"], out)
 
 
 def _divergence(title: str, rows: Sequence[Row], out: Console, *, among: Sequence[Row] | None = None) -> bool:
@@ -100,7 +120,7 @@ def _divergence(title: str, rows: Sequence[Row], out: Console, *, among: Sequenc
     return True
 
 
-def _default_rank(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _default_rank(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     """One line a model: the groups in the order of their rank."""
     rows = found["default_rank"]
     contrast = next((r["contrast"] for r in rows if r.get("contrast")), "group")
@@ -109,7 +129,7 @@ def _default_rank(found: Mapping[str, list[Row]], out: Console) -> bool:
     out.print()
     out.print(
         Text(
-            "Implicit default: groups from the nearest to the prompt without a cue to the farthest",
+            f"Implicit default: groups from the nearest to the prompt without a cue to the farthest{which}",
             style="bold",
         )
     )
@@ -131,13 +151,13 @@ def _default_rank(found: Mapping[str, list[Row]], out: Console) -> bool:
     return True
 
 
-def _deterministic(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _deterministic(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     """One line a model."""
     rows = found["deterministic_share"]
     scope = _scope(rows)
     out.print()
     title = "Deterministic cases: share of condition × attribute cells whose pictures all show one value"
-    print_line(Text(title, style="bold"), out)
+    print_line(Text(title + which, style="bold"), out)
     for row in rows:
         head = f"{', '.join(_labels(row, scope))}: " if scope else ""
         of = f", of {thousands(row['n'])} cells" if row.get("n") else ""
@@ -146,14 +166,14 @@ def _deterministic(found: Mapping[str, list[Row]], out: Console) -> bool:
     return True
 
 
-def _female_ratio(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _female_ratio(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     """A factor with two or three levels, the instruction for instance, stands side by side."""
     rows = found["female_ratio"]
     scope = _scope(rows)
     title = "Female ratio: labelled female, of those labelled female or male (perceived presentation)"
     levels = list(dict.fromkeys(str(r.get(scope[-1])) for r in rows)) if scope else []
     if not 2 <= len(levels) <= _MOST_LEVELS_BESIDE or len(scope) < 2:
-        return _divergence(title, rows, out)
+        return _divergence(title + which, rows, out)
     beside: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         beside.setdefault(tuple(_labels(row, scope[:-1])), {})[str(row.get(scope[-1]))] = row
@@ -169,26 +189,27 @@ def _female_ratio(found: Mapping[str, list[Row]], out: Console) -> bool:
         ]
         for key, cells in beside.items()
     ]
-    _print(title, columns, lines, out)
+    _print(title + which, columns, lines, out)
     return True
 
 
-def _agreement(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _agreement(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     """Accuracy and κ of an annotator, one row an attribute."""
     rows = found["agreement"]
     scope = [*[c for c in _scope(rows) if c not in ("attribute", "definition")], "attribute", "definition"]
     lines = [[*_labels(row, scope), _value(row), _size(row, scope)] for row in rows]
     columns = [*(c.replace("_", " ") for c in scope[:-1]), "what", _value_head(rows), "n"]
-    _print("Agreement of the annotator with the reference", columns, lines, out)
+    _print(f"Agreement of the annotator with the reference{which}", columns, lines, out)
     return True
 
 
-def _refusals(found: Mapping[str, list[Row]], out: Console) -> bool:
+def _refusals(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     """Only where something was refused."""
     rows = [r for r in found["refusal_rate"] if r["value"]]
     if not rows:
         return False
-    return _divergence("Refusals: refused requests, of all requests", rows, out, among=found["refusal_rate"])
+    title = f"Refusals: refused requests, of all requests{which}"
+    return _divergence(title, rows, out, among=found["refusal_rate"])
 
 
 _BLOCKS = {

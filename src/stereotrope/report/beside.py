@@ -10,7 +10,7 @@ import polars as pl
 
 from stereotrope.report import charts
 from stereotrope.report.datatable import Cell, Table, estimate_text
-from stereotrope.report.figures import Figure, Panel, domain_of, panel_words, safe_name
+from stereotrope.report.figures import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import number, thousands
 from stereotrope.report.prose import explain
@@ -94,7 +94,7 @@ def _alike(column: str, theirs: Any, ours: Any) -> bool:
 def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Sequence[str]) -> str:
     used = " and ".join(f"“{words(name)}”" for name in sorted(ours))
     return (
-        f"{explain(measure).short}: the published figures ({_sources(rows)}) follow the definition "
+        f"{_name(measure)}: the published figures ({_sources(rows)}) follow the definition "
         f"“{words(str(rows[0]['definition']))}”, this run {used}. Their scales and floors differ, so they "
         "are not set side by side; measure with the same definition to compare."
     )
@@ -102,9 +102,14 @@ def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Seq
 
 def _none_alike(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return (
-        f"{explain(measure).short}: the published figures ({_sources(rows)}) are of other models, objects "
+        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other models, objects "
         "or groups than those of this run."
     )
+
+
+def _name(measure: str) -> str:
+    short = explain(measure).short
+    return f"{short[:1].upper()}{short[1:]}"
 
 
 def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -119,8 +124,9 @@ def _figure(
 ) -> Figure:
     prose = explain(measure, definition)
     title = f"{prose.short}: this run beside the published figures"
-    mine = [m for m, _ in pairs]
-    varying = [c for c in _SCOPE if c in mine[0] and len({m[c] for m in mine}) > 1]
+    mine = pl.DataFrame([m for m, _ in pairs], schema=material.estimates.schema)
+    varying = material.scope_columns(mine)
+    varying += [c for c in ("attribute", "category") if mine[c].n_unique() > 1]
     rows_by = _rows_by(material, varying)
     names = ("this run", "published")
     panels: dict[str, list[dict[str, Any]]] = {}
@@ -210,6 +216,10 @@ def corrected_figures(material: Material, definition: str | None = None) -> list
     prose = explain(CORRECTED)
     for attribute in both["attribute"].unique(maintain_order=True).to_list():
         frame = both.filter(pl.col("attribute") == attribute)
+        values = frame["category"].drop_nulls().unique().to_list()
+        told = [value for value in values if value not in NEUTRAL]
+        if len(values) == 2 and len(told) == 1:
+            frame = frame.filter(pl.col("category") == told[0])
         figures.append(_corrected(material, frame, f"{prose.title}: {words(str(attribute))}", str(attribute)))
     return figures
 
@@ -218,10 +228,13 @@ def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: s
     prose = explain(CORRECTED)
     names = ("corrected", "as labelled")
     scope = material.scope_columns(frame)
-    rows_by = [*([material.row_factor] if material.row_factor in scope else scope[-1:]), "category"]
+    rows_by = [str(material.row_factor)] if material.row_factor in scope else scope[-1:]
+    several = frame["category"].n_unique() > 1
+    title += "" if several else f", {frame['category'][0]}"
+    rows_by += ["category"] * several
     panels: dict[str, list[dict[str, Any]]] = {}
     cells: dict[tuple[Any, ...], dict[str, Any]] = {}
-    order = [*scope, "category"]
+    order = [*scope, *["category"] * several]
     for row in sorted(frame.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in order]):
         cells.setdefault(tuple(row[c] for c in order), {})[row["measure"]] = row
     table = []

@@ -25,9 +25,10 @@ _MOST_VALUES = 7
 _MOST_COLOURS = 14
 _ROW_LEVELS = 4
 _SHORTEST_LABELLED = 24
-_WIDTHS = {5: 132, 6: 112}
+_WIDTHS = {5: 132, 6: 112, 7: 96, 8: 82}
 _WIDEST = 160
 _SIGN_WIDTH = 6.0
+_CAPITAL_MORE = 2.4
 _GENDER = ("gender", "sex", "presentation")
 
 
@@ -229,8 +230,8 @@ def _strip(
 
 def _segment(value: str, k: int, start: float, width: float, styles: Mapping[str, Any]) -> Segment:
     css, colour = styles[value]
-    fits = int(width / _SIGN_WIDTH) - 1
-    text = visible(value) if len(value) <= fits and width >= _SHORTEST_LABELLED else ""
+    room = _SIGN_WIDTH * (len(value) + 1) + _CAPITAL_MORE * sum(sign.isupper() for sign in value)
+    text = visible(value) if room <= width and width >= _SHORTEST_LABELLED else ""
     return Segment(value, k, round(start, 2), round(width, 2), css, colour, text, _is_light(colour))
 
 

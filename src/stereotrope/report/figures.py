@@ -17,7 +17,9 @@ from stereotrope.report.prose import MeasureProse, explain
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
 __all__ = [
+    "MOST_FIGURES",
     "MOST_PANELS",
+    "NEUTRAL",
     "SIGNIFICANT",
     "Figure",
     "Panel",
@@ -29,13 +31,16 @@ __all__ = [
 
 MOST_PANELS = 40
 """Panels of one figure; the rest is in the table."""
+MOST_FIGURES = 12
+"""Figures of one measure, one an attribute; with discovered attributes there can be many more."""
 _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
 _FEW_VALUES = 3
 _SIDE_BY_SIDE = 8
 _SIGNS_BESIDE = 48
 _FEW_LEVELS = 3
-_NEUTRAL = ("absent", "no", "none")
+NEUTRAL = ("absent", "no", "none")
+"""Of two values the one that needs no drawing."""
 _GAP = "\u2003"
 _RANK_TEST = "_change_wilcoxon"
 """Ends the name of a change that stands a second time, with the p-value of another test."""
@@ -102,22 +107,23 @@ def _attribute_figures(
     scope = [c for c in frame.columns if c in ("generator", *material.factors, "reference")]
     attributes = frame["attribute"].unique(maintain_order=True).to_list()
     if frame.select(*scope, "attribute").n_unique() == frame.height and len(attributes) > 1:
-        title = f"{prose.short}, by attribute{suffix}"
+        title = f"{prose.short[:1].upper()}{prose.short[1:]}, by attribute{suffix}"
         if frame.select(scope).n_unique() == 1:
             return [_dots_figure(material, frame, prose, title, f"{prose.name}-attributes")]
-        reads = "The mean over a row is the score above; lighter is more." if has_head else prose.reads
+        averaged = has_head and prose.section == "divergence"
+        reads = "The mean over a row is the score above; lighter is more." if averaged else prose.reads
         return [_heat_figure(material, frame, prose, title, "attribute", reads=reads, defined=not has_head)]
     figures = []
-    for attribute in attributes:
+    for attribute in _most_shared(frame):
         rows = frame.filter(pl.col("attribute") == attribute)
         values = rows["category"].drop_nulls().unique().to_list()
-        drawn = [v for v in values if v not in _NEUTRAL]
+        drawn = [v for v in values if v not in NEUTRAL]
         rest: list[str] = []
         if len(values) == 2 and len(drawn) == 1:
-            rest = [f"The rest is “{next(v for v in values if v in _NEUTRAL)}”; its rows are in the files."]
+            rest = [f"The rest is “{next(v for v in values if v in NEUTRAL)}”; its rows are in the files."]
             rows, values = rows.filter(pl.col("category") == drawn[0]), drawn
         value = f", {values[0]}" if len(values) == 1 else ""
-        title = f"{prose.title}: {words(attribute)}{value}{suffix}"
+        title = f"{prose.title}: {words(attribute)}{value}{_only_of(material, rows)}{suffix}"
         signed = (rows["value"].min() or 0.0) < 0 or rows["reference"].drop_nulls().len() > 0  # type: ignore[operator]
         if len(values) > _FEW_VALUES and not signed:
             reads = f"{prose.reads} Lighter is more."
@@ -125,7 +131,27 @@ def _attribute_figures(
         else:
             figure = _dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}")
             figures.append(replace(figure, notes=[*figure.notes, *rest]))
+    if left := len(attributes) - len(figures):
+        said = (
+            f"{count(left, 'further attribute has', 'further attributes have')} no figure of their own: the "
+            f"strips above show their labels, the file tables/{prose.name}.csv holds their rows."
+        )
+        figures[-1] = replace(figures[-1], notes=[*figures[-1].notes, said])
     return figures
+
+
+def _most_shared(frame: pl.DataFrame) -> list[str]:
+    """The attributes that get a figure: all, or of very many (discovered ones) those with the most rows."""
+    sizes = frame.group_by("attribute", maintain_order=True).len()
+    return list(sizes.sort("len", descending=True, maintain_order=True).head(MOST_FIGURES)["attribute"])
+
+
+def _only_of(material: Material, rows: pl.DataFrame) -> str:
+    """Where an attribute was looked at, if that is one level of what the run has several of."""
+    scope = [c for c in ("generator", *material.shown) if c in rows.columns and c != material.row_factor]
+    single = [c for c in scope if len(material.level_order[c]) > 1 and rows[c].n_unique() == 1]
+    levels = [shorten(str(rows[c][0]), 40) for c in single if rows[c][0] is not None]
+    return f" ({', '.join(levels)})" if levels else ""
 
 
 def _row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def judge_sentences(material: Material) -> list[str]:
 def _card(stored: Mapping[str, Any]) -> Card:
     rows = [_row(row) for row in _failed_first(stored.get("rows") or [])]
     name = str(stored["annotator"])
-    columns = ["check", "attribute", "value [interval]", "limit", "n", "verdict"]
+    columns = ["check", "attribute", "verdict", "value [interval]", "limit", "n"]
     table = Table(f"Checks of {name}", columns, rows, len(rows))
     state = _FIT.get(stored.get("fit"), "not enough evidence")
     return Card(name, state, str(stored.get("sentence") or ""), str(stored.get("checked_on") or ""), table)
@@ -77,8 +77,8 @@ def _row(row: Mapping[str, Any]) -> list[Cell]:
     return [
         Cell(_CHECKS.get(row["check"], words(str(row["check"])))),
         Cell(words(str(row["attribute"])) if row.get("attribute") else "–"),
+        Cell(_VERDICTS.get(row["verdict"], str(row["verdict"]))),
         Cell(said, numeric=value is not None),
         Cell(limit),
         Cell("" if n is None else thousands(n), numeric=True),
-        Cell(_VERDICTS.get(row["verdict"], str(row["verdict"]))),
     ]

@@ -307,7 +307,7 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
     if material.run.audit:
         YAML(typ="safe", pure=True).dump(material.run.audit, audit)
     return {
-        "measures": [_measure_words(material, m) for m in measures],
+        "measures": [entry for m in measures for entry in _measure_words(material, m)],
         "level": number(level) if level is not None else "the level in the tables",
         "perceived": PERCEIVED,
         "generators": _named_table(
@@ -327,8 +327,19 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _measure_words(material: Material, measure: str) -> dict[str, str]:
+def _measure_words(material: Material, measure: str) -> list[dict[str, str]]:
+    """A measure in words: once, or once a definition where the words differ."""
     every = material.estimates.filter(pl.col("measure") == measure)
+    definitions = every["definition"].unique(maintain_order=True).to_list()
+    if len({explain(measure, name).definition for name in definitions}) == 1:
+        return [_entry(every, measure, definitions[0], "")]
+    return [
+        _entry(every.filter(pl.col("definition").eq_missing(name)), measure, name, f" ({words(str(name))})")
+        for name in definitions
+    ]
+
+
+def _entry(every: pl.DataFrame, measure: str, definition: str | None, named: str) -> dict[str, str]:
     whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
     frame = whole if whole.height else every
 
@@ -341,10 +352,10 @@ def _measure_words(material: Material, measure: str) -> dict[str, str]:
             most=4,
         )
 
-    prose = explain(measure, frame["definition"][0] if frame["definition"].n_unique() == 1 else None)
+    prose = explain(measure, definition)
     return {
         "name": measure,
-        "title": prose.short[:1].upper() + prose.short[1:],
+        "title": f"{prose.short[:1].upper()}{prose.short[1:]}{named}",
         "definition": prose.definition,
         "definitions": distinct("definition"),
         "sources": distinct("source").rstrip(".") or prose.source,

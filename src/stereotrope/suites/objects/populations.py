@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ def floors(n: int = _N, *, draws: int = 400) -> list[dict[str, Any]]:
     return rows
 
 
-def populations(mean: float) -> list[Population]:
+@cache
+def populations(mean: float) -> tuple[Population, ...]:
     """Populations of 72 cells whose mean BDS is ``mean``, under both readings of BDS."""
     made = []
     for reading in UNITS:
@@ -82,7 +84,7 @@ def populations(mean: float) -> list[Population]:
             cue = [rng.dirichlet(np.full(k, a), _CELLS) for k in _VALUES]
             share = _mixing(base, cue, reading, mean)
             made.append(_tested(base, _mixed(base, cue, share), reading, a))
-    return made
+    return tuple(made)
 
 
 def _distance(bits: Floats) -> Floats:
