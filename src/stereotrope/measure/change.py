@@ -120,7 +120,7 @@ def change(
     t-test says p ≤ 1 − level. Its simulated coverage at a level of 0.95 was 0.95 for normal differences at
     2 to 40 pairs where it is bounded, and 0.87 (6 pairs) to 0.94 (40) for exponential ones; a percentile
     bootstrap of pairs reached 0.51 at 2, 0.81 at 6 and 0.88 at 16 pairs, which is why there is none. A raw
-    CDS cannot fall below its floor, so that ``score="value"`` understates a change, and where the sides
+    CDS falls to its floor and not to 0, so that ``score="value"`` understates a change, and where the sides
     rest on unlike numbers of images (flagged ``uneven_n``) the floor itself moves; read ``excess`` beside
     it. An original without a score of the new level at all, such as an object that was not drawn with
     it, is no pair.
