@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from tests.clients.conftest import completion, failure
+
+from stereotrope.clients import Account, Caller, Endpoint, HttpClient, Price, Refusal, Usage
+from stereotrope.errors import BudgetError, ModelError, ModelUnusable, UsageError
+from stereotrope.run import Ledger
+from stereotrope.testing import Response
+
+GOOD = completion("yes")
+
+
+def test_a_failure_that_may_pass_is_tried_again(script):
+    script.says(failure(500), failure(429, headers={"retry-after": "0"}), GOOD)
+    (found,) = script.exchange(script.caller())
+    assert found["choices"]
+    assert script.outcomes == ["server_error", "rate_limited", "ok"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 408])
+def test_after_every_try_the_item_fails(script, status):
+    script.says(failure(status, "busy"))
+    (found,) = script.exchange(script.caller())
+    assert isinstance(found, ModelError)
+    assert not isinstance(found, ModelUnusable)
+    assert "openai:m: no answer after 3 tries; the last one: " in str(found)
+    assert len(script.bodies) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (failure(401, "bad key"), "the key is not accepted"),
+        (failure(403, "no access"), "the key is not accepted"),
+        (failure(404, "what model?"), "no such model or address"),
+        (failure(429, "pay", code="insufficient_quota"), "the quota is used up"),
+    ],
+)
+def test_an_end_is_met_once_and_nothing_is_sent_after(script, reply, words):
+    script.says(reply)
+    first, second, third = script.exchange(script.caller(), times=3)
+    assert isinstance(first, ModelUnusable)
+    assert words in str(first)
+    assert str(first) == str(second) == str(third)
+    assert len(script.bodies) == 1
+
+
+def test_who_sent_no_key_is_told_how_to_name_one(script):
+    script.says(failure(401, "key?"))
+    (found,) = script.exchange(script.caller())
+    assert "no key was sent to http://127.0.0.1" in str(found)
+
+
+def test_a_rejected_request_is_not_repeated_and_the_next_is_sent(script):
+    script.says(failure(400, "Invalid size"), GOOD)
+    first, second = script.exchange(script.caller(), times=2)
+    assert isinstance(first, ModelError)
+    assert "openai:m: rejected the request (400: Invalid size)" in str(first)
+    assert second["choices"]
+
+
+def test_a_moderated_request_is_a_refusal_and_no_error(script):
+    script.says(failure(400, "blocked by our safety system", code="moderation_blocked"))
+    (found,) = script.exchange(script.caller())
+    assert found == Refusal("blocked by our safety system")
+    assert script.account.totals()[0].refused == 1
+
+
+def test_after_twenty_items_without_one_success_it_gives_up(script):
+    script.says(failure(500, "down"))
+    found = script.exchange(script.caller(tries=1), times=25)
+    assert [type(each) for each in found] == [ModelError] * 19 + [ModelUnusable] * 6
+    assert "gave up after 20 requests in a row" in str(found[-1])
+    assert len(script.bodies) == 20
+
+
+def test_one_success_starts_the_count_again(script):
+    script.says(*[failure(500)] * 15, GOOD, *[failure(500)] * 15, GOOD)
+    found = script.exchange(script.caller(tries=1), times=32)
+    assert not any(isinstance(each, ModelUnusable) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry-after": "0.1"}, 0.1, 0.4),
+        ({"retry-after": "86400"}, 0.3, 0.6),
+        ({"retry-after": "-3"}, 0.0, 0.6),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0, 0.6),
+        ({"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"}, 0.3, 0.6),
+        ({"retry-after": "rubbish"}, 0.0, 0.6),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+def test_waits_are_what_the_server_asks_and_bounded(script, status, headers, low, high):
+    script.says(failure(status, headers=headers), GOOD)
+    began = time.monotonic()
+    (found,) = script.exchange(script.caller(longest_wait=0.3))
+    assert found["choices"]
+    assert low <= time.monotonic() - began < high + 0.5
+
+
+def test_waits_double_and_are_jittered():
+    caller = Caller(
+        Endpoint("vllm", "http://localhost/v1", None), "m", kind="chat", account=Account(), price=None
+    )
+    failed = type("F", (), {"outcome": "server_error", "wait": None})
+    waits = [[caller._wait(failed, attempt) for _ in range(50)] for attempt in (1, 2, 3, 20)]
+    assert 0.37 < min(waits[0]) < max(waits[0]) < 0.63
+    assert 0.75 < min(waits[1]) < max(waits[1]) < 1.26
+    assert len(set(waits[2])) > 40
+    assert set(waits[3]) == {60.0}
+
+
+@pytest.mark.parametrize("kind", ["silent", "drip"])
+def test_a_server_that_never_ends_is_cut_off(script, kind):
+    script.server.misbehave(kind, times=None)
+    began = time.monotonic()
+    (found,) = script.exchange(script.caller(timeout=0.2, tries=2))
+    assert isinstance(found, ModelError)
+    assert "did not answer in time" in str(found)
+    assert time.monotonic() - began < 2
+    assert script.outcomes == ["timeout", "timeout"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"), [("reset", "connection"), ("truncate", "connection"), ("html", "invalid")]
+)
+def test_what_is_no_answer_is_never_data(script, kind, outcome):
+    script.server.misbehave(kind)
+    (found,) = script.exchange(script.caller())
+    assert found["choices"]
+    assert script.outcomes == [outcome, "ok"]
+
+
+def test_a_server_that_is_not_there(script):
+    caller = script.caller(base_url="http://127.0.0.1:9/v1", tries=2)
+    (found,) = script.exchange(caller)
+    assert "cannot be reached" in str(found)
+    assert script.outcomes == ["connection", "connection"]
+
+
+def test_a_missing_key_ends_it_before_anything_is_begun(script, monkeypatch):
+    monkeypatch.delenv("NOT_SET_KEY", raising=False)
+    (found,) = script.exchange(script.caller(key="NOT_SET_KEY"))
+    assert isinstance(found, ModelUnusable)
+    assert "NOT_SET_KEY" in str(found)
+    assert script.account.totals() == []
+
+
+def test_an_endless_body_is_capped(script):
+    script.says(Response(200, b"[" + b"1," * 200_000 + b"1]"), GOOD)
+    caller = script.caller()
+    http = HttpClient(caller.endpoint, most_bytes=100_000)
+
+    async def work():
+        try:
+            return await script.once(caller, http)
+        finally:
+            await http.close()
+
+    assert asyncio.run(work())["choices"]
+    assert script.outcomes == ["invalid", "ok"]
+
+
+def test_calls_are_priced_by_their_usage(script):
+    script.says(failure(500), completion("yes", usage=(1_000_000, 100_000)))
+    caller = script.caller(price=Price(input=2.5, output=10))
+    script.exchange(caller)
+    (total,) = script.account.totals()
+    assert (total.cost, total.unpriced, total.failed, total.ok) == (3.5, 0, 1, 1)
+    assert (total.input_tokens, total.output_tokens) == (1_000_000, 100_000)
+
+
+def test_an_unknown_price_or_usage_is_unknown(script):
+    script.exchange(script.caller())
+    assert (script.account.totals()[0].cost, script.account.totals()[0].unpriced) == (None, 1)
+    script.says(completion("yes", usage=None))
+    account = Account()
+    script.exchange(script.caller(price=Price(input=1), account=account))
+    assert (account.totals()[0].cost, account.totals()[0].unpriced) == (None, 1)
+
+
+def test_what_may_have_been_billed_is_of_unknown_cost(script):
+    script.server.misbehave("silent")
+    script.exchange(script.caller(price=Price(call=1.0), timeout=0.2))
+    (total,) = script.account.totals()
+    assert (total.cost, total.unpriced) == (1.0, 1)
+
+
+def test_a_cap_without_a_price_is_refused_before_anything_is_asked(script):
+    with pytest.raises(UsageError, match="openai:m: a cap needs the price of every model"):
+        script.caller(account=Account(max_cost=1))
+    assert script.caller(account=Account(max_cost=1), price=Price.from_option(0))
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_the_cap_is_passed_by_what_is_in_flight_at_most(script, lanes):
+    account = Account(max_cost=20)
+    caller = script.caller(account=account, price=Price(call=1.0), concurrency=lanes)
+    http = HttpClient(caller.endpoint)
+
+    async def work():
+        try:
+            return await asyncio.gather(
+                *(script.once(caller, http) for _ in range(60)), return_exceptions=True
+            )
+        finally:
+            await http.close()
+
+    found = asyncio.run(work())
+    paid = sum(isinstance(each, dict) for each in found)
+    assert sum(isinstance(each, BudgetError) for each in found) == 60 - paid
+    assert 20 - lanes <= paid <= 20 + lanes
+    assert account.spent == paid == len(script.bodies)
+
+
+def test_the_books_equal_the_server_after_trouble(script, tmp_path):
+    for kind in ("rate_limit", "server_error", "reset", "html", "truncate"):
+        script.server.misbehave(kind, times=4, share=0.5)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        script.account.attach(ledger)
+        caller = script.caller(price=Price(call=1.0), tries=12)
+        http = HttpClient(caller.endpoint)
+
+        async def work():
+            try:
+                return await asyncio.gather(*(script.once(caller, http) for _ in range(60)))
+            finally:
+                await http.close()
+
+        assert len(asyncio.run(work())) == 60
+        (total,) = script.account.totals()
+        assert total.begun == len(script.server.received) == len(ledger.get_all("calls:begun"))
+        assert (total.ok, total.failed, total.unanswered) == (60, 20, 0)
+        assert len(ledger.get_all("calls:answered")) == 80
+
+
+def test_every_call_is_in_the_book_before_the_server_sees_it(script, tmp_path):
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        seen = []
+
+        def reply(request):
+            seen.append((len(ledger.get_all("calls:begun")), len(ledger.get_all("calls:answered"))))
+            return GOOD
+
+        script.says(reply)
+        script.account.attach(ledger)
+        script.exchange(script.caller(), times=3)
+    assert seen == [(1, 0), (2, 1), (3, 2)]
+
+
+def test_a_cancelled_call_stays_unanswered(script):
+    script.server.misbehave("silent")
+    caller = script.caller()
+    http = HttpClient(caller.endpoint)
+
+    async def work():
+        task = asyncio.create_task(script.once(caller, http))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await script.once(caller, http)
+        await http.close()
+
+    asyncio.run(work())
+    (total,) = script.account.totals()
+    assert (total.begun, total.ok, total.unanswered) == (2, 1, 1)
+
+
+def test_an_error_of_ours_is_not_swallowed(script):
+    async def send():
+        raise KeyError("a slip in an adapter")
+
+    with pytest.raises(KeyError):
+        asyncio.run(script.caller().exchange(send, usage=lambda _: Usage()))
+
+
+def test_a_reply_that_declines_is_counted_as_refused(script):
+    async def send():
+        return "filtered"
+
+    caller = script.caller(price=Price(image=0.04))
+    found = asyncio.run(caller.exchange(send, usage=lambda _: Usage(images=0, refusal="filtered")))
+    assert found == "filtered"
+    (total,) = script.account.totals()
+    assert (total.refused, total.cost) == (1, 0.0)
+
+
+def test_two_threads_with_a_loop_each_use_one_caller(script):
+    caller = script.caller(concurrency=4)
+    http, found = HttpClient(caller.endpoint), []
+
+    async def work():
+        try:
+            return await asyncio.gather(*(script.once(caller, http) for _ in range(20)))
+        finally:
+            await http.close()
+
+    threads = [threading.Thread(target=lambda: found.extend(asyncio.run(work()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(found) == 40
+    assert script.account.totals()[0].ok == 40
+
+
+def test_while_one_endpoint_waits_another_goes_on(script):
+    script.says(failure(429, headers={"retry-after": "5"}))
+    busy = script.caller(longest_wait=5, tries=2)
+    other = Caller(
+        script.endpoint(base_url=f"{script.server.root}/script/other"),
+        "m",
+        kind="chat",
+        account=script.account,
+        price=None,
+    )
+    http, other_http = HttpClient(busy.endpoint), HttpClient(other.endpoint)
+
+    async def work():
+        waiting = asyncio.create_task(script.once(busy, http))
+        while not script.bodies:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        script.says(GOOD)
+        began = time.monotonic()
+        assert await script.once(other, other_http)
+        waiting.cancel()
+        await http.close()
+        await other_http.close()
+        return time.monotonic() - began
+
+    assert asyncio.run(work()) < 2

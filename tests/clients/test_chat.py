@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+
+import pytest
+from tests.clients.conftest import GOOD, SCHEMA, completion, failure
+
+from stereotrope.clients import Account, ChatClient, Price, Problem
+from stereotrope.errors import ModelError, UsageError
+from stereotrope.testing import Response
+
+TEXT = json.dumps(GOOD)
+PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
+ENOUGH = '{"colour": "red"}'
+
+
+def test_one_structured_call_answers(script):
+    answer = script.ask(images=[PNG], system="Look.", name="labels")
+    assert (answer.status, answer.content, answer.calls, answer.repaired) == ("ok", GOOD, 1, False)
+    assert answer.cost == pytest.approx((10 + 2 * 5) / 1e6)
+    (body,) = script.bodies
+    assert body["model"] == "m"
+    assert body["temperature"] == 0
+    assert body["max_tokens"] == 1000
+    assert body["response_format"]["json_schema"] == {"name": "labels", "schema": SCHEMA, "strict": True}
+    system, user = body["messages"]
+    assert system == {"role": "system", "content": "Look."}
+    text, picture = user["content"]
+    assert text == {"type": "text", "text": "What is seen?"}
+    url = "data:image/png;base64," + base64.b64encode(PNG).decode()
+    assert picture == {"type": "image_url", "image_url": {"url": url}}
+
+
+def test_without_pictures_the_content_is_text(script):
+    script.ask(text="Name a colour.")
+    assert script.bodies[0]["messages"] == [{"role": "user", "content": "Name a colour."}]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(b"\xff\xd8\xff\xe0", "jpeg"), (b"GIF89a", "gif"), (b"RIFF\0\0\0\0WEBPVP8 ", "webp"), (PNG, "png")],
+)
+def test_pictures_say_what_they_are(script, data, kind):
+    script.ask(images=[data])
+    part = script.bodies[0]["messages"][0]["content"][1]
+    assert part["image_url"]["url"].startswith(f"data:image/{kind};base64,")
+
+
+def test_other_bytes_are_no_picture(script):
+    with pytest.raises(UsageError, match="must be PNG, JPEG, WebP or GIF"):
+        script.ask(images=[b"<svg>"])
+
+
+def test_options_are_sent_and_what_is_none_is_not(script):
+    script.ask(script.chat(temperature=None, seed=7, max_tokens=50, logprobs=True, extra={"top_p": 0.5}))
+    body = script.bodies[0]
+    assert "temperature" not in body
+    assert (body["seed"], body["max_tokens"], body["logprobs"], body["top_p"]) == (7, 50, True, 0.5)
+
+
+def test_the_fingerprint_leaves_out_address_limits_and_key(script):
+    client = script.chat(seed=7, extra={"top_p": 0.5})
+    assert client.parameters == {
+        "provider": "openai",
+        "model": "m",
+        "temperature": 0.0,
+        "max_tokens": 1000,
+        "seed": 7,
+        "extra": {"top_p": 0.5},
+    }
+
+
+def test_what_is_ours_cannot_be_a_further_parameter(script):
+    with pytest.raises(UsageError, match="response_format cannot be among the further parameters"):
+        script.chat(extra={"response_format": {}})
+
+
+def test_one_repair_turn_shows_the_problems(script):
+    script.says('{"colour": "mauve"}', TEXT)
+    answer = script.ask(images=[PNG])
+    assert (answer.status, answer.content, answer.calls, answer.repaired) == ("ok", GOOD, 2, True)
+    assert answer.cost == pytest.approx(2 * 20 / 1e6)
+    question, said, again = script.bodies[1]["messages"]
+    assert question == script.bodies[0]["messages"][0]
+    assert said == {"role": "assistant", "content": '{"colour": "mauve"}'}
+    assert 'colour: must be one of "red", "blue", "unclear"; found "mauve"' in again["content"]
+    assert "text: missing" in again["content"]
+
+
+@pytest.mark.parametrize(
+    ("said", "content", "reason"),
+    [
+        ("I cannot say.", None, "not JSON"),
+        ("", None, "empty"),
+        (None, None, "empty"),
+        (ENOUGH, {"colour": "red"}, "text: missing"),
+        ('{"colour": "mauve", "text": "absent"}', {"colour": "mauve", "text": "absent"}, "must be one of"),
+        ('{"colour": "red", "text": "absent", "x": 1}', {**GOOD, "x": 1}, "x: not asked for"),
+        ('{"colour": "red", "colour": "blue", "text": "absent"}', GOOD, "given more than once"),
+        ("[]", None, "must be a JSON object, found a list"),
+    ],
+)
+def test_after_the_repair_turn_it_is_invalid_with_its_reason(script, said, content, reason):
+    script.says(completion(said))
+    answer = script.ask()
+    assert (answer.status, answer.content, answer.calls, answer.repaired) == ("invalid", content, 2, False)
+    assert reason in answer.reason
+    assert answer.problems
+    assert len(script.bodies) == 2
+
+
+def test_a_cut_answer_is_repaired_or_invalid(script):
+    script.says(completion(TEXT[:12], finish="length"), completion(TEXT))
+    assert script.ask().repaired
+    script.says(completion(TEXT[:12], finish="length"))
+    answer = script.ask()
+    assert answer.status == "invalid"
+    assert Problem((), "cut at max_tokens") in answer.problems
+
+
+def test_a_repair_turn_that_says_nothing_leaves_the_first_answer(script):
+    script.says(ENOUGH, "Sorry.")
+    answer = script.ask()
+    assert (answer.status, answer.content, answer.calls) == ("invalid", {"colour": "red"}, 2)
+    assert answer.problems == (Problem(("text",), "missing"),)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (
+            completion(None, refusal="I'm sorry, I can't help with that."),
+            "I'm sorry, I can't help with that.",
+        ),
+        (completion("", finish="content_filter"), "content filter"),
+        (
+            failure(400, "blocked by our safety system", code="moderation_blocked"),
+            "blocked by our safety system",
+        ),
+    ],
+)
+def test_a_refusal_is_an_answer_and_not_repaired(script, reply, reason):
+    script.says(reply)
+    answer = script.ask()
+    assert (answer.status, answer.reason, answer.content, answer.calls) == ("refused", reason, None, 1)
+    assert len(script.bodies) == 1
+    assert script.account.totals()[0].refused == 1
+
+
+def test_a_refusal_in_the_repair_turn_is_a_refusal(script):
+    script.says(ENOUGH, completion(None, refusal="No."))
+    answer = script.ask()
+    assert (answer.status, answer.reason, answer.calls) == ("refused", "No.", 2)
+
+
+def test_an_endpoint_without_schemas_gets_words_and_is_remembered(script):
+    def reply(request):
+        kind = (request.body.get("response_format") or {}).get("type")
+        if kind:
+            return failure(400, f"response_format {kind} is not supported")
+        return completion(TEXT)
+
+    script.says(reply)
+    client = script.chat()
+
+    async def work():
+        try:
+            return [await client.ask("q", schema=SCHEMA, system="Look.") for _ in range(2)]
+        finally:
+            await client.close()
+
+    assert [answer.status for answer in asyncio.run(work())] == ["ok", "ok"]
+    kinds = [(body.get("response_format") or {}).get("type") for body in script.bodies]
+    assert kinds == ["json_schema", "json_object", None, None]
+    system = script.bodies[-1]["messages"][0]
+    assert system["role"] == "system"
+    assert system["content"].startswith("Look.\n\nAnswer with one JSON object")
+    assert json.dumps(SCHEMA) in system["content"]
+
+
+def test_words_without_a_system_message_become_one(script):
+    script.says(failure(422, "json_schema: unknown"), TEXT)
+    script.ask()
+    assert [message["role"] for message in script.bodies[1]["messages"]] == ["system", "user"]
+
+
+def test_a_model_that_counts_completion_tokens_gets_them(script):
+    script.says(
+        failure(
+            400,
+            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+            param="max_tokens",
+        ),
+        TEXT,
+    )
+    assert script.ask(script.chat(max_tokens=70)).status == "ok"
+    assert "max_tokens" not in script.bodies[1]
+    assert script.bodies[1]["max_completion_tokens"] == 70
+
+
+def test_a_model_without_log_probabilities_answers_without(script):
+    script.says(failure(400, "logprobs are not supported"), TEXT)
+    answer = script.ask(script.chat(logprobs=True))
+    assert (answer.status, answer.confidences) == ("ok", {})
+    assert "logprobs" not in script.bodies[1]
+
+
+def test_a_rejection_that_nothing_changes_is_an_error(script):
+    script.says(failure(400, "temperature does not support 0.0 with this model", param="temperature"))
+    with pytest.raises(ModelError, match="temperature does not support"):
+        script.ask()
+    assert len(script.bodies) == 1
+
+
+def test_a_rejected_schema_ends_where_there_is_no_other_way(script):
+    script.says(failure(400, "schema"))
+    with pytest.raises(ModelError, match="rejected the request"):
+        script.ask()
+    assert len(script.bodies) == 3
+
+
+def test_confidences_come_from_log_probabilities(script):
+    pieces = [('{"colour": "', -1), ("red", -0.105), ('", "text": "', -1), ("absent", -0.7), ('"}', -1)]
+    logprobs = {"content": [{"token": token, "logprob": p} for token, p in pieces]}
+    script.says(completion(TEXT, logprobs=logprobs))
+    answer = script.ask(script.chat(logprobs=True))
+    assert answer.confidences == pytest.approx({"colour": 0.9, "text": 0.4966}, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"choices": []}, {"choices": None}, {"choices": [1]}, {"choices": [{}]}, [1], None, {"error": "x"}],
+)
+def test_json_that_is_no_completion_is_asked_for_again(script, body):
+    script.says(Response(200, body), TEXT)
+    assert script.ask().status == "ok"
+    assert script.outcomes == ["invalid", "ok"]
+
+
+def test_a_page_with_status_200_is_no_answer(script):
+    script.server.misbehave("html", times=None)
+    with pytest.raises(ModelError, match="answered no JSON: <!doctype") as caught:
+        script.ask()
+    assert "tries" in str(caught.value)
+
+
+def test_content_in_parts_is_joined(script):
+    parts = [{"type": "text", "text": TEXT[:5]}, {"type": "text", "text": TEXT[5:]}]
+    script.says(completion(parts))
+    assert script.ask().content == GOOD
+
+
+def test_usage_that_makes_no_sense_is_unknown(script):
+    reply = completion(TEXT)
+    reply.body["usage"] = {"prompt_tokens": "many", "completion_tokens": -1}
+    script.says(reply)
+    answer = script.ask()
+    assert (answer.status, answer.cost) == ("ok", None)
+    assert script.account.totals()[0].unpriced == 1
+
+
+def test_without_a_price_the_cost_is_unknown(script):
+    assert script.ask(script.chat(price=None)).cost is None
+
+
+def test_a_client_works_in_one_loop_after_another(script):
+    client = script.chat()
+    assert [script.ask(client).status for _ in range(3)] == ["ok"] * 3
+
+
+def test_a_loopback_judge_is_asked_as_any_endpoint(local):
+    from stereotrope.testing import Loopback
+
+    with Loopback(judge=lambda question: GOOD) as server:
+        client = ChatClient(local(server), "judge", account=Account(), price=Price.from_option(0))
+
+        async def work():
+            try:
+                return await client.ask("What is seen?", schema=SCHEMA)
+            finally:
+                await client.close()
+
+        answer = asyncio.run(work())
+        assert (answer.status, answer.content, answer.cost) == ("ok", GOOD, 0.0)
+        assert server.counts() == {("chat", "judge", 200): 1}

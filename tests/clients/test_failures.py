@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import email.utils
+import json
+import ssl
+import time
+
+import httpx2
+import openai
+import pytest
+
+from stereotrope.clients.failures import classify, expected, retry_after
+from stereotrope.errors import ModelError
+
+REQUEST = httpx2.Request("POST", "http://localhost/v1/x")
+
+
+def reply(status, body="", headers=None):
+    content = body if isinstance(body, (str, bytes)) else json.dumps(body)
+    response = httpx2.Response(status, content=content, headers=headers, request=REQUEST)
+    return httpx2.HTTPStatusError("no", request=REQUEST, response=response)
+
+
+def said(message="No", **more):
+    return {"error": {"message": message, **more}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome", "reason"),
+    [
+        (429, said(code="rate_limit_exceeded"), "rate_limited", "too many requests"),
+        (429, said(code="insufficient_quota", type="insufficient_quota"), "unusable", "quota is used up"),
+        (429, said(type="insufficient_quota", code=None), "unusable", "quota is used up"),
+        (400, said(code="billing_hard_limit_reached"), "unusable", "quota is used up"),
+        (402, {"detail": "Payment required"}, "unusable", "quota is used up"),
+        (401, said("Incorrect key"), "unusable", "key is not accepted"),
+        (403, said("No access"), "unusable", "key is not accepted"),
+        (404, said("no", code="model_not_found"), "unusable", "no such model or address"),
+        (404, "404 page not found", "unusable", "no such model or address"),
+        (400, said("xyz is not a valid model ID"), "unusable", "no such model or address"),
+        (400, said("The model `x` does not exist"), "unusable", "no such model or address"),
+        (307, "", "unusable", "a redirect"),
+        (400, said(code="moderation_blocked"), "refused", "No"),
+        (400, said(code="content_policy_violation"), "refused", "No"),
+        (
+            400,
+            said(code="content_filter", innererror={"code": "ResponsibleAIPolicyViolation"}),
+            "refused",
+            "No",
+        ),
+        (400, said("rejected by our safety system", code=None), "refused", "safety system"),
+        (403, said("flagged", metadata={"flagged_input": "x", "reasons": ["y"]}), "refused", "flagged"),
+        (403, said("Violates the usage policy of this account"), "unusable", "key is not accepted"),
+        (400, said("Invalid size"), "bad_request", "rejected the request"),
+        (413, "too large", "bad_request", "rejected the request"),
+        (422, {"detail": [{"loc": ["body"], "msg": "field required"}]}, "bad_request", "field required"),
+        (408, "", "server_error", "server error"),
+        (409, "", "server_error", "server error"),
+        (500, said("oops"), "server_error", "oops"),
+        (502, "<html><h1>Bad gateway</h1></html>", "server_error", "Bad gateway"),
+        (529, "", "server_error", "529"),
+    ],
+)
+def test_replies_by_status_and_code(status, body, outcome, reason):
+    found = classify(reply(status, body))
+    assert found.outcome == outcome
+    assert reason in found.reason
+    assert found.again is (outcome in ("rate_limited", "server_error"))
+    assert not found.sent
+    assert "<" not in found.reason
+
+
+def test_google_wraps_its_errors_in_a_list_and_says_when_to_come_back():
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
+    body = [said("quota", status="RESOURCE_EXHAUSTED", code=429, details=details)]
+    found = classify(reply(429, body))
+    assert (found.outcome, found.wait) == ("rate_limited", 34.5)
+
+
+def test_a_quota_of_the_day_is_an_end():
+    violation = {"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}
+    found = classify(reply(429, said("quota", details=[{"violations": [violation]}])))
+    assert (found.outcome, found.again) == ("unusable", False)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "sent"),
+    [
+        (TimeoutError(), "timeout", True),
+        (httpx2.ReadTimeout("slow"), "timeout", True),
+        (httpx2.ConnectTimeout("slow"), "timeout", False),
+        (openai.APITimeoutError(REQUEST), "connection", True),
+        (httpx2.ConnectError("refused"), "connection", False),
+        (httpx2.RemoteProtocolError("peer closed"), "connection", True),
+        (httpx2.ReadError("reset"), "connection", True),
+        (ConnectionResetError("reset"), "connection", True),
+        (ModelError("answered no JSON"), "invalid", True),
+        (json.JSONDecodeError("x", "", 0), "invalid", True),
+        (httpx2.DecodingError("gzip"), "invalid", True),
+    ],
+)
+def test_what_never_became_a_reply(error, outcome, sent):
+    found = classify(error)
+    assert (found.outcome, found.sent, found.again) == (outcome, sent, True)
+    assert isinstance(error, expected())
+
+
+def test_the_sdk_wraps_what_httpx_raises():
+    error = openai.APITimeoutError(REQUEST)
+    error.__cause__ = httpx2.ReadTimeout("slow")
+    assert classify(error).outcome == "timeout"
+
+
+def test_a_certificate_that_cannot_be_verified_is_an_end():
+    error = httpx2.ConnectError("tls")
+    error.__cause__ = ssl.SSLCertVerificationError("self-signed")
+    assert classify(error).outcome == "unusable"
+    assert not classify(httpx2.UnsupportedProtocol("ftp")).again
+
+
+def test_reasons_hold_no_key_and_stay_short():
+    found = classify(reply(401, said("bad key hunter2hunter2 " + "x" * 900)), "hunter2hunter2")
+    assert "hunter2" not in found.reason + found.about
+    assert len(found.reason) < 400
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry-after": "7"}, 7, 7),
+        ({"retry-after": "0.25"}, 0.25, 0.25),
+        ({"retry-after": "-5"}, 0, 0),
+        ({"retry-after": "99999999999"}, 99999999999, 99999999999),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25, 0.25),
+        ({"retry-after": email.utils.formatdate(time.time() + 30, usegmt=True)}, 28, 31),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, 0),
+    ],
+)
+def test_retry_after_in_seconds_or_as_a_date(headers, low, high):
+    assert low <= retry_after(headers) <= high
+
+
+@pytest.mark.parametrize("text", ["", "soon", "nan", "inf", "1e999", "Wed, 99 Foo 2015 99:99:99 GMT", "\x00"])
+def test_a_retry_after_that_says_nothing_is_none(text):
+    assert retry_after({"retry-after": text}) is None
+    assert retry_after({}) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"[1]",
+        b'{"error": null}',
+        b'{"error": []}',
+        b'{"error": "x"}',
+        b"\xff\xfe",
+        b"[" * 9999,
+    ],
+)
+def test_no_body_upsets_it(body):
+    assert classify(reply(500, body)).outcome == "server_error"
+    assert classify(reply(400, body)).outcome == "bad_request"
