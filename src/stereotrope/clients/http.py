@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
@@ -79,6 +80,10 @@ def open_client(
     at most ``most_bytes`` of a reply are read; a server on this computer is asked without a proxy.
     """
     import httpx2  # noqa: PLC0415
+
+    traces = logging.getLogger("httpcore2")
+    if traces.level == logging.NOTSET:
+        traces.setLevel(logging.INFO)  # below that it writes headers out, and a server may send a key back
 
     class Client(httpx2.AsyncClient):
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
