@@ -10,7 +10,7 @@ import pytest
 
 from stereotrope.cli import main
 from stereotrope.cli.app import Settings
-from stereotrope.cli.console import carry_out, safe, working
+from stereotrope.cli.console import carry_out, print_headline, safe, working
 from stereotrope.cli.scores import print_rows
 from stereotrope.errors import IncompleteError, Interrupted
 
@@ -100,6 +100,19 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
     out = capsys.readouterr().out
     assert "the headline" in out
     assert f"Report: {tmp_path}" in out.replace("\n", "")
+
+
+def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
+    head = {
+        "title": "T", "asked": [], "summary": "s", "findings": [], "tables": [],
+        "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"]},
+        "judges": ["j is unfit."], "cost": {"sentence": "7 calls went to 1 model."},
+    }  # fmt: skip
+    print_headline(head, Settings())
+    text = capsys.readouterr().out
+    parts = ("m: 3 of 9", "2 requests", "How well the judges read", "j is unfit", "What it cost", "7 calls")
+    assert sorted(parts, key=text.index) == list(parts)
+    assert not {"\x1b", "\x07", "\u202e"} & set(text)
 
 
 def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():

@@ -141,3 +141,31 @@ def test_other_measures_are_named_and_shown_where_there_is_no_main_score():
 
 def test_text_of_a_run_is_inert_on_the_terminal():
     assert "\x1b[31m" not in printed(table("bds", [estimate(object="\x1b[31mcar"), *bds()]))
+
+
+def test_two_definitions_of_a_measure_are_two_tables_that_say_so():
+    paper, released = (
+        [estimate(object=thing, definition=name, value=value) for thing in ("car", "cup")]
+        for name, value in (("paper", 0.21), ("released", 0.34))
+    )
+    text = printed(table("bds", paper), table("bds", released, title="BDS (released)"))
+    first, second = text.split("Distance from the baseline (BDS as released), nats")
+    assert "(BDS), bits: 0 the same, 1 nothing in common (definition: paper)" in first
+    assert "(definition: released)" in second
+    assert "0.34" not in first
+    assert "0.21 [" not in second
+
+
+def test_one_definition_is_one_table_with_the_words_of_its_own():
+    text = printed(table("bds", [estimate(definition="released", object=o) for o in ("car", "cup")]))
+    assert "nats: 0 the same, 0.83 nothing in common" in text
+    assert "(definition:" not in text
+
+
+def test_scores_without_violations_are_named_and_never_mixed_in():
+    kept = [estimate("bds_without_violations", object=thing, value=0.77) for thing in ("car", "cup")]
+    text = printed(
+        table("bds", bds()), table("bds_without_violations", kept, title="BDS, without violations")
+    )
+    assert "0.77" not in text
+    assert "In the report and its tables: BDS, without violations." in text

@@ -121,8 +121,8 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., FakeRun]
             ],
             "judge_cards": [
                 {"annotator": name, "fit": False, "checked_on": text, "sentence": text,
-                 "rows": [{"check": value, "attribute": value, "value": None, "low": None, "high": None, "n": 3,
-                           "limit": 0.1, "verdict": value, "reason": text}]}
+                 "rows": [{"check": value, "attribute": value, "value": None, "low": None, "high": None,
+                           "n": 3, "limit": 0.1, "verdict": value, "reason": text}]}
             ],
         }  # fmt: skip
         return FakeRun(

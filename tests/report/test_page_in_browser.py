@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report.made_up_remote import make_remote
 
 FLAGS = [
     "--no-sandbox",
@@ -85,6 +86,26 @@ def test_every_chart_is_drawn_within_the_page_at_every_width(visit: Any, people_
         assert boxes.count() == v.page.locator(".chart > svg").count() > 0
         assert v.page.evaluate("document.documentElement.scrollWidth") <= width
         assert v.said == []
+
+
+def test_a_page_with_everything_of_a_remote_run_fits_every_width(
+    visit: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from stereotrope import report
+
+    index = report.write(make_remote(tmp_path_factory.mktemp("remote"), n=4), figures=False)
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        v = visit(index, viewport={"width": width, "height": 844}, color_scheme=scheme).drawn()
+        assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert v.page.locator(".chart").count() == v.page.locator(".chart > svg").count() > 0
+        for name in ("missing", "judges", "published", "cost"):
+            assert v.page.locator(f".contents a[href='#{name}']").count() == 1
+            assert v.page.locator(f"#{name} > h2").is_visible()
+        assert v.said == []
+        assert [u for u in v.asked if not u.startswith("data:")] == [index.as_uri()]
+    v = visit(index)
+    cells = v.page.locator("#distribution-1 table.strips")
+    assert cells.evaluate("t => t.scrollWidth <= t.parentElement.clientWidth + 1")
 
 
 def test_charts_below_the_fold_wait(visit: Any, objects_report: Path) -> None:
