@@ -12,7 +12,13 @@ from stereotrope.generate.calibrated.entries import Swatch
 
 __all__ = ["planted_colour", "read_as"]
 
-SPELLINGS: Mapping[str, str] = {"gray": "grey", "navy blue": "navy", "off white": "white", "cream": "beige"}
+SPELLINGS: Mapping[str, str] = {
+    "gray": "grey",
+    "navy blue": "navy",
+    "off white": "white",
+    "cream": "beige",
+    "silver": "grey",
+}
 """Words for a planted colour under another name."""
 
 
