@@ -13,6 +13,7 @@ import polars as pl
 from stereotrope.annotate import FoldedLabels
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.plan import Plan, derives, looks
+from stereotrope.audit.published import published_for
 from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, polars_types
@@ -140,6 +141,9 @@ def info_of(
             }
             for a in plan.annotators
         ],
+        "published": published_for(
+            plan.spec.suite, plan.prompts, images["generator"].unique(maintain_order=True).to_list()
+        ),
         "taxonomies": assignment.listed(),
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
         "baseline": dict(plan.baseline),

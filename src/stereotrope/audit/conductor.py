@@ -193,7 +193,7 @@ class Audit:
             assignment = found_before(plan, into.path)
             labels = labels_frame(plan, images, assignment, into.ledger)
             _refuse_loss(plan, run, labels)
-            names = ("generators", "missing", *([] if plan.check is not None else ["judge_cards"]))
+            names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
             kept: dict[str, Any] = {key: run.info[key] for key in names if key in run.info}
             _measure(plan, images, labels, assignment, into, watcher, reference=run.reference, kept=kept)
         return _finish(plan, images, Path(folder), watcher, [])
@@ -253,6 +253,10 @@ def _measure(
     info = info_of(plan, images, labels, assignment, into, merged)
     if plan.check is not None:
         info["judge_cards"] = plan.check.cards(estimates, tidy, images)
+    elif plan.checks:
+        info["judge_cards"] = [
+            {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
+        ]
     into.write_info({**info, "missing": [asdict(one) for one in missing], **(kept or {})})
 
 

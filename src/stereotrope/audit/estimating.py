@@ -118,6 +118,8 @@ def estimate(
     for number, planned in enumerate(plan.measures, start=1):
         call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
         done.append(call(_stack(done) if call.needs == "estimates" else given[call.needs]))
+        if call.name == "share":
+            done += _corrected(plan, call, given["labels"])
         if kept is not None and plan.spec.violations == "both":
             done += _without(call, done, kept)
         watcher.advance("measure", number)
@@ -136,6 +138,26 @@ def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) ->
     if call.name == "average" and call.on in WITH_AND_WITHOUT:
         return [replace(call, on=f"{call.on}{WITHOUT_VIOLATIONS}")(_stack(done))]
     return []
+
+
+def _corrected(plan: Plan, call: MeasureCall, labels: pl.DataFrame) -> list[pl.DataFrame]:
+    """Shares corrected for the errors that a calibration found of their annotator, beside the raw ones."""
+    found = []
+    for name, check in plan.checks.items():
+        own = labels.filter(annotator=name)
+        asked = call.arguments.get("attribute")
+        wanted = [asked] if isinstance(asked, str) else asked
+        confusion = check.confusion.join(own.select("attribute").unique(), on="attribute", how="semi")
+        if wanted is not None:
+            confusion = confusion.filter(pl.col("attribute").is_in(list(wanted)))
+        if confusion.height:
+            by = list(call.arguments["by"])
+            rest = {
+                key: call.arguments[key] for key in ("level", "n_bootstrap", "seed") if key in call.arguments
+            }
+            by = by if "annotator" in by else [*by, "annotator"]
+            found.append(measure.corrected_share(own, confusion, by=by, **rest))
+    return found
 
 
 def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.DataFrame:

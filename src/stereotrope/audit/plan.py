@@ -12,28 +12,16 @@ import polars as pl
 
 from stereotrope import annotate, design, generate
 from stereotrope.audit.file import AuditSpec, Source, shorten
+from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import MeasureCall, resolve_measures
 from stereotrope.audit.own_prompts import own_prompts
+from stereotrope.audit.requests import Drawer, Requests, requests_of
 from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
-from stereotrope.errors import InputError, UsageError
-from stereotrope.generate import (
-    Checks,
-    FolderGenerator,
-    Generator,
-    ImageRequest,
-    RemoteGenerator,
-    request_id,
-)
+from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.tables import factors_of
 
 __all__ = ["Plan", "derives", "looks", "make_plan"]
-
-SEEDS_PER_AUDIT = 100_000
-"""Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
-
-MOST_PICTURES = 1_000_000
-"""More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -45,8 +33,6 @@ Annotator = (
     | annotate.QuestionAnnotator
     | annotate.ConstraintAnnotator
 )
-Drawer = Generator | RemoteGenerator
-Requests = tuple[tuple[Drawer, ImageRequest], ...]
 
 
 class Check(Protocol):
@@ -82,6 +68,8 @@ class Plan:
     account: Account = field(default_factory=Account)
     shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Annotator → the prompts whose pictures alone it is shown; all pictures where it is not here."""
+    checks: Mapping[str, JudgeCheck] = field(default_factory=dict)
+    """Annotator → what a calibration found of it, where the audit names one."""
     check: Check | None = None
     """What the run says of its instruments, where that is what it is for."""
 
@@ -168,14 +156,18 @@ def make_plan(
         make = partial(generate.create, relative_to=source.base, account=account)
         generators = _created(make, spec.generators, source, "generators")
         _refuse_same_pictures(generators, source)
-        prompts, requests, notes = _requests(
+        prompts, requests, notes = requests_of(
             _designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
         )
     else:
         prompts = stored
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
+    checked = [item.get("check") if isinstance(item, Mapping) else None for item in items]
     annotators = _created(
-        partial(annotate.create, relative_to=source.base, account=account), items, source, "annotators"
+        partial(annotate.create, relative_to=source.base, account=account),
+        [_unchecked(item) for item in items],
+        source,
+        "annotators",
     )
     baseline = _baseline(spec, prompts, source)
     measures = resolve_measures(
@@ -198,8 +190,29 @@ def make_plan(
         baseline=baseline,
         images_per_prompt=_count(spec, suite),
         account=account,
+        checks=_checks(annotators, checked, source),
         notes=notes,
     )
+
+
+def _unchecked(item: Any) -> Any:
+    """An entry without its key ``check``, which is the audit's and not the annotator's."""
+    return {k: v for k, v in item.items() if k != "check"} if isinstance(item, Mapping) else item
+
+
+def _checks(annotators: Sequence[Annotator], folders: Sequence[Any], source: Source) -> dict[str, JudgeCheck]:
+    """What the calibrations that an audit names found of its annotators."""
+    found = {}
+    for index, (annotator, folder) in enumerate(zip(annotators, folders, strict=True)):
+        if folder is None:
+            continue
+        try:
+            if not isinstance(folder, str):
+                raise UsageError(f"check: must be the run folder of a calibration, found {shorten(folder)}")
+            found[annotator.name] = judge_check_of(source.base / folder, annotator)
+        except (UsageError, RunError) as error:
+            raise source.error(str(error), "annotators", index) from None
+    return found
 
 
 def _measures(
@@ -312,70 +325,6 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
                 "mitigations",
             )
     return {name: known[name] for name in given}
-
-
-def _requests(
-    designed: pl.DataFrame | None,
-    generators: Sequence[Drawer],
-    count: int,
-    spec: AuditSpec,
-    source: Source,
-) -> tuple[pl.DataFrame, Requests, tuple[str, ...]]:
-    prompts: list[pl.DataFrame] = [] if designed is None else [designed]
-    requests: list[tuple[Drawer, ImageRequest]] = []
-    notes: list[str] = []
-    for index, generator in enumerate(generators):
-        if isinstance(generator, FolderGenerator):
-            frame, asked = generator.requests(designed)
-            notes += generator.notes
-            if designed is None:
-                prompts.append(frame)
-            requests += [(generator, request) for request in asked]
-            continue
-        if designed is None:
-            raise source.error(
-                f"generator {generator.name!r} draws, and no prompt is asked for; add `suite: objects`, "
-                "`objects` and `dimensions`, or `prompts`",
-                "generators",
-                index,
-            )
-        requests += _drawn(generator, designed, count, spec, source)
-    together = pl.concat(prompts, how="diagonal").unique("prompt_id", keep="first", maintain_order=True)
-    if not requests:
-        raise source.error(
-            "generators: no picture is asked for; check the folder and its metadata", "generators"
-        )
-    return together, tuple(requests), tuple(notes)
-
-
-def _drawn(
-    generator: Drawer, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
-) -> list[tuple[Drawer, ImageRequest]]:
-    if prompts.height * count > MOST_PICTURES:
-        raise source.error(
-            f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "
-            f"pictures, at most {MOST_PICTURES:,} are possible; lower it, or list fewer levels",
-            "images_per_prompt",
-        )
-    asked = []
-    for prompt_id, text, negative in prompts.select("prompt_id", "text", "negative").iter_rows():
-        reason = generator.check(text) if isinstance(generator, Checks) else None
-        if reason:
-            raise source.error(
-                f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
-            )
-        for i in range(count):
-            number = spec.seed * SEEDS_PER_AUDIT + i
-            asked.append((generator, _request(generator, prompt_id, text, negative, number)))
-    return asked
-
-
-def _request(generator: Drawer, prompt_id: str, text: str, negative: str | None, number: int) -> ImageRequest:
-    """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
-    seeded = getattr(generator, "seeded", True)
-    seed, params = (number, {}) if seeded else (None, {"picture": number})
-    image_id = request_id(generator.fingerprint, text, negative, seed, params)
-    return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)
 
 
 def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -13,7 +14,7 @@ from ruamel.yaml import YAML
 from stereotrope.audit.suite import load_suite, suite_names
 from stereotrope.errors import UsageError, did_you_mean
 
-__all__ = ["PUBLISHED", "published"]
+__all__ = ["PUBLISHED", "published", "published_for"]
 
 PUBLISHED = (
     "table",
@@ -74,6 +75,32 @@ def published(suite: str) -> pl.DataFrame:
             text = (folder / table["file"]).read_text("utf-8")
             frames.append(_tidy(text, table, shared, dimension))
     return pl.concat(frames)
+
+
+def published_for(
+    suite: str | None, prompts: pl.DataFrame, generators: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the published figures of an audit's generators, objects and groups, under the audit's names.
+
+    A generator is found by its name, case, spaces and signs aside: ``flux-2-pro`` is the paper's “FLUX 2
+    Pro”. None is found by a nickname. Figures that are means over generators are of none of them.
+    """
+    if suite is None:
+        return []
+    names = {_bare(name): name for name in generators}
+    figures = published(suite)
+    figures = figures.with_columns(
+        pl.col("generator").map_elements(lambda name: names.get(_bare(name)), return_dtype=pl.String)
+    ).filter(pl.col("generator").is_not_null())
+    for factor in ("object", "group", "dimension", "phrasing", "mitigation"):
+        levels = prompts[factor].drop_nulls().unique().to_list() if factor in prompts.columns else []
+        figures = figures.filter(pl.col(factor).is_null() | pl.col(factor).is_in(levels))
+    return figures.to_dicts()
+
+
+def _bare(name: str) -> str:
+    """Letters and digits of a name, and nothing before its last slash."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1])
 
 
 def _tidy(

@@ -293,11 +293,13 @@ def measures(name: Annotated[str | None, typer.Argument(help="One measure, for i
 
 
 @app.command(rich_help_panel="What there is")
-def generators() -> None:
-    """List the kinds of generators an audit file can name."""
+def generators(
+    name: Annotated[str | None, typer.Argument(help="One kind or preset, for its page.")] = None,
+) -> None:
+    """List the kinds of generators and presets an audit file can name, or show one."""
     from stereotrope.cli.catalogue import print_generators
 
-    print_generators(settings)
+    print_generators(name, settings)
 
 
 @app.command(rich_help_panel="What there is")

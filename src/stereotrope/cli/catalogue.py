@@ -87,11 +87,33 @@ def print_measures(name: str | None, settings: Settings) -> None:
     out.print(Text(_plain(inspect.getdoc(entry.function) or "")))
 
 
-def print_generators(settings: Settings) -> None:
-    """Print the kinds of generators."""
-    from stereotrope.generate import KINDS
+def print_generators(name: str | None, settings: Settings) -> None:
+    """Print the kinds of generators and the presets, or what one preset sends."""
+    from stereotrope.generate import KINDS, PRESETS
 
-    _print_list(KINDS.items(), settings)
+    if name is None:
+        _print_list(KINDS.items(), settings)
+        console(settings).print(Text("\nPresets, as {preset: NAME}:"))
+        _print_list(((preset.name, preset.summary) for preset in PRESETS.values()), settings)
+        return
+    if name not in PRESETS and name not in KINDS:
+        hint = did_you_mean(name, [*KINDS, *PRESETS], otherwise="`stereotrope generators` lists them")
+        raise UsageError(f"no generator or preset {name!r}; {hint}")
+    out = console(settings)
+    if name in KINDS:
+        out.print(Text(f"{name}: {KINDS[name]}"))
+        return
+    preset = PRESETS[name]
+    out.print(Text(preset.summary, style="bold"))
+    out.print(Text(f"Entry: {_spelled(preset.spec)}"))
+    out.print(Text(f"Source: {preset.source}"))
+    out.print(Text(f"It says: “{preset.says}”"))
+    if preset.unsent:
+        out.print(
+            Text(f"Named there and not sent, since the endpoint has no such input: {_spelled(preset.unsent)}")
+        )
+    if preset.note:
+        out.print(Text(preset.note))
 
 
 def print_annotators(settings: Settings) -> None:

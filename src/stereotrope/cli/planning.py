@@ -40,7 +40,8 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     print_rows("", columns, [_row(row, asks) for row in work], out)
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
-    for line in (_price(work), _spent(spent), _time(work), f"Measures: {names}", *plan.notes):
+    said = [f"{g.name}: {note}" for g in plan.generators if (note := getattr(g, "note", None))]
+    for line in (_price(work), _spent(spent), _time(work), f"Measures: {names}", *said, *plan.notes):
         if line:
             print_line(safe(line), out)
 

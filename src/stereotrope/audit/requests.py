@@ -1,0 +1,106 @@
+"""Which pictures are asked of which generator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from stereotrope.audit.file import AuditSpec, Source
+from stereotrope.generate import (
+    Checks,
+    FolderGenerator,
+    Generator,
+    ImageRequest,
+    RemoteGenerator,
+    request_id,
+)
+
+__all__ = ["Drawer", "Requests", "requests_of"]
+
+Drawer = Generator | RemoteGenerator
+Requests = tuple[tuple[Drawer, ImageRequest], ...]
+
+SEEDS_PER_AUDIT = 100_000
+"""Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
+
+MOST_PICTURES = 1_000_000
+"""More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
+
+
+def requests_of(
+    designed: pl.DataFrame | None,
+    generators: Sequence[Drawer],
+    count: int,
+    spec: AuditSpec,
+    source: Source,
+) -> tuple[pl.DataFrame, Requests, tuple[str, ...]]:
+    """Return the prompts, what is asked of whom, and what the folders of pictures left out.
+
+    Raises
+    ------
+    AuditFileError
+        A generator cannot serve a prompt, nothing is asked for, or far too much.
+    """
+    prompts: list[pl.DataFrame] = [] if designed is None else [designed]
+    requests: list[tuple[Drawer, ImageRequest]] = []
+    notes: list[str] = []
+    for index, generator in enumerate(generators):
+        if isinstance(generator, FolderGenerator):
+            frame, asked = generator.requests(designed)
+            notes += generator.notes
+            if designed is None:
+                prompts.append(frame)
+            requests += [(generator, request) for request in asked]
+            continue
+        if designed is None:
+            raise source.error(
+                f"generator {generator.name!r} draws, and no prompt is asked for; add `suite: objects`, "
+                "`objects` and `dimensions`, or `prompts`",
+                "generators",
+                index,
+            )
+        requests += _drawn(generator, designed, count, spec, source)
+    together = pl.concat(prompts, how="diagonal").unique("prompt_id", keep="first", maintain_order=True)
+    if not requests:
+        raise source.error(
+            "generators: no picture is asked for; check the folder and its metadata", "generators"
+        )
+    return together, tuple(requests), tuple(notes)
+
+
+def _drawn(
+    generator: Drawer, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
+) -> list[tuple[Drawer, ImageRequest]]:
+    if prompts.height * count > MOST_PICTURES:
+        raise source.error(
+            f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "
+            f"pictures, at most {MOST_PICTURES:,} are possible; lower it, or list fewer levels",
+            "images_per_prompt",
+        )
+    asked = []
+    for prompt_id, text, negative in prompts.select("prompt_id", "text", "negative").iter_rows():
+        reason = _objection(generator, text, negative)
+        if reason:
+            raise source.error(
+                f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
+            )
+        for i in range(count):
+            number = spec.seed * SEEDS_PER_AUDIT + i
+            asked.append((generator, _request(generator, prompt_id, text, negative, number)))
+    return asked
+
+
+def _objection(generator: Drawer, text: str, negative: str | None) -> str | None:
+    """Why a generator cannot serve a prompt, as far as that is known before it is asked."""
+    if isinstance(generator, RemoteGenerator):
+        return generator.check(text, negative)
+    return generator.check(text) if isinstance(generator, Checks) else None
+
+
+def _request(generator: Drawer, prompt_id: str, text: str, negative: str | None, number: int) -> ImageRequest:
+    """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
+    seeded = getattr(generator, "seeded", True)
+    seed, params = (number, {}) if seeded else (None, {"picture": number})
+    image_id = request_id(generator.fingerprint, text, negative, seed, params)
+    return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)
