@@ -41,8 +41,7 @@ class _Errors:
 
     def unchecked(self, cell: Cell) -> list[str]:
         """Values of a cell that nobody knows the errors of."""
-        known = {*self.truths} & {*self.labels}
-        return sorted(value for value in cell.seen if value not in known)
+        return sorted(value for value in cell.seen if value not in self.truths)
 
 
 def corrected_share(
@@ -89,8 +88,8 @@ def corrected_share(
 
     Undefined
     ---------
-    ``no usable label``; ``never checked: …``: the labels show a value that no checked picture truly had or
-    was labelled with; ``the confusion matrix cannot be inverted``: some true values are labelled alike. The
+    ``no usable label``; ``never checked: …``: the labels show a value that no checked picture truly had;
+    ``the confusion matrix cannot be inverted``: some true values are labelled alike. The
     raw row stays.
 
     Raises
@@ -206,15 +205,11 @@ def _rows(
         "source": _SOURCE,
     }
     reason = _undefined(cell, errors)
-    shares = dict.fromkeys(categories, np.nan)
+    numbers: Mapping[str, Mapping[str, Any]] = {}
     if reason is None:
-        counts = np.array([cell.count(label) for label in errors.labels], np.float64)
-        shares |= dict(zip(errors.truths, corrected_shares(counts, errors.counts).tolist(), strict=True))
+        numbers = _corrected(cell, errors, level=level, n_bootstrap=n_bootstrap, seed=seed)
     for category in categories:
-        row = {**corrected, "category": category, "undefined": reason}
-        if reason is None:
-            row |= _interval(cell, errors, category, shares[category], level, n_bootstrap, seed)
-        yield row
+        yield {**corrected, "category": category, "undefined": reason, **numbers.get(category, {})}
         yield _raw(cell, category, shared, level)
 
 
@@ -226,25 +221,33 @@ def _undefined(cell: Cell, errors: _Errors) -> str | None:
     return None if is_invertible(errors.counts) else SINGULAR
 
 
-def _interval(
-    cell: Cell, errors: _Errors, category: str, share: float, level: float, n_bootstrap: int, seed: int
-) -> dict[str, Any]:
-    """Value and interval of one corrected share; counts shrink to their effective number over prompts."""
-    _, effective = cell.effective(category, level=level)
-    counts = np.array([cell.count(label) for label in errors.labels], np.float64) * effective / cell.n
-    drawn = resampled_shares(counts, errors.counts, n_resamples=n_bootstrap, seed=seed)
-    column = drawn[:, errors.truths.index(category)]
-    low, high = np.quantile(column, [(1 - level) / 2, (1 + level) / 2])
+def _corrected(
+    cell: Cell, errors: _Errors, *, level: float, n_bootstrap: int, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Value and interval of each corrected share; counts shrink to their effective number over prompts."""
+    counts = np.array([cell.count(label) for label in errors.labels], np.float64)
+    shares = corrected_shares(counts, errors.counts).tolist()
     flags = _flags(cell) + ["few_checked"] * bool(errors.counts.sum(axis=1).min() < SMALL_N)
-    return {
-        "value": share,
-        # The nearest shares may lie a little outside what single draws reach.
-        "low": min(float(low), share),
-        "high": max(float(high), share),
-        "flags": ",".join(flags) or None,
-        "method": f"inverse of the confusion matrix; interval: {n_bootstrap} draws of both samples, "
-        f"seed {seed}",
-    }
+    method = f"inverse of the confusion matrix; interval: {n_bootstrap} draws of both samples, seed {seed}"
+    drawn: dict[float, NDArray[np.float64]] = {}
+    found = {}
+    for at, (category, share) in enumerate(zip(errors.truths, shares, strict=True)):
+        _, effective = cell.effective(category, level=level)
+        if effective not in drawn:
+            draws = resampled_shares(
+                counts * effective / cell.n, errors.counts, n_resamples=n_bootstrap, seed=seed
+            )
+            drawn[effective] = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = drawn[effective][:, at].tolist()
+        found[category] = {
+            "value": share,
+            # The nearest shares may lie a little outside what single draws reach.
+            "low": min(low, share),
+            "high": max(high, share),
+            "flags": ",".join(flags) or None,
+            "method": method,
+        }
+    return found
 
 
 def _raw(cell: Cell, category: str, shared: Mapping[str, Any], level: float) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -125,11 +127,25 @@ def resampled_shares(
     seen, matrix = _tables(counts, confusion)
     if seen.sum() <= 0 or not is_invertible(matrix):
         return np.full((n_resamples, len(matrix)), np.nan)
-    rng = np.random.default_rng(seed)
-    prior = 2 * _PRIOR / matrix.shape[1]
-    shares = rng.dirichlet(seen + prior, size=n_resamples)
-    rates = np.stack([rng.dirichlet(row + prior, size=n_resamples) for row in matrix], axis=1)
-    return np.asarray(np.clip((shares[:, None, :] @ np.linalg.pinv(rates))[:, 0, :], 0.0, 1.0))
+    rng = np.random.default_rng([seed, 1])
+    shares = rng.dirichlet(seen + _prior(matrix), size=n_resamples)
+    inverses = _inverses(tuple(map(tuple, matrix.tolist())), n_resamples, seed)
+    return np.asarray(np.clip((shares[:, None, :] @ inverses)[:, 0, :], 0.0, 1.0))
+
+
+def _prior(matrix: Floats) -> float:
+    return 2 * _PRIOR / int(matrix.shape[1])
+
+
+@lru_cache(maxsize=8)
+def _inverses(rows: tuple[tuple[float, ...], ...], n_resamples: int, seed: int) -> Floats:
+    """Inverses of drawn error rates; every cell of an attribute uses the same ones."""
+    matrix = np.asarray(rows)
+    rng = np.random.default_rng([seed, 2])
+    rates = np.stack([rng.dirichlet(row + _prior(matrix), size=n_resamples) for row in matrix], axis=1)
+    inverses = np.linalg.pinv(rates).astype(np.float64)
+    inverses.flags.writeable = False
+    return inverses
 
 
 def onto_simplex(points: ArrayLike) -> Floats:
