@@ -95,8 +95,8 @@ def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Seq
     used = " and ".join(f"“{words(name)}”" for name in sorted(ours))
     return (
         f"{_name(measure)}: the published figures ({_sources(rows)}) follow the definition "
-        f"“{words(str(rows[0]['definition']))}”, this run {used}. Their scales and floors differ, so they "
-        "are not set side by side; measure with the same definition to compare."
+        f"“{words(str(rows[0]['definition']))}”, this run {used}. Scores of two definitions are not "
+        "set side by side; measure with the same definition to compare."
     )
 
 

@@ -199,7 +199,7 @@ def missing_table(material: Material) -> dict[str, Any]:
 
 _NOT_DONE = {
     "generate": ("picture was", "pictures were", "not made"),
-    "annotate": ("look was", "looks were", "not taken"),
+    "annotate": ("picture was", "pictures were", "not looked at"),
     "discover": ("set of attributes was", "sets of attributes were", "not found"),
 }
 """A stage → how what it did not do is named."""
