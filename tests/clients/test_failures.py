@@ -52,6 +52,8 @@ def said(message="No", **more):
         (403, said("flagged", metadata={"flagged_input": "x", "reasons": ["y"]}), "refused", "flagged"),
         (403, said("Violates the usage policy of this account"), "unusable", "key is not accepted"),
         (400, said("Invalid size"), "bad_request", "rejected the request"),
+        (400, said("moderation must be low or auto", param="moderation"), "bad_request", "rejected"),
+        (400, said("flagged by moderation", param="prompt"), "refused", "flagged"),
         (413, "too large", "bad_request", "rejected the request"),
         (422, {"detail": [{"loc": ["body"], "msg": "field required"}]}, "bad_request", "field required"),
         (408, "", "server_error", "server error"),

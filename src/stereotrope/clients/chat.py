@@ -17,8 +17,9 @@ from stereotrope.clients.failures import BadRequest
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.clients.prices import Price
 from stereotrope.clients.redact import redact
+from stereotrope.clients.reply import Reply, read_reply
 from stereotrope.clients.structured import Problem, confidences_of, read_answer
-from stereotrope.errors import ModelError, UsageError
+from stereotrope.errors import UsageError
 
 if TYPE_CHECKING:
     import openai
@@ -27,7 +28,6 @@ __all__ = ["Answer", "ChatClient"]
 
 _MOST_BYTES = 16 * 2**20
 _NO_KEY = "no-key"
-_HIDDEN = "[key]"
 _MODES = ("json_schema", "json_object", "text")
 _OURS = {
     "model",
@@ -80,17 +80,6 @@ class Answer:
     calls: int = 1
     cost: float | None = None
     repaired: bool = False
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """One reply of the model."""
-
-    text: str
-    refusal: str | None
-    cut: bool
-    tokens: Sequence[Mapping[str, Any]] | None
-    usage: Usage
 
 
 class ChatClient:
@@ -238,9 +227,9 @@ class ChatClient:
 
     def _answer(
         self,
-        turn: _Turn | Refusal,
+        turn: Reply | Refusal,
         schema: Mapping[str, Any],
-        before: tuple[_Turn, ...],
+        before: tuple[Reply, ...],
         check: Callable[[Any], Sequence[Problem]] | None,
     ) -> Answer:
         calls = 1 + len(before)
@@ -257,7 +246,7 @@ class ChatClient:
         reason = redact("; ".join(str(problem) for problem in problems))
         return Answer("invalid", reading.content, reason, problems, confidences, calls, cost)
 
-    def _cost(self, turns: Sequence[_Turn]) -> float | None:
+    def _cost(self, turns: Sequence[Reply]) -> float | None:
         if self.price is None:
             return None
         costs = [self.price.cost(t.usage.input_tokens, t.usage.output_tokens, 0) for t in turns]
@@ -266,7 +255,7 @@ class ChatClient:
 
     async def _turn(
         self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], name: str, tokens: int
-    ) -> _Turn | Refusal:
+    ) -> Reply | Refusal:
         """Send one turn, in the first of the ways that the endpoint takes."""
         while True:
             mode, limit_name, logprobs = self._mode, self._limit_name, self._logprobs
@@ -321,10 +310,10 @@ class ChatClient:
             ]
         return body
 
-    async def _send(self, body: Mapping[str, Any]) -> _Turn:
+    async def _send(self, body: Mapping[str, Any]) -> Reply:
         client = self._clients.get()
         reply = await client.chat.completions.with_raw_response.create(**body, extra_body=self.extra or None)
-        return _read_reply(reply.http_response.content, self.endpoint.secret() or "")
+        return read_reply(reply.http_response.content, self.endpoint.secret() or "")
 
 
 def _content(text: str, images: Sequence[bytes]) -> str | list[dict[str, Any]]:
@@ -351,50 +340,5 @@ def _repair(problems: Sequence[Problem]) -> str:
     )
 
 
-def _read_reply(data: bytes, secret: str) -> _Turn:
-    """Take a reply apart; :class:`ModelError` where it is none."""
-    try:
-        reply = json.loads(data)
-    except (ValueError, RecursionError):
-        text = redact(data[:500].decode("utf-8", "replace"), secret)[:80]
-        raise ModelError(f"answered no JSON: {text}") from None
-    choices = reply.get("choices") if isinstance(reply, dict) else None
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise ModelError("answered JSON that is no chat completion: it has no choice with a message")
-    finish = choice.get("finish_reason")
-    refusal = message.get("refusal")
-    declined = redact(str(refusal), secret) if refusal else None
-    if declined is None and finish == "content_filter":
-        declined = "content filter"
-    logprobs = choice.get("logprobs")
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return _Turn(
-        text=_text(message.get("content")).replace(secret or "\0", _HIDDEN),
-        refusal=declined,
-        cut=finish == "length",
-        tokens=tokens if isinstance(tokens, list) else None,
-        usage=_usage(reply.get("usage"), declined),
-    )
-
-
-def _usage_of(turn: _Turn) -> Usage:
-    return turn.usage
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
-
-
-def _usage(found: Any, refusal: str | None) -> Usage:
-    counts = found if isinstance(found, dict) else {}
-    return Usage(
-        _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")), refusal=refusal
-    )
-
-
-def _count(found: Any) -> int | None:
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+def _usage_of(reply: Reply) -> Usage:
+    return reply.usage

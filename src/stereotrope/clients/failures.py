@@ -32,7 +32,6 @@ _MODERATION = {
     "content_filter",
     "content_policy",
     "responsibleaipolicyviolation",
-    "image_generation_user_error",
     "data_inspection_failed",
     "safety",
     "prohibited_content",
@@ -200,6 +199,8 @@ def _is_moderated(status: int, message: str, error: Mapping[str, Any]) -> bool:
     if status == 403:
         metadata = error.get("metadata")
         return isinstance(metadata, Mapping) and "flagged_input" in metadata
+    if error.get("param") not in (None, "", "prompt"):
+        return False  # a parameter, such as OpenAI's `moderation`, has a value that does not fit
     return bool(_MODERATED.search(message))
 
 
