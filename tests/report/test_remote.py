@@ -149,7 +149,7 @@ def test_published_figures_stand_beside_equal_definitions_only(run: Any, page: s
     assert figure.panels[0].title == "imagen-4 · car"
     other, elsewhere = found.notes
     assert "follow the definition “released”, this run “paper”" in other
-    assert "are of other models, objects or groups" in elsewhere
+    assert "are of other conditions than the scores of this run" in elsewhere
     assert "another annotator all lie between the two" in section(page, "published")
 
 
@@ -166,6 +166,16 @@ def test_what_a_published_table_need_not_say_is_no_difference(run: Any) -> None:
     assert found.figures[0].table.total == 1
     named = bare | {"phrasing": "targeted at"}
     assert not published_beside(Material(replace(run, info=run.info | {"published": [named]}))).figures
+
+
+def test_a_mean_over_all_is_not_taken_for_one_of_its_parts(run: Any) -> None:
+    change = run.estimates.filter(measure="cds_change")
+    parts = [change, change.with_columns(dimension=pl.lit("age"), value=pl.lit(0.9))]
+    row = {"measure": "cds_change", "definition": "paper", "attribute": "all", "mitigation": "no stereotypes"}
+    info = run.info | {"published": [row | {"value": -0.309, "source": "Table 5"}]}
+    for order in (parts, parts[::-1]):
+        (figure,) = published_beside(Material(replace(run, estimates=pl.concat(order), info=info))).figures
+        assert [cell.text for cell in figure.table.rows[0][:2]] == ["−0.20 [−0.45, 0.20]", "−0.309"]
 
 
 def test_corrected_shares_stand_beside_shares_as_labelled(run: Any, page: str) -> None:

@@ -55,7 +55,7 @@ def published_beside(material: Material) -> Comparison:
             rows = [row for row in theirs if row["definition"] == definition]
             same = ours.filter(pl.col("definition") == definition)
             if same.height:
-                pairs = _pairs(rows, same)
+                pairs = _pairs(material, rows, same)
                 if pairs:
                     figures.append(_figure(material, measure, definition, pairs))
                 else:
@@ -68,7 +68,7 @@ def published_beside(material: Material) -> Comparison:
 
 
 def _pairs(
-    theirs: Sequence[Mapping[str, Any]], ours: pl.DataFrame
+    material: Material, theirs: Sequence[Mapping[str, Any]], ours: pl.DataFrame
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     columns = [c for c in _SCOPE if c in ours.columns]
     own = {tuple(row[c] for c in columns): row for row in ours.iter_rows(named=True)}
@@ -78,17 +78,20 @@ def _pairs(
         if any(row.get(c) is not None for c in elsewhere if c != "annotator"):
             continue
         for key, mine in own.items():
-            if all(_alike(c, row.get(c), level) for c, level in zip(columns, key, strict=True)):
+            if all(_alike(material, c, row, level) for c, level in zip(columns, key, strict=True)):
                 found.append((mine, row))
                 break
     return found
 
 
-def _alike(column: str, theirs: Any, ours: Any) -> bool:
-    """Equal; what a table need not say (the usual phrasing, a group's dimension) is no difference."""
-    if theirs is None and column in ("phrasing", "mitigation", "dimension"):
+def _alike(material: Material, column: str, theirs: Mapping[str, Any], ours: Any) -> bool:
+    """Equal; what a table need not say (first phrasing, dimension of a group) is no difference."""
+    told = theirs.get(column)
+    if told is None and column in ("phrasing", "mitigation"):
+        return ours is None or ours in material.level_order.get(column, [ours])[:1]
+    if told is None and column == "dimension" and theirs.get("group") is not None:
         return True
-    return bool(theirs == ours)
+    return bool(told == ours)
 
 
 def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Sequence[str]) -> str:
@@ -102,8 +105,8 @@ def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Seq
 
 def _none_alike(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return (
-        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other models, objects "
-        "or groups than those of this run."
+        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other conditions than the scores of "
+        "this run: another model, object or group, or a mean over them."
     )
 
 
