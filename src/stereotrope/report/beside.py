@@ -105,8 +105,8 @@ def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Seq
 
 def _none_alike(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return (
-        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other conditions than the scores of "
-        "this run: another model, object or group, or a mean over them."
+        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other conditions than the "
+        "scores of this run: another model, object or group, or a mean over them."
     )
 
 
