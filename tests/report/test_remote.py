@@ -168,6 +168,11 @@ def test_what_a_published_table_need_not_say_is_no_difference(run: Any) -> None:
     assert not published_beside(Material(replace(run, info=run.info | {"published": [named]}))).figures
 
 
+def test_scores_without_a_column_of_the_dimension_are_found(run: Any) -> None:
+    material = Material(replace(run, estimates=run.estimates.drop("dimension")))
+    assert published_beside(material).figures[0].table.total == 16
+
+
 def test_a_mean_over_all_is_not_taken_for_one_of_its_parts(run: Any) -> None:
     change = run.estimates.filter(measure="cds_change")
     parts = [change, change.with_columns(dimension=pl.lit("age"), value=pl.lit(0.9))]

@@ -31,6 +31,8 @@ _SCOPE = (
     "annotator",
 )
 """What a published figure can be about; a factor that is null in it is pooled in it."""
+_IMPLIED = ("annotator", "dimension")
+"""What scores need not have a column of: they are of one annotator, and a group is of one dimension."""
 _MOST_PANELS = 40
 _MOST_ROWS = 40
 CORRECTED, RAW = "corrected_share", "raw_share"
@@ -72,10 +74,10 @@ def _pairs(
 ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     columns = [c for c in _SCOPE if c in ours.columns]
     own = {tuple(row[c] for c in columns): row for row in ours.iter_rows(named=True)}
-    elsewhere = [c for c in _SCOPE if c not in columns]
+    elsewhere = [c for c in _SCOPE if c not in (*columns, *_IMPLIED)]
     found: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
     for row in theirs:
-        if any(row.get(c) is not None for c in elsewhere if c != "annotator"):
+        if any(row.get(c) is not None for c in elsewhere):
             continue
         for key, mine in own.items():
             if all(_alike(material, c, row, level) for c, level in zip(columns, key, strict=True)):
