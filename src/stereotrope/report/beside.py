@@ -167,7 +167,7 @@ def _figure(
         table=Table(title, columns, cells[:400], len(cells), f"tables/{prose.name}.csv"),
         notes=[
             f"Published: {_sources([row for _, row in pairs])}. A published figure has no interval. Other "
-            "pictures, another year of the model, other attributes and another annotator all lie between "
+            "pictures, another version of the model, other attributes and another annotator all lie between "
             "the two; a difference is no error of either."
         ],
         reads="The wider the interval of this run, the less a distance from the published figure says.",
