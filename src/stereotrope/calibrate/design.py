@@ -74,7 +74,10 @@ def calibration_audit(
 
 def audit_of(folder: Path | str, *, seed: int | None = None) -> Audit:
     """Return the audit of a run folder, which knows the checks where the run is a calibration."""
-    kind = CheckAudit if "judge_cards" in open_run(Path(folder)).info else Audit
+    run = open_run(Path(folder))
+    # Audits that take a check of their judge keep its card too, but have no planted truth.
+    planted = "judge_cards" in run.info and run.reference is not None
+    kind = CheckAudit if planted else Audit
     return kind.from_run(folder, seed=seed)
 
 
