@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from stereotrope import annotate
 from stereotrope.audit import Plan
 from stereotrope.audit.conductor import Watcher
 from stereotrope.calibrate.checks import PLAIN, limit_of
@@ -87,14 +88,14 @@ def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, 
     UsageError
         None of the annotators labels an attribute whose truth is planted.
     """
-    plan = audit.plan(max_cost=max_cost)
-    read = {name for a in plan.annotators for name in a.attributes if name not in QUALITY_ATTRIBUTES}
-    names = ", ".join(a.name for a in plan.annotators)
+    made = [annotate.create(item) for item in audit.spec.annotators or ()]
+    read = {name for a in made for name in a.attributes if name not in QUALITY_ATTRIBUTES}
     if not read:
+        names = ", ".join(annotator.name for annotator in made)
         raise UsageError(
-            f"none of the annotators ({names}) labels how pictures look; "
-            "add one that does, for example colour"
+            f"none of the annotators ({names}) labels how pictures look; add one that does, for example colour"
         )
+    plan = audit.plan(max_cost=max_cost)
     generator = plan.generators[0]
     if not isinstance(generator, CalibratedGenerator):
         raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
