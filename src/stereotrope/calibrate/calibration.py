@@ -93,7 +93,8 @@ def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, 
     if not read:
         names = ", ".join(annotator.name for annotator in made)
         raise UsageError(
-            f"none of the annotators ({names}) labels how pictures look; add one that does, for example colour"
+            f"none of the annotators ({names}) labels how pictures look; add one that "
+            "does, for example colour"
         )
     plan = audit.plan(max_cost=max_cost)
     generator = plan.generators[0]
