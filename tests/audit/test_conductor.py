@@ -282,9 +282,7 @@ def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_pa
         return process(self, request)
 
     monkeypatch.setattr(CalibratedGenerator, "process", failing)
-    with pytest.raises(
-        IncompleteError, match=r"generate: calibrated: 3 of 12 missing: the pencil broke"
-    ):
+    with pytest.raises(IncompleteError, match=r"generate: calibrated: 3 of 12 missing: the pencil broke"):
         audit().run(tmp_path / "broken")
     assert st.open(tmp_path / "broken").images.height == 9
     monkeypatch.undo()

@@ -39,11 +39,10 @@ GENERATOR = (
 )
 
 
-def write_audit(folder: Path, url: str, images: int) -> None:
+def write_audit(folder: Path, url: str, images: int, design: str) -> None:
     generators = "\n".join(GENERATOR.format(name=name, url=url, lanes=LANES) for name in MODELS)
-    (folder / "audit.yaml").write_text(
-        AUDIT.format(images=images, generators=generators, url=url, lanes=LANES)
-    )
+    text = AUDIT.format(images=images, generators=generators, url=url, lanes=LANES)
+    (folder / "audit.yaml").write_text(text + design)
 
 
 def start(folder: Path, run: str, *options: str) -> subprocess.Popen[bytes]:
@@ -92,19 +91,18 @@ def assert_key_is_nowhere(folder: Path) -> None:
             assert KEY.encode() not in file.read_bytes(), file
 
 
-def assert_survives(tmp_path: Path, *, images: int, kills: int, seed: int) -> None:
-    pictures = 8 * 10 * images
+def assert_survives(tmp_path: Path, *, images: int, design: str, cells: int, kills: int, seed: int) -> None:
+    """Kill and continue an audit of ``cells`` × ``images`` pictures a model; compare with a calm one."""
+    pictures = cells * images
     needed = {("images", name): pictures for name in MODELS} | {("chat", "checker"): 5 * pictures}
     with Loopback(key=KEY, latency=(0.0, 0.01)) as server:
-        write_audit(tmp_path, server.url, images)
+        write_audit(tmp_path, server.url, images, design)
         assert finish(tmp_path, "calm") == 0, (tmp_path / "calm.log").read_text()[-2_000:]
         calm = answered(server)
         assert {k: n for k, n in calm.items() if k in needed} == needed
-        assert calm["chat", "judge"] == 5 * pictures + 40
         before = len(server.received)
         rng, killed = random.Random(seed), 0
-        moments = sorted(rng.randint(20, before - 20) for _ in range(kills))
-        for moment in moments:
+        for moment in sorted(rng.randint(20, before - 20) for _ in range(kills)):
             killed += kill_at(server, start(tmp_path, "killed"), before + moment + LANES * killed)
         assert finish(tmp_path, "killed") == 0, (tmp_path / "killed.log").read_text()[-2_000:]
         disturbed = answered(server, after=before)
@@ -116,38 +114,43 @@ def assert_survives(tmp_path: Path, *, images: int, kills: int, seed: int) -> No
     again = sum(disturbed.values()) - sum(calm.values())
     assert 0 <= again <= killed * 5 * LANES, f"{again} calls again after {killed} kills"
     for run, told in (("calm", calm), ("killed", disturbed)):
-        spending = st.open(tmp_path / run).spending
-        ok = {(kind, model): n for model, kind, n in spending.select("model", "kind", "ok").iter_rows()}
-        for (kind, model), n in told.items():
-            lost = spending.filter(model=model)["unanswered"].item()
-            assert n - lost <= ok["chat" if kind == "chat" else "image", model] <= n
-        assert spending["unpriced"].sum() == 0
-        if run == "calm":
-            assert spending["unanswered"].sum() == 0
+        assert_books_equal(tmp_path / run, told)
+    assert st.open(tmp_path / "calm").spending["unanswered"].sum() == 0
     assert_key_is_nowhere(tmp_path)
 
 
-def assert_tables_of_the_paper(run: Path, images: int) -> None:
+def assert_books_equal(run: Path, told: dict[tuple[str, str | None], int]) -> None:
+    """The ledger's totals are the server's own count, but for calls in flight at a kill."""
+    spending = st.open(run).spending
+    for (kind, model), n in told.items():
+        row = spending.filter(model=model, kind="chat" if kind == "chat" else "image").row(0, named=True)
+        assert n - row["unanswered"] <= row["ok"] <= n
+        assert row["begun"] == row["ok"] + row["refused"] + row["failed"] + row["unanswered"]
+        assert row["unpriced"] == 0
+
+
+def assert_tables_of_the_paper(run: Path, *, groups: int, objects: int) -> None:
     estimates = st.open(run).estimates
-    groups = 9
-    assert estimates.filter(measure="bds", attribute="all", definition="paper").height == 5 * 8 * groups
-    assert estimates.filter(measure="bds_average", attribute="all").height >= 5 * groups
-    assert estimates.filter(measure="vac_average", attribute="all").height >= 5
-    violated = estimates.filter(measure="violation_rate").filter(pl.col("object").is_null())
-    assert set(violated["generator"].drop_nulls()) <= set(MODELS)
-    assert estimates.filter(measure="bds_without_violations", attribute="all").height == 5 * 8 * groups
+    scores = estimates.filter(attribute="all", definition="paper")
+    assert scores.filter(measure="bds").height == 5 * objects * groups
+    assert scores.filter(measure="bds_without_violations").height == 5 * objects * groups
+    assert scores.filter(measure="bds_average").height == 5 * groups
+    assert set(scores.filter(measure="vac_average")["generator"]) == set(MODELS)
+    assert set(scores.filter(measure="cds")["generator"]) == set(MODELS)
+    assert set(estimates.filter(measure="violation_rate")["generator"]) == set(MODELS)
     cells = estimates.filter(measure="bds").filter(pl.col("attribute") != "all")
     attributes = cells.group_by("generator", "object").agg(pl.col("attribute").n_unique().alias("n"))
-    assert attributes["n"].to_list() == [8] * 40
+    assert attributes["n"].to_list() == [8] * (5 * objects)
 
 
 def test_an_audit_of_five_models_is_killed_and_continued(tmp_path):
-    assert_survives(tmp_path, images=2, kills=3, seed=1)
-    assert_tables_of_the_paper(tmp_path / "killed", 2)
+    design = "objects: [cup, sofa]\ndimensions: {gender: [men, women]}\n"
+    assert_survives(tmp_path, images=4, design=design, cells=6, kills=3, seed=1)
+    assert_tables_of_the_paper(tmp_path / "killed", groups=2, objects=2)
 
 
 @pytest.mark.slow
 def test_the_8000_images_of_the_paper_are_killed_and_continued(tmp_path):
-    assert_survives(tmp_path, images=20, kills=6, seed=2)
-    assert_tables_of_the_paper(tmp_path / "killed", 20)
+    assert_survives(tmp_path, images=20, design="", cells=80, kills=6, seed=2)
+    assert_tables_of_the_paper(tmp_path / "killed", groups=9, objects=8)
     assert re.search(r"8,000 pictures", (tmp_path / "killed.log").read_text())

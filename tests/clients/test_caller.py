@@ -8,7 +8,7 @@ import pytest
 from tests.clients.conftest import completion, failure
 
 from stereotrope.clients import Account, Caller, Endpoint, HttpClient, Price, Refusal, Usage
-from stereotrope.errors import BudgetError, ModelError, ModelUnusable, UsageError
+from stereotrope.errors import BudgetError, Interrupted, ModelError, ModelUnusable, UsageError
 from stereotrope.run import Ledger
 from stereotrope.testing import Response
 
@@ -338,3 +338,46 @@ def test_while_one_endpoint_waits_another_goes_on(script):
         return time.monotonic() - began
 
     assert asyncio.run(work()) < 2
+
+
+def test_who_waits_for_a_slow_rate_gives_up_when_stopped_and_nothing_more_is_sent(script):
+    account = Account()
+    account.stop = threading.Event()
+    caller = script.caller(account=account, requests_per_minute=6, concurrency=4)
+    http = HttpClient(caller.endpoint)
+
+    async def work():
+        asyncio.get_running_loop().call_later(0.3, account.stop.set)
+        try:
+            return await asyncio.gather(
+                *(script.once(caller, http) for _ in range(4)), return_exceptions=True
+            )
+        finally:
+            await http.close()
+
+    started = time.monotonic()
+    found = asyncio.run(work())
+    assert time.monotonic() - started < 5
+    assert sum(isinstance(each, Interrupted) for each in found) == 3
+    assert len(script.bodies) == 1
+    assert account.totals()[0].begun == 1
+
+
+def test_a_stop_after_a_429_does_not_wait_for_its_time(script):
+    account = Account()
+    account.stop = threading.Event()
+    script.says(failure(429, headers={"retry-after": "30"}))
+    caller = script.caller(account=account, longest_wait=60)
+    http = HttpClient(caller.endpoint)
+
+    async def work():
+        asyncio.get_running_loop().call_later(0.3, account.stop.set)
+        try:
+            return await asyncio.gather(script.once(caller, http), return_exceptions=True)
+        finally:
+            await http.close()
+
+    started = time.monotonic()
+    (found,) = asyncio.run(work())
+    assert isinstance(found, Interrupted)
+    assert time.monotonic() - started < 5

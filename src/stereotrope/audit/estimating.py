@@ -12,6 +12,7 @@ from stereotrope.audit.assemble import folders, open_attributes
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.measures import MeasureCall
 from stereotrope.audit.plan import Plan
+from stereotrope.measure.join import BREAKS, SEEN
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
 if TYPE_CHECKING:
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["estimate", "tidy_labels"]
 
-
-SEEN = "seen in discovery"
-"""Reason given for a label of a picture on which its annotator's attributes were discovered."""
-
-BREAKS = "breaks the prompt's constraints"
-"""Reason given for every label of a picture that shows people or several products."""
 
 LEAST_LEFT = 40
 """Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""

@@ -18,7 +18,7 @@ from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 __all__ = ["MeasureCall", "resolve_measures"]
 
 AFTER_ESTIMATES = "estimates"
-DEFAULT_ON = {"default_rank": "bds"}
+DEFAULT_ON = {"default_rank": "bds", "judge_correlation": "bds"}
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,13 @@ def _arguments(
         arguments["dimension"] = known["dimension"]
     if "group" in parameters and "by" in parameters:
         arguments["by"] = known["scope"] if "within" in parameters else known["within"]
+    if name == "change":  # its own default is the phrasing, not the object
+        arguments.pop("over", None)
     if "over" in parameters and "within" in parameters:
-        arguments["within"] = [f for f in known["within"] if f != given.get("over", known["over"])]
+        over = given.get("over", "phrasing" if name == "change" else known["over"])
+        arguments["within"] = [f for f in known["within"] if f != over]
+    if "judge" in parameters:
+        arguments["within"] = [f for f in known["within"] if f != given.get("judge", "annotator")]
     check_types(name, given, source, where)
     arguments |= given
     if measure.REGISTRY[name].needs == "images":

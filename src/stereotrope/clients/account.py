@@ -165,6 +165,11 @@ class Account:
     max_cost
         US dollars that all calls may cost, None without a cap.
 
+    Attributes
+    ----------
+    stop
+        When set, whoever waits to send a request gives up; None where nobody stops.
+
     Notes
     -----
     Every HTTP request is begun, durably in the attached book, before it is sent, and ended after. A

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stereotrope.clients.account import Account, Call, Kind, Outcome
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.failures import BadRequest, Failure, classify, expected
 from stereotrope.clients.limiter import Limiter, Turn, limiter_of
 from stereotrope.clients.prices import Price
-from stereotrope.errors import ModelError, ModelUnusable, UsageError
+from stereotrope.errors import Interrupted, ModelError, ModelUnusable, UsageError
 
 __all__ = ["Caller", "Refusal", "Usage"]
 
 T = TypeVar("T")
+W = TypeVar("W")
 
 _GIVE_UP_AFTER = 20
 _BACKOFF = 0.5
 _BACKOFF_LIMITED = 2.0
+_LOOK = 0.25  # seconds between two looks at whether to stop
 _JITTER = (0.75, 1.25)
 
 
@@ -107,13 +110,17 @@ class Caller:
             No request to this model can succeed; every later one fails at once, unsent.
         BudgetError
             The cap is reached; nothing was sent.
+        Interrupted
+            The account's ``stop`` was set while it waited to send.
         """
         failure = Failure("connection", "was not asked")
         for attempt in range(1, self.endpoint.tries + 1):
             self._refuse_unusable()
             self.account.check(self.endpoint.provider, self.model, self.kind)
             limiter = limiter_of(self.endpoint, self)
-            async with limiter.turn(self.model, tokens or round(self._mean_tokens)) as turn:
+            async with contextlib.AsyncExitStack() as stack:
+                leave = limiter.turn(self.model, tokens or round(self._mean_tokens))
+                turn = await self._unless_stopped(stack.enter_async_context(leave))
                 self._refuse_unusable()
                 outcome = await self._once(send, usage, limiter, turn, attempt)
             if not isinstance(outcome, Failure):
@@ -122,8 +129,24 @@ class Caller:
             if not failure.again:
                 return self._give_back(failure)
             if failure.outcome != "rate_limited" and attempt < self.endpoint.tries:
-                await asyncio.sleep(self._wait(failure, attempt))
+                await self._unless_stopped(asyncio.sleep(self._wait(failure, attempt)))
         return self._exhaust(failure)
+
+    async def _unless_stopped(self, waiting: Coroutine[Any, Any, W]) -> W:
+        """Wait before a request, and give up where the account's ``stop`` is set."""
+        stop = self.account.stop
+        if stop is None:
+            return await waiting
+        task = asyncio.ensure_future(waiting)
+        try:
+            while not (await asyncio.wait({task}, timeout=_LOOK))[0]:
+                if stop.is_set():
+                    raise Interrupted(f"{self.endpoint.provider}:{self.model}: stopped before it was asked")
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
 
     async def _once(
         self,

@@ -2,8 +2,8 @@
 
 Pace. A server counts requests when they reach it, in any window of 60 seconds. Requests are given
 times ``(60 + SLACK) / R`` apart, so R + 1 of them span 60 + SLACK seconds: never more than R reach the
-server in a window as long as their delays differ by less than SLACK (1.5 s: connecting, a busy
-computer), and 60 / 61.5 = 97.6% of the rate is used. A request that could not leave within half a
+server in a window as long as their delays differ by less than SLACK (1 s: connecting, a busy
+computer), and 60 / 61 = 98.4% of the rate is used. A request that could not leave within half a
 second of its time takes another one, so a computer that was asleep does not send a burst.
 
 Concurrency. Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, "Analysis of the
@@ -29,7 +29,7 @@ from stereotrope.clients.endpoint import Endpoint
 
 __all__ = ["Limiter", "Turn", "limiter_of"]
 
-SLACK = 1.5
+SLACK = 1.0
 LATE = 0.5
 _WINDOW = 60.0
 

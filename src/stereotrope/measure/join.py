@@ -13,10 +13,12 @@ from stereotrope.tables import CONSTRAINTS, PROMPTS, QUALITY_ATTRIBUTES, check_f
 
 __all__ = [
     "BLANK",
+    "BREAKS",
     "DESIGN_REASONS",
     "PICTURE_EXCLUDED",
     "PICTURE_REASONS",
     "PICTURE_REFUSED",
+    "SEEN",
     "effective_n",
     "tidy_labels",
     "with_factors",
@@ -35,7 +37,13 @@ PICTURE_EXCLUDED = "picture excluded"
 """Reason where a picture came that cannot be used."""
 
 _PICTURE = {"refused": PICTURE_REFUSED, "excluded": PICTURE_EXCLUDED}
-DESIGN_REASONS = ("seen in discovery", "breaks the prompt's constraints")
+SEEN = "seen in discovery"
+"""Reason given for a label of a picture on which its annotator's attributes were discovered."""
+
+BREAKS = "breaks the prompt's constraints"
+"""Reason given for every label of a picture that shows people or several products."""
+
+DESIGN_REASONS = (SEEN, BREAKS)
 """Reasons of a conductor that leaves a picture out of a score on purpose."""
 
 PICTURE_REASONS = frozenset({BLANK, *_PICTURE.values(), *DESIGN_REASONS})
