@@ -31,7 +31,8 @@ annotators:
   - blank
   - {{questions: openai:judge, base_url: {url}, key: SODA_KEY, discover: true, concurrency: {lanes}, \
 price: {{input: 1, output: 4}}}}
-  - {{constraints: openai:checker, base_url: {url}, key: SODA_KEY, concurrency: {lanes}, price: {{call: 0.001}}}}
+  - {{constraints: openai:checker, base_url: {url}, key: SODA_KEY, concurrency: {lanes}, \
+price: {{call: 0.001}}}}
 """
 GENERATOR = (
     "  - {{images: 'openai:{name}', name: {name}, base_url: {url}, key: SODA_KEY, seed: true, "
