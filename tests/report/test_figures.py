@@ -6,8 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from stereotrope.report.figures import Figure, figures_of
+from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
+from stereotrope.report.panels import Figure
 from stereotrope.report.prose import explain, measures_in_order
 
 

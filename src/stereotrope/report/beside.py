@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import charts
-from stereotrope.report.datatable import Cell, Table, estimate_text
-from stereotrope.report.figures import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
+from stereotrope.report.datatable import Cell, Table, estimate_text, shown_rows
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import number, thousands
+from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
 from stereotrope.report.prose import explain
 from stereotrope.tables import ESTIMATES
 
@@ -164,7 +164,7 @@ def _figure(
         prose=prose,
         n=f"{len(pairs)} published figures of the same conditions",
         panels=_drawn(panels, title, names, prose.unit),
-        table=Table(title, columns, cells[:400], len(cells), f"tables/{prose.name}.csv"),
+        table=Table(title, columns, cells[: shown_rows(len(cells))], len(cells), f"tables/{prose.name}.csv"),
         notes=[
             f"Published: {_sources([row for _, row in pairs])}. A published figure has no interval. Other "
             "pictures, another version of the model, other attributes and another annotator all lie between "
@@ -275,7 +275,7 @@ def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: s
         prose=prose,
         n=size,
         panels=_drawn(panels, title, names, prose.unit),
-        table=Table(title, columns, table[:400], len(table), f"tables/{CORRECTED}.csv"),
+        table=Table(title, columns, table[: shown_rows(len(table))], len(table), f"tables/{CORRECTED}.csv"),
         notes=[],
         reads=prose.reads,
     )

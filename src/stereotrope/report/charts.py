@@ -23,6 +23,8 @@ _NARROW = 400
 _HEAD_SIGNS = 13
 _LIGHT_VIRIDIS = 0.55
 """Share of the viridis scale from which dark text reads better than white."""
+_LIGHT_DIVERGING = 0.6
+"""Share of the scale of two colours up to which dark text reads better than white."""
 _EXPORT_WIDTH = 420
 _WIDTH = re.compile(r"\bwidth\b")
 _SHORT_ROOM = 46
@@ -209,14 +211,24 @@ def _wrapped(text: str) -> str:
 
 
 def heat(
-    rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str], lines: Sequence[str]
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    columns: Sequence[str],
+    lines: Sequence[str],
+    signed: bool = False,
+    top: float | None = None,
 ) -> dict[str, Any]:
-    """A table of numbers on viridis: ``line, column, value, text``; an undefined cell stays empty."""
+    """A table of numbers: ``line, column, value, text``; an undefined cell stays empty.
+
+    On viridis from 0 to ``top`` (the largest value when None); ``signed`` numbers on a scale of two colours
+    from ``-top`` to ``top``.
+    """
     values = _texts(rows, 80)
     heads = [_wrapped(_plain(v)) for v in columns]
     for v in values:
         v["column"] = _wrapped(v["column"])
-    top = max((float(v["value"]) for v in values if "value" in v), default=1.0) or 1.0
+    largest = max((abs(float(v["value"])) for v in values if "value" in v), default=1.0)
+    top = (largest if top is None else top) or 1.0
     axis = {
         "orient": "top",
         "labelAngle": 0,
@@ -232,12 +244,16 @@ def heat(
             "y": {"field": "line", "type": "nominal", "sort": [_plain(v) for v in lines], "title": None},
             "x": {"field": "column", "type": "nominal", "sort": heads, "title": None, "axis": axis},
         },
-        "layer": [_cells(top), _cell_numbers(top)],
+        "layer": [_cells(top, signed), _cell_numbers(top, signed)],
     }
 
 
-def _cells(top: float) -> dict[str, Any]:
-    scale = {"scheme": "viridis", "domain": [0, top], "clamp": True}
+def _cells(top: float, signed: bool) -> dict[str, Any]:
+    scale = (
+        {"scheme": "purpleorange", "domain": [top, -top], "clamp": True}
+        if signed
+        else {"scheme": "viridis", "domain": [0, top], "clamp": True}
+    )
     return {
         "transform": [{"filter": "isValid(datum.value)"}],
         "mark": {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2},
@@ -249,11 +265,16 @@ def _cells(top: float) -> dict[str, Any]:
     }
 
 
-def _cell_numbers(top: float) -> dict[str, Any]:
+def _cell_numbers(top: float, signed: bool) -> dict[str, Any]:
+    dark_text = (
+        f"abs(datum.value) < {_LIGHT_DIVERGING * top!r}"
+        if signed
+        else f"datum.value > {_LIGHT_VIRIDIS * top!r}"
+    )
     colour = {
         "condition": [
             {"test": "!isValid(datum.value)", "value": "var(--quiet)"},
-            {"test": f"datum.value > {_LIGHT_VIRIDIS * top!r}", "value": "#111111"},
+            {"test": dark_text, "value": "#111111"},
         ],
         "value": "#ffffff",
     }

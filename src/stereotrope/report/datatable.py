@@ -13,10 +13,12 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, probability, thousands
 from stereotrope.report.prose import explain
 
-__all__ = ["MOST_ROWS", "Cell", "Table", "estimate_text", "table_of"]
+__all__ = ["FIRST_ROWS", "MOST_ROWS", "Cell", "Table", "estimate_text", "shown_rows", "table_of"]
 
 MOST_ROWS = 400
-"""Rows of one data table in the page; the files hold all."""
+"""Rows up to which a data table stands whole in the page."""
+FIRST_ROWS = 50
+"""Rows that are shown of a longer one; the files hold all."""
 _UNBROKEN = 36
 _OPTIONAL = (
     ("floor", "floor"),
@@ -50,6 +52,11 @@ class Table:
     file: str = ""
 
 
+def shown_rows(total: int) -> int:
+    """How many rows of a table stand in the page: all, or of a long one the first."""
+    return total if total <= MOST_ROWS else FIRST_ROWS
+
+
 def estimate_text(row: Mapping[str, Any]) -> str:
     """Value and interval of an estimate, or why there is none."""
     if row["value"] is None:
@@ -61,9 +68,7 @@ def estimate_text(row: Mapping[str, Any]) -> str:
     return interval(row["value"], row["low"], row["high"], row["n"])
 
 
-def table_of(
-    material: Material, frame: pl.DataFrame, caption: str, *, file: str = "", most: int = MOST_ROWS
-) -> Table:
+def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str = "") -> Table:
     """The estimates as a table with one formatting, columns without content left out."""
     scope = [
         c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
@@ -86,7 +91,10 @@ def table_of(
     heads += ["p"] * ("p_value" in present) + ["q"] * ("q_value" in present)
     heads += ["n"] + ["n reference"] * ("n_reference" in present) + ["left out"] * ("excluded" in present)
     heads += ["warnings"] * ("flags" in present) + ["pictures"]
-    rows = [_table_row(material, r, scope, present) for r in frame.head(most).iter_rows(named=True)]
+    rows = [
+        _table_row(material, r, scope, present)
+        for r in frame.head(shown_rows(frame.height)).iter_rows(named=True)
+    ]
     return Table(caption, heads, rows, frame.height, file)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import charts, escape
-from stereotrope.report.figures import Figure
+from stereotrope.report.panels import Figure
 
 __all__ = ["light_colours", "write_figures", "write_specs", "write_table"]
 

@@ -2,76 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report import charts
-from stereotrope.report.datatable import Table, estimate_text, table_of
-from stereotrope.report.escape import shorten, visible
+from stereotrope.report.datatable import estimate_text, table_of
+from stereotrope.report.escape import shorten
+from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import count, number, probability, thousands
-from stereotrope.report.prose import MeasureProse, explain
+from stereotrope.report.numbers import count, probability, thousands
+from stereotrope.report.panels import (
+    FEW_VALUES,
+    MOST_PANELS,
+    NEUTRAL,
+    SIGNIFICANT,
+    Figure,
+    Panel,
+    domain_of,
+    files_of,
+    n_text,
+    notes_of,
+    panel_words,
+    parts_of,
+    row_label,
+    safe_name,
+)
+from stereotrope.report.prose import MeasureProse, explain, listing
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
-__all__ = [
-    "MOST_FIGURES",
-    "MOST_PANELS",
-    "NEUTRAL",
-    "SIGNIFICANT",
-    "Figure",
-    "Panel",
-    "domain_of",
-    "figures_of",
-    "panel_words",
-    "safe_name",
-]
+__all__ = ["MOST_FIGURES", "figures_of"]
 
-MOST_PANELS = 40
-"""Panels of one figure; the rest is in the table."""
 MOST_FIGURES = 12
 """Figures of one measure, one an attribute; with discovered attributes there can be many more."""
 _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
-_FEW_VALUES = 3
-_SIDE_BY_SIDE = 8
-_SIGNS_BESIDE = 48
 _FEW_LEVELS = 3
-NEUTRAL = ("absent", "no", "none")
-"""Of two values the one that needs no drawing."""
 _GAP = "\u2003"
 _RANK_TEST = "_change_wilcoxon"
 """Ends the name of a change that stands a second time, with the p-value of another test."""
-SIGNIFICANT = 0.05
-"""q at or below which a dot is drawn full."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One chart of a figure."""
-
-    title: str
-    spec: Mapping[str, Any]
-    alt: str
-    rows: int
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure with everything that is needed to believe it."""
-
-    name: str
-    title: str
-    prose: MeasureProse
-    n: str
-    panels: Sequence[Panel]
-    table: Table
-    notes: Sequence[str] = field(default=())
-    reads: str = ""
-    defined: bool = True
-    stacked: bool = False
 
 
 def figures_of(material: Material, measure: str) -> list[Figure]:
@@ -112,32 +83,74 @@ def _attribute_figures(
             return [_dots_figure(material, frame, prose, title, f"{prose.name}-attributes")]
         averaged = has_head and prose.section == "divergence"
         reads = "The mean over a row is the score above; lighter is more." if averaged else prose.reads
-        return [_heat_figure(material, frame, prose, title, "attribute", reads=reads, defined=not has_head)]
-    figures = []
-    for attribute in _most_shared(frame):
+        return [heat_figure(material, frame, prose, title, "attribute", reads=reads, defined=not has_head)]
+    figures, chosen, stripped = [], _most_shared(frame), []
+    for attribute in chosen:
         rows = frame.filter(pl.col("attribute") == attribute)
-        values = rows["category"].drop_nulls().unique().to_list()
-        drawn = [v for v in values if v not in NEUTRAL]
-        rest: list[str] = []
-        if len(values) == 2 and len(drawn) == 1:
-            rest = [f"The rest is “{next(v for v in values if v in NEUTRAL)}”; its rows are in the files."]
-            rows, values = rows.filter(pl.col("category") == drawn[0]), drawn
-        value = f", {values[0]}" if len(values) == 1 else ""
-        title = f"{prose.title}: {words(attribute)}{value}{_only_of(material, rows)}{suffix}"
-        signed = (rows["value"].min() or 0.0) < 0 or rows["reference"].drop_nulls().len() > 0  # type: ignore[operator]
-        if len(values) > _FEW_VALUES and not signed:
-            reads = f"{prose.reads} Lighter is more."
-            figures.append(_heat_figure(material, rows, prose, title, "category", reads=reads, defined=True))
+        if _is_for_strips(material, rows):
+            stripped.append(rows)
         else:
-            figure = _dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}")
-            figures.append(replace(figure, notes=[*figure.notes, *rest]))
-    if left := len(attributes) - len(figures):
+            figures.append(_attribute_figure(material, rows, prose, suffix))
+    if stripped:
+        figures.append(_strips_figure(material, stripped, prose, suffix))
+    if left := len(attributes) - len(chosen):
         said = (
             f"{count(left, 'further attribute has', 'further attributes have')} no figure of their own: the "
             f"strips above show their labels, the file tables/{prose.name}.csv holds their rows."
         )
         figures[-1] = replace(figures[-1], notes=[*figures[-1].notes, said])
     return figures
+
+
+def _is_signed(rows: pl.DataFrame) -> bool:
+    return (rows["value"].min() or 0.0) < 0 or rows["reference"].drop_nulls().len() > 0  # type: ignore[operator]
+
+
+def _is_for_strips(material: Material, rows: pl.DataFrame) -> bool:
+    """Whether shares of one attribute would fill more panels than anyone reads."""
+    many = rows["category"].drop_nulls().n_unique() > FEW_VALUES and not _is_signed(rows)
+    return many and heat_panels(material, rows) > MOST_PANELS
+
+
+def _strips_figure(
+    material: Material, parts: Sequence[pl.DataFrame], prose: MeasureProse, suffix: str
+) -> Figure:
+    """Shares of many values under many conditions: a table, and where else they are."""
+    frame = pl.concat(parts)
+    named = listing([words(str(p["attribute"][0])) for p in parts], most=12)
+    title = f"{prose.title}: {count(len(parts), 'attribute')} of many values{suffix}"
+    panels = sum(heat_panels(material, p) for p in parts)
+    notes = [
+        f"Not drawn: {named}, which would be {thousands(panels)} panels. The strips above show the labels "
+        f"themselves; all {thousands(frame.height)} rows are in {files_of(prose.name)}."
+    ]
+    return Figure(
+        name=safe_name(f"{prose.name}-values"),
+        title=title,
+        prose=prose,
+        n=n_text(frame),
+        panels=[],
+        table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
+        notes=[*notes, *notes_of(frame, 0, 0, dots=False)],
+        reads=prose.reads,
+    )
+
+
+def _attribute_figure(material: Material, rows: pl.DataFrame, prose: MeasureProse, suffix: str) -> Figure:
+    attribute = rows["attribute"][0]
+    values = rows["category"].drop_nulls().unique().to_list()
+    drawn = [v for v in values if v not in NEUTRAL]
+    rest: list[str] = []
+    if len(values) == 2 and len(drawn) == 1:
+        rest = [f"The rest is “{next(v for v in values if v in NEUTRAL)}”; its rows are in the files."]
+        rows, values = rows.filter(pl.col("category") == drawn[0]), drawn
+    value = f", {values[0]}" if len(values) == 1 else ""
+    title = f"{prose.title}: {words(attribute)}{value}{_only_of(material, rows)}{suffix}"
+    if len(values) > FEW_VALUES and not _is_signed(rows):
+        reads = f"{prose.reads} Lighter is more."
+        return heat_figure(material, rows, prose, title, "category", reads=reads, defined=True)
+    figure = _dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}")
+    return replace(figure, notes=[*figure.notes, *rest])
 
 
 def _most_shared(frame: pl.DataFrame) -> list[str]:
@@ -152,13 +165,6 @@ def _only_of(material: Material, rows: pl.DataFrame) -> str:
     single = [c for c in scope if len(material.level_order[c]) > 1 and rows[c].n_unique() == 1]
     levels = [shorten(str(rows[c][0]), 40) for c in single if rows[c][0] is not None]
     return f" ({', '.join(levels)})" if levels else ""
-
-
-def _row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    parts = [
-        words(str(row[c])) if c == "attribute" else str(row[c]) for c in columns if row.get(c) is not None
-    ]
-    return ", ".join(parts) or str(row.get("generator") or "all pictures")
 
 
 @dataclass(frozen=True)
@@ -181,9 +187,9 @@ def _layout(material: Material, frame: pl.DataFrame) -> _Layout:
     rows = [row] if row else []
     if extra and (not columns or frame.select(columns).n_unique() == frame.height or "attribute" in extra):
         return _Layout(rest, [*rows, *extra])
-    if extra and frame["category"].n_unique() > _FEW_VALUES:
+    if extra and frame["category"].n_unique() > FEW_VALUES:
         return _Layout(rest, ["category", *rows], most=_TOP_ROWS)
-    if row and rest and frame[row].drop_nulls().n_unique() <= _FEW_VALUES:
+    if row and rest and frame[row].drop_nulls().n_unique() <= FEW_VALUES:
         single, others = rest[-1], rest[:-1]
         if frame[row].n_unique() > 1 and row != "reference":
             return _Layout([*extra, *others], [single], row)
@@ -191,18 +197,19 @@ def _layout(material: Material, frame: pl.DataFrame) -> _Layout:
     return _Layout([*extra, *rest], rows)
 
 
-def _parts(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
-    """The panels of a figure with their titles, in the order of the design."""
-    parts = frame.partition_by(by, maintain_order=True) if by else [frame]
-    parts.sort(key=lambda p: tuple(material.position(c, p[c][0]) for c in by))
-    return [(" · ".join(str(p[c][0]) for c in by if p[c][0] is not None), p) for p in parts]
-
-
 def _dots_figure(
     material: Material, frame: pl.DataFrame, prose: MeasureProse, title: str, name: str
 ) -> Figure:
     layout = _layout(material, frame)
-    parts = _parts(material, frame, layout.panels)
+    undrawn = _not_worth_drawing(frame, prose)
+    parts = parts_of(material, frame, layout.panels)
+    if len(parts) > MOST_PANELS and not undrawn:
+        if _is_grid(frame, layout):
+            *panels_by, lines = layout.panels
+            return overview_figure(material, frame, prose, title, name, (panels_by, lines, layout.rows[0]))
+        if layout.most < _ROWS_A_PANEL:
+            layout = replace(layout, panels=layout.panels[:1], rows=[*layout.panels[1:], *layout.rows])
+            parts = parts_of(material, frame, layout.panels)
     ends = frame.select("value", "low", "high", "floor").to_dicts()
     domain = domain_of(ends, ranks=prose.unit.startswith("rank"))
     names: list[str] = []
@@ -211,26 +218,31 @@ def _dots_figure(
         names = sorted(
             frame[factor].drop_nulls().unique().to_list(), key=lambda v: material.position(factor, v)
         )
-    undrawn = _not_worth_drawing(frame, prose)
     panels, cut = [], 0
     for heading, part in [] if undrawn else parts[:MOST_PANELS]:
         rows, left = _dot_rows(material, part, layout, prose)
         cut += left
         spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(rows)))
-    notes = _notes(frame, 0 if undrawn else len(parts) - len(panels), cut, dots=not undrawn)
+    notes = notes_of(frame, 0 if undrawn else len(parts) - len(panels), cut, dots=not undrawn)
     if undrawn:
         notes.append(undrawn)
     return Figure(
         name=safe_name(name),
         title=title,
         prose=prose,
-        n=_n_text(frame),
+        n=n_text(frame),
         panels=panels,
         table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         notes=notes,
         reads=prose.reads,
     )
+
+
+def _is_grid(frame: pl.DataFrame, layout: _Layout) -> bool:
+    """Whether panels × rows can be a table of two factors: one estimate a cell."""
+    alone = not layout.series and len(layout.rows) == 1 and layout.panels
+    return bool(alone) and frame.select(*layout.panels, *layout.rows).n_unique() == frame.height
 
 
 def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
@@ -244,11 +256,6 @@ def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
             "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
         )
     return ""
-
-
-def safe_name(name: str) -> str:
-    """A name that is one in an anchor and in a file."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
 
 
 def _dot_rows(
@@ -265,7 +272,7 @@ def _dot_rows(
         records.sort(key=lambda r: (r["value"] is None, upwards * (r["value"] or 0.0)))
     rows = []
     for r in records[: layout.most]:
-        label = _row_label(r, layout.rows)
+        label = row_label(r, layout.rows)
         text = estimate_text(r)
         if r["q_value"] is not None:
             q = probability(r["q_value"])
@@ -285,144 +292,3 @@ def _dot_rows(
             }
         )
     return rows, max(0, len(records) - layout.most)
-
-
-def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:
-    """Ends of the axis that holds every value, interval and floor; 0 is always in it."""
-    ends = [r[c] for r in rows for c in ("value", "low", "high", "floor") if r.get(c) is not None]
-    if not ends:
-        return [0.0, 1.0]
-    if ranks:
-        return [min(ends) - 0.5, max(ends) + 0.5]
-    low, high = min(0.0, *ends), max(0.0, *ends)
-    if high == low:
-        high = 1.0
-    margin = 0.03 * (high - low)
-    return [low - margin if low < 0 else 0.0, high + margin]
-
-
-def panel_words(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A panel for those who cannot see it: what it is about and its first rows."""
-    said = "; ".join(f"{r['tip']}" for r in rows[:6])
-    more = f"; {len(rows) - 6} more in the data table" if len(rows) > 6 else ""
-    return visible(shorten(f"{title}. {heading + ': ' if heading else ''}{said}{more}.", 700))
-
-
-def _n_text(frame: pl.DataFrame) -> str:
-    n = frame["n"].drop_nulls()
-    if not len(n):
-        return "n is not given"
-    low, high = int(n.min() or 0), int(n.max() or 0)  # type: ignore[arg-type]
-    text = thousands(low) if low == high else f"{thousands(low)} to {thousands(high)}"
-    excluded = int(frame["n_excluded"].fill_null(0).max() or 0)  # type: ignore[arg-type]
-    left = f", at most {thousands(excluded)} left out" if excluded else ""
-    if all(measure.endswith(AVERAGE) for measure in frame["measure"]):
-        return f"Mean of {text} scores a row{left}"
-    return f"n = {text} a row{left}"
-
-
-def _notes(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool = True) -> list[str]:
-    notes = []
-    tested = frame.filter(pl.col("q_value").is_not_null())
-    if dots and tested.height:
-        full = tested.filter(pl.col("q_value") <= SIGNIFICANT).height
-        notes.append(
-            f"● q ≤ {SIGNIFICANT}: {full} of {tested.height} rows. ○ q above it. "
-            f"If nothing differed, about {SIGNIFICANT * tested.height:.2g} "
-            f"would have p ≤ {SIGNIFICANT} by chance."
-        )
-    undefined = frame.filter(pl.col("value").is_null()).height
-    if undefined:
-        notes.append(
-            f"{count(undefined, 'row is', 'rows are')} not defined; the reason stands in place of the number."
-        )
-    if frame["bound_low"].drop_nulls().len():
-        notes.append(
-            "Where more than 5% of the labels are missing, the table gives the bounds: the value if none, "
-            "and if all, of these were the one counted."
-        )
-    if panels_cut or rows_cut:
-        parts = [count(panels_cut, "panel")] * bool(panels_cut) + [count(rows_cut, "row")] * bool(rows_cut)
-        notes.append(f"Not drawn: {' and '.join(parts)}; they are in the table and in the files.")
-    flags = sorted(
-        {
-            f.strip()
-            for cell in frame["flags"].drop_nulls()
-            for f in cell.split(",")
-            if f.strip() and "=" not in f
-        }
-    )
-    if flags:
-        notes.append(f"Warnings in this figure: {', '.join(words(f) for f in flags)}; see the table.")
-    return notes
-
-
-def _heat_figure(
-    material: Material,
-    frame: pl.DataFrame,
-    prose: MeasureProse,
-    title: str,
-    column: str,
-    *,
-    reads: str,
-    defined: bool,
-) -> Figure:
-    """Numbers as a coloured table: ``column`` (attribute or category) across, conditions down."""
-    scope = material.scope_columns(frame)
-    if frame["reference"].drop_nulls().n_unique() > 1:
-        scope.append("reference")
-    row = material.row_factor if material.row_factor in scope else (scope[-1] if scope else None)
-    rest = [c for c in scope if c != row]
-    lines_by = [row] if row else []
-    if row and rest and frame[row].drop_nulls().n_unique() <= _FEW_VALUES:
-        lines_by = [rest.pop(), row]
-    parts = _parts(material, frame, rest)
-    panels: list[Panel] = []
-    longest = 0
-    for heading, part in parts[:MOST_PANELS]:
-        across = sorted(part[column].drop_nulls().unique(maintain_order=True).to_list())
-        records = sorted(
-            part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
-        )
-        rows = [_heat_row(r, lines_by, column) for r in records]
-        longest = max(longest, *(len(str(r["text"])) for r in rows))
-        lines = list(dict.fromkeys(r["line"] for r in rows))
-        heads = [words(c) if column == "attribute" else c for c in across]
-        spec = charts.heat(rows, columns=heads, lines=lines)
-        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
-    columns = frame[column].n_unique()
-    notes = _notes(frame, len(parts) - len(panels), 0, dots=False)
-    if frame["q_value"].drop_nulls().len():
-        floor = " The numbers include the noise floor, which the table gives for each cell."
-        notes.insert(0, f"* q ≤ {SIGNIFICANT}.{floor if frame['floor'].drop_nulls().len() else ''}")
-    return Figure(
-        safe_name(
-            f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
-        ),
-        title,
-        prose,
-        _n_text(frame),
-        panels,
-        table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        notes,
-        reads=reads,
-        defined=defined,
-        stacked=columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE,
-    )
-
-
-def _heat_row(r: Mapping[str, Any], lines_by: Sequence[str], column: str) -> dict[str, Any]:
-    star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
-    line = _row_label(r, lines_by)
-    across = words(r["attribute"]) if column == "attribute" else str(r[column])
-    text = "n. d." if r["value"] is None else ("0" if r["value"] == 0 else number(r["value"], r["n"])) + star
-    if column == "attribute" and r["category"] is not None and r["value"] is not None:
-        whole = r["value"] in (0.0, 1.0) and r["low"] is None
-        text = r["category"] if whole else f"{r['category']} {text}"
-    return {
-        "line": line,
-        "column": across,
-        "value": r["value"],
-        "text": shorten(text, 22),
-        "tip": f"{line}, {across}: {estimate_text(r)}, n = {r['n']}",
-    }

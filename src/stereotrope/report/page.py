@@ -19,13 +19,14 @@ from ruamel.yaml import YAML
 import stereotrope
 from stereotrope.report import charts, escape
 from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
-from stereotrope.report.datatable import MOST_ROWS, Cell, Table
+from stereotrope.report.datatable import Cell, Table, shown_rows
 from stereotrope.report.distributions import Distribution, distributions
-from stereotrope.report.figures import Figure, figures_of
+from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import headline_of, quality, reasons
 from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
+from stereotrope.report.panels import Figure
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
 from stereotrope.report.thumbnails import Thumbnails
 from stereotrope.tables import ALL_ATTRIBUTES
@@ -264,7 +265,7 @@ class Exhibits:
             "table": Table(
                 heading,
                 ["condition", "attribute", "value", "pictures", "of"],
-                rows[:MOST_ROWS],
+                rows[: shown_rows(len(rows))],
                 len(rows),
                 "tables/labels.csv",
             ),
@@ -288,7 +289,7 @@ def _pictures_note(material: Material, thumbs: Thumbnails) -> str:
 def _plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
     labels = table["labels"]
     cells = [[Cell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in table["rows"]]
-    return Table(caption, table["columns"], cells[:MOST_ROWS], len(cells), f"tables/{file}.csv")
+    return Table(caption, table["columns"], cells[: shown_rows(len(cells))], len(cells), f"tables/{file}.csv")
 
 
 def _figures(material: Material, measure: str, measures: Sequence[str]) -> list[Figure]:

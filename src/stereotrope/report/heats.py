@@ -1,0 +1,212 @@
+"""Coloured tables: estimates by attribute or value, and scores of many conditions as an overview."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report import charts
+from stereotrope.report.datatable import estimate_text, table_of
+from stereotrope.report.escape import shorten
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import number, thousands
+from stereotrope.report.panels import (
+    FEW_VALUES,
+    MOST_PANELS,
+    SIGNIFICANT,
+    Figure,
+    Panel,
+    files_of,
+    n_text,
+    notes_of,
+    panel_words,
+    parts_of,
+    row_label,
+    safe_name,
+)
+from stereotrope.report.prose import MeasureProse
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
+
+__all__ = ["heat_figure", "heat_panels", "overview_figure"]
+
+_SIDE_BY_SIDE = 8
+_SIGNS_BESIDE = 48
+_Parts = Sequence[tuple[str, pl.DataFrame]]
+_Cells = Callable[[pl.DataFrame], tuple[list[dict[str, Any]], list[str]]]
+
+
+def heat_panels(material: Material, frame: pl.DataFrame) -> int:
+    """How many panels a heat figure of these rows would have."""
+    panels_by, _ = _sides(material, frame)
+    return frame.select(panels_by).n_unique() if panels_by else 1
+
+
+def _sides(material: Material, frame: pl.DataFrame) -> tuple[list[str], list[str]]:
+    """Columns that make the panels, and those that make the lines of each."""
+    scope = material.scope_columns(frame)
+    if frame["reference"].drop_nulls().n_unique() > 1:
+        scope.append("reference")
+    row = material.row_factor if material.row_factor in scope else (scope[-1] if scope else None)
+    rest = [c for c in scope if c != row]
+    lines_by = [row] if row else []
+    if row and rest and frame[row].drop_nulls().n_unique() <= FEW_VALUES:
+        lines_by = [rest.pop(), row]
+    return rest, lines_by
+
+
+def heat_figure(
+    material: Material,
+    frame: pl.DataFrame,
+    prose: MeasureProse,
+    title: str,
+    column: str,
+    *,
+    reads: str,
+    defined: bool,
+) -> Figure:
+    """Numbers as a coloured table: ``column`` (attribute or category) across, conditions down."""
+    panels_by, lines_by = _sides(material, frame)
+
+    def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
+        across = sorted(part[column].drop_nulls().unique(maintain_order=True).to_list())
+        records = sorted(
+            part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
+        )
+        rows = [_cell(r, row_label(r, lines_by), column) for r in records]
+        return rows, [words(c) if column == "attribute" else c for c in across]
+
+    parts = parts_of(material, frame, panels_by)
+    parts, said = _few(material, frame, prose, parts, panels_by)
+    name = f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
+    panels, stacked = _panels(parts, cells, title, frame[column].n_unique())
+    return Figure(
+        safe_name(name),
+        title,
+        prose,
+        n_text(frame),
+        panels,
+        table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
+        [*said, *_notes(frame, drawn=bool(panels))],
+        reads=reads,
+        defined=defined,
+        stacked=stacked,
+    )
+
+
+def overview_figure(
+    material: Material,
+    frame: pl.DataFrame,
+    prose: MeasureProse,
+    title: str,
+    name: str,
+    by: tuple[Sequence[str], str, str],
+) -> Figure:
+    """Scores of many conditions: one panel a level of the first factors, lines × columns of two others.
+
+    ``by`` names the columns of the panels, of the lines and of what stands across.
+    """
+    panels_by, down, column = by
+    order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
+    heads = {level: "–" if level is None else str(level) for level in order}
+    signed = (frame["value"].min() or 0.0) < 0  # type: ignore[operator]
+
+    def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
+        records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
+        present = set(part[column].to_list())
+        rows = [_cell(r, row_label(r, [down]), column, heads[r[column]]) for r in records]
+        return rows, [heads[level] for level in order if level in present]
+
+    parts = parts_of(material, frame, panels_by)
+    if frame["value"].null_count() == frame.height:
+        parts, said = [], ["No row is defined, so nothing is drawn; the table has the reasons."]
+    else:
+        parts, said = _few(material, frame, prose, parts, panels_by)
+    panels, _ = _panels(parts, cells, title, len(order), signed=signed, top=_top(frame))
+    stronger = "The stronger the colour, the larger the difference." if signed else "Lighter is more."
+    intervals = f"Intervals and tests of all {thousands(frame.height)} rows are in {files_of(prose.name)}."
+    return Figure(
+        safe_name(name),
+        title,
+        prose,
+        n_text(frame),
+        panels,
+        table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
+        [*said, *_notes(frame, drawn=bool(panels)), intervals],
+        reads=f"One line a level of {words(down)}, one column a level of {words(column)}. {stronger}",
+        stacked=True,
+        crowded=True,
+    )
+
+
+def _top(frame: pl.DataFrame) -> float:
+    """The end of the colour scale, one for all panels."""
+    return max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
+
+
+def _panels(
+    parts: _Parts,
+    cells: _Cells,
+    title: str,
+    columns: int,
+    *,
+    signed: bool = False,
+    top: float | None = None,
+) -> tuple[list[Panel], bool]:
+    """The panels, and whether they are too wide to stand side by side."""
+    panels: list[Panel] = []
+    longest = 0
+    for heading, part in parts:
+        rows, heads = cells(part)
+        longest = max(longest, *(len(str(r["text"])) for r in rows))
+        lines = list(dict.fromkeys(r["line"] for r in rows))
+        spec = charts.heat(rows, columns=heads, lines=lines, signed=signed, top=top)
+        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
+    return panels, columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE
+
+
+def _few(
+    material: Material, frame: pl.DataFrame, prose: MeasureProse, parts: _Parts, by: Sequence[str]
+) -> tuple[_Parts, list[str]]:
+    """The panels that are drawn, and a sentence where these are not all."""
+    if len(parts) <= MOST_PANELS:
+        return parts, []
+    each = " and ".join(words(c) for c in by)
+    many = f"{thousands(len(parts))} panels, one a {each},"
+    where = f"All {thousands(frame.height)} rows are in {files_of(prose.name)}."
+    averages = material.estimates.filter(pl.col("measure") == f"{prose.name}{AVERAGE}")
+    if averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
+        return [], [f"Not drawn: {many} whose averages are a figure of their own. {where}"]
+    factor = next(c for c in by if frame[c].n_unique() > 1)
+    first = parts[0][1][factor][0]
+    kept = [part for part in parts if part[1][factor][0] == first][:MOST_PANELS]
+    of = f"{words(factor)} {shorten(str(first), 60)}"
+    said = f"Drawn: {len(kept)} of {many} those of {of}. {where}"
+    return kept, [said]
+
+
+def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:
+    notes = notes_of(frame, 0, 0, dots=False)
+    tested = frame["q_value"].drop_nulls()
+    if drawn and len(tested):
+        floor = " The numbers include the noise floor, which the table gives for each cell."
+        told = floor if frame["floor"].drop_nulls().len() else ""
+        notes.insert(0, f"* q ≤ {SIGNIFICANT}.{told}")
+    return notes
+
+
+def _cell(r: Mapping[str, Any], line: str, column: str, head: str | None = None) -> dict[str, Any]:
+    star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
+    across = head or (words(r["attribute"]) if column == "attribute" else str(r[column]))
+    text = "n. d." if r["value"] is None else ("0" if r["value"] == 0 else number(r["value"], r["n"])) + star
+    if column == "attribute" and r["category"] is not None and r["value"] is not None:
+        whole = r["value"] in (0.0, 1.0) and r["low"] is None
+        text = r["category"] if whole else f"{r['category']} {text}"
+    return {
+        "line": line,
+        "column": across,
+        "value": r["value"],
+        "text": shorten(text, 22),
+        "tip": f"{line}, {across}: {estimate_text(r)}, n = {r['n']}",
+    }

@@ -1,0 +1,167 @@
+"""What a figure is made of: panels, words for those who cannot see them, notes on what is not drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.datatable import MOST_ROWS, Table
+from stereotrope.report.escape import shorten, visible
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import count, thousands
+from stereotrope.report.prose import MeasureProse
+from stereotrope.tables import AVERAGE
+
+__all__ = [
+    "FEW_VALUES",
+    "MOST_PANELS",
+    "NEUTRAL",
+    "SIGNIFICANT",
+    "Figure",
+    "Panel",
+    "domain_of",
+    "files_of",
+    "n_text",
+    "notes_of",
+    "panel_words",
+    "parts_of",
+    "row_label",
+    "safe_name",
+]
+
+MOST_PANELS = 12
+"""Panels of one figure; what has more is drawn as an overview, and the files hold every row."""
+FEW_VALUES = 3
+"""Levels or values up to which they are set side by side in one row."""
+NEUTRAL = ("absent", "no", "none")
+"""Of two values the one that needs no drawing."""
+SIGNIFICANT = 0.05
+"""q at or below which a dot is drawn full."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart of a figure."""
+
+    title: str
+    spec: Mapping[str, Any]
+    alt: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with everything that is needed to believe it."""
+
+    name: str
+    title: str
+    prose: MeasureProse
+    n: str
+    panels: Sequence[Panel]
+    table: Table
+    notes: Sequence[str] = field(default=())
+    reads: str = ""
+    defined: bool = True
+    stacked: bool = False
+    crowded: bool = False
+
+
+def row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    """The levels of a row in words."""
+    parts = [
+        words(str(row[c])) if c == "attribute" else str(row[c]) for c in columns if row.get(c) is not None
+    ]
+    return ", ".join(parts) or str(row.get("generator") or "all pictures")
+
+
+def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
+    """The panels of a figure with their titles, in the order of the design."""
+    parts = frame.partition_by(by, maintain_order=True) if by else [frame]
+    parts.sort(key=lambda p: tuple(material.position(c, p[c][0]) for c in by))
+    return [(" · ".join(str(p[c][0]) for c in by if p[c][0] is not None), p) for p in parts]
+
+
+def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:
+    """Ends of the axis that holds every value, interval and floor; 0 is always in it."""
+    ends = [r[c] for r in rows for c in ("value", "low", "high", "floor") if r.get(c) is not None]
+    if not ends:
+        return [0.0, 1.0]
+    if ranks:
+        return [min(ends) - 0.5, max(ends) + 0.5]
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    if high == low:
+        high = 1.0
+    margin = 0.03 * (high - low)
+    return [low - margin if low < 0 else 0.0, high + margin]
+
+
+def panel_words(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A panel for those who cannot see it: what it is about and its first rows."""
+    said = "; ".join(f"{r['tip']}" for r in rows[:6])
+    more = f"; {len(rows) - 6} more in the data table" if len(rows) > 6 else ""
+    return visible(shorten(f"{title}. {heading + ': ' if heading else ''}{said}{more}.", 700))
+
+
+def files_of(measure: str) -> str:
+    """The files that hold every row of a measure, in words."""
+    return f"the files tables/{measure}.csv and .parquet"
+
+
+def safe_name(name: str) -> str:
+    """A name that is one in an anchor and in a file."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
+
+
+def n_text(frame: pl.DataFrame) -> str:
+    """How many pictures, or scores, a row is made of."""
+    n = frame["n"].drop_nulls()
+    if not len(n):
+        return "n is not given"
+    low, high = int(n.min() or 0), int(n.max() or 0)  # type: ignore[arg-type]
+    text = thousands(low) if low == high else f"{thousands(low)} to {thousands(high)}"
+    excluded = int(frame["n_excluded"].fill_null(0).max() or 0)  # type: ignore[arg-type]
+    left = f", at most {thousands(excluded)} left out" if excluded else ""
+    if all(measure.endswith(AVERAGE) for measure in frame["measure"]):
+        return f"Mean of {text} scores a row{left}"
+    return f"n = {text} a row{left}"
+
+
+def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool = True) -> list[str]:
+    """What must be said below a figure: tests, undefined rows, what is not drawn, warnings."""
+    notes = []
+    tested = frame.filter(pl.col("q_value").is_not_null())
+    if dots and tested.height:
+        full = tested.filter(pl.col("q_value") <= SIGNIFICANT).height
+        notes.append(
+            f"● q ≤ {SIGNIFICANT}: {full} of {tested.height} rows. ○ q above it. "
+            f"If nothing differed, about {SIGNIFICANT * tested.height:.2g} "
+            f"would have p ≤ {SIGNIFICANT} by chance."
+        )
+    undefined = frame.filter(pl.col("value").is_null()).height
+    if undefined:
+        notes.append(
+            f"{count(undefined, 'row is', 'rows are')} not defined; the reason stands in place of the number."
+        )
+    if frame["bound_low"].drop_nulls().len():
+        notes.append(
+            "Where more than 5% of the labels are missing, the table gives the bounds: the value if none, "
+            "and if all, of these were the one counted."
+        )
+    if panels_cut or rows_cut:
+        parts = [count(panels_cut, "panel")] * bool(panels_cut) + [count(rows_cut, "row")] * bool(rows_cut)
+        where = "the table and in the files" if frame.height <= MOST_ROWS else files_of(frame["measure"][0])
+        notes.append(f"Not drawn: {' and '.join(parts)}; they are in {where}.")
+    flags = sorted(
+        {
+            f.strip()
+            for cell in frame["flags"].drop_nulls()
+            for f in cell.split(",")
+            if f.strip() and "=" not in f
+        }
+    )
+    if flags:
+        notes.append(f"Warnings in this figure: {', '.join(words(f) for f in flags)}; see the table.")
+    return notes
