@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from stereotrope.audit.file import AuditSpec, Source, json_schema, read_source, validate
@@ -18,8 +20,6 @@ report: {title: "Cars: and cups", level: 0.9}
 
 
 def check(text: str) -> AuditSpec:
-    from pathlib import Path
-
     return validate(Source(text, "audit.yaml", Path()))
 
 
@@ -117,3 +117,29 @@ def test_a_value_of_any_length_is_quoted_short():
 def test_the_json_schema_has_every_key():
     assert set(json_schema()["properties"]) == set(AuditSpec.model_fields)
     assert json_schema()["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("generators:\n  - {images: openai:x, name: KEY}", 2),
+        ("generators: {images: openai:x, key: KEY}", 1),
+        ("generators: [calibrated]\n# KEY", 2),
+        ("generators:\n  - {key: KEY, key: KEY}", 2),
+    ],
+)
+def test_a_file_with_a_key_is_refused_and_the_key_not_shown(entry, line):
+    key = "sk-proj-AbCd1234EfGh5678SENTINEL"
+    with pytest.raises(AuditFileError, match=rf"audit\.yaml:{line}: holds what looks like the key") as caught:
+        Source(entry.replace("KEY", key), "audit.yaml", Path())
+    assert "SENTINEL" not in str(caught.value)
+
+
+def test_values_of_a_misplaced_mapping_or_a_repeated_key_are_not_quoted():
+    for text in (
+        "generators: {images: openai:x, key: hunter2}",
+        "generators:\n  - {key: hunter2, key: hunter2}",
+    ):
+        with pytest.raises(AuditFileError, match=r"audit\.yaml:\d: ") as caught:
+            validate(Source(text, "audit.yaml", Path()))
+        assert "hunter2" not in str(caught.value)

@@ -16,7 +16,16 @@ from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.taxonomy import Scope, Taxonomy
 from stereotrope.annotate.taxonomy_file import read_taxonomies
-from stereotrope.clients import ENDPOINT_KEYS, Account, ChatClient, Endpoint, Price, price_of, split_model
+from stereotrope.clients import (
+    ENDPOINT_KEYS,
+    Account,
+    ChatClient,
+    Endpoint,
+    Price,
+    price_of,
+    refuse_secrets,
+    split_model,
+)
 from stereotrope.errors import UsageError
 from stereotrope.tables import FOLDED
 
@@ -27,9 +36,6 @@ _QUESTIONS = (*_LOOK, "attributes", "subject", "discover", "taxonomy")
 _CHAT = ("temperature", "max_tokens", "seed", "logprobs", "price", "parameters")
 _NEAR = 0.8
 """Likeness from which an unknown key is taken for a slip and not for a parameter of the model."""
-_SECRETS = frozenset(
-    ("api_key", "apikey", "api_token", "token", "secret", "password", "authorization", "bearer")
-)
 _NEVER = frozenset(("messages", "model", "n", "response_format", "stream", "stream_options", "tools"))
 """Parameters that decide what is asked and how it is answered, which is ours."""
 
@@ -107,6 +113,7 @@ class _Entry:
     """The options of one annotator: ours, the endpoint's, the chat's and the model's."""
 
     def __init__(self, kind: str, spec: Mapping[str, Any], ours: tuple[str, ...]) -> None:
+        refuse_secrets("annotator", spec)
         self.kind = kind
         model = spec[kind]
         if not isinstance(model, str) or not model:
@@ -126,11 +133,6 @@ class _Entry:
 
     def _extra(self, rest: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
         for key in rest:
-            if str(key).lower() in _SECRETS:
-                raise self.error(
-                    f"{key!r} does not belong into an audit file; put the key into an environment variable "
-                    "and write `key: NAME_OF_THE_VARIABLE`"
-                )
             near = difflib.get_close_matches(str(key).lower(), known, n=1, cutoff=_NEAR)
             if not isinstance(key, str) or near or key in (*_QUESTIONS, "questions", "constraints"):
                 hint = f"did you mean {near[0]!r}" if near else f"`{self.kind}` does not take it"

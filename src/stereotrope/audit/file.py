@@ -20,6 +20,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.timestamp import TimeStamp
 
+from stereotrope.clients import line_with_key
 from stereotrope.errors import AuditFileError, did_you_mean
 
 __all__ = ["AuditSpec", "ReportSpec", "Source", "TemplatesSpec", "json_schema", "read_source", "validate"]
@@ -152,6 +153,7 @@ class Source:
 
     def __init__(self, text: str, name: str, base: Path) -> None:
         self.text, self.name, self.base = text, name, base
+        _refuse_key(text, name)
         self.tree: Any = _parse(text, name)
 
     def line(self, location: Sequence[str | int]) -> int:
@@ -202,12 +204,24 @@ def read_source(path: Path | str) -> Source:
     return Source(text, str(path), path.parent)
 
 
+def _refuse_key(text: str, name: str) -> None:
+    """Refuse a file with a key in it, comments included: a run keeps a copy of its audit file."""
+    line = line_with_key(text)
+    if line is not None:
+        raise AuditFileError(
+            "holds what looks like the key of a model server (it is not shown); put the key into an "
+            "environment variable and write `key: NAME_OF_THE_VARIABLE`",
+            file=name,
+            line=line,
+        )
+
+
 def _parse(text: str, name: str) -> Any:
     try:
         tree = YAML(typ="rt", pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = str(error.problem or error.context).splitlines()[0]
+        problem = str(error.problem or error.context).splitlines()[0].partition(" with value ")[0]
         hint = "write each key once" if "duplicate key" in problem else "check indentation, colons and quotes"
         raise AuditFileError(
             f"not readable as YAML: {problem}; {hint}", file=name, line=mark.line + 1 if mark else 1
@@ -303,7 +317,7 @@ def _path(location: Sequence[str | int]) -> str:
 def _message(error: ErrorDetails) -> str:
     path = _path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx") or {}
-    found = shorten(error["input"])
+    found = "a mapping" if isinstance(error["input"], Mapping) else shorten(error["input"])
     if isinstance(error["input"], float) and not math.isfinite(error["input"]):
         return f"{path} must be a finite number, found {found}; correct it"
     match error["type"]:

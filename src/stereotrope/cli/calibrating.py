@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from stereotrope.cli.console import console, safe, working
 from stereotrope.cli.scores import MOST_ROWS, print_line, print_rows
-from stereotrope.clients import is_model
+from stereotrope.clients import is_model, redact
 from stereotrope.errors import BudgetError, IncompleteError, UsageError
 from stereotrope.report.numbers import probability
 
@@ -73,8 +73,8 @@ def annotator_specs(asked: Asked) -> list[str | dict[str, Any]]:
     if given and not used:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise UsageError(
-            f"{names}: is for models, and none of the annotators ({', '.join(asked.annotators)}) is one; "
-            "name one, for example --annotator openai:gpt-4o"
+            f"{names}: is for models, and none of the annotators "
+            f"({redact(', '.join(asked.annotators))}) is one; name one, for example --annotator openai:gpt-4o"
         )
     return specs
 
@@ -88,7 +88,8 @@ def _mapping(text: str) -> dict[str, Any]:
     try:
         spec = YAML(typ="safe", pure=True).load(text)
     except YAMLError as error:
-        found = " ".join(str(getattr(error, "problem", None) or error).split())
+        problem = str(getattr(error, "problem", None) or error).partition(" with value ")[0]
+        found = " ".join(problem.split())
         raise UsageError(f"--annotator: is no YAML mapping ({found}); {hint}") from None
     if not isinstance(spec, dict):
         raise UsageError(f"--annotator: must be a name or a YAML mapping; {hint}")

@@ -15,6 +15,7 @@ from stereotrope.clients.fetch import fetch
 from stereotrope.clients.http import HttpClient
 from stereotrope.clients.prices import Price, price_of
 from stereotrope.clients.redact import redact
+from stereotrope.clients.secrets import line_with_key, refuse_secrets
 from stereotrope.clients.structured import Problem
 
 __all__ = [
@@ -36,8 +37,10 @@ __all__ = [
     "expectation",
     "fetch",
     "is_model",
+    "line_with_key",
     "price_of",
     "redact",
+    "refuse_secrets",
     "split_model",
     "totals_of",
 ]

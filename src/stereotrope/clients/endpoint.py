@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from ruamel.yaml import YAML
 
+from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelUnusable, UsageError, did_you_mean
 
 __all__ = ["ENDPOINT_KEYS", "PROVIDERS", "Endpoint", "is_model", "split_model"]
@@ -74,10 +75,10 @@ def split_model(spec: str) -> tuple[str, str]:
     """
     provider, colon, model = spec.partition(":")
     if not colon or not model.strip():
-        raise UsageError(f"a model is named provider:model, such as openai:gpt-4o; found {spec!r}")
+        raise UsageError(f"a model is named provider:model, such as openai:gpt-4o; found {redact(spec)!r}")
     if provider not in PROVIDERS:
         raise UsageError(
-            f"{spec!r}: unknown provider {provider!r}; "
+            f"{redact(spec)!r}: unknown provider {redact(provider)!r}; "
             + did_you_mean(provider, PROVIDERS, otherwise=f"known are {', '.join(PROVIDERS)}")
         )
     return provider, model.strip()

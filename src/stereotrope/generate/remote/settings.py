@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from stereotrope.clients import ENDPOINT_KEYS, Endpoint, Price, price_of, split_model
+from stereotrope.clients import ENDPOINT_KEYS, Endpoint, Price, price_of, refuse_secrets, split_model
 from stereotrope.errors import UsageError
 
 __all__ = ["OWN_KEYS", "Settings"]
@@ -16,7 +16,6 @@ __all__ = ["OWN_KEYS", "Settings"]
 OWN_KEYS = ("images", "name", "price", "batch", "seed", "negative", "version", "parameters")
 _NEAR = 0.8
 """Likeness (difflib's ratio) from which a key is taken for a misspelt one of ours."""
-_SECRETS = ("api_key", "apikey", "api_token", "token", "secret", "password", "authorization", "bearer")
 _OTHER_WORDS = {
     "model": "images",
     "n": "batch",
@@ -91,6 +90,7 @@ class Settings:
                 f"generator: `images` must name a provider and a model, found {spec!r}; "
                 "write {images: openai:MODEL}"
             )
+        refuse_secrets("generator", options)
         _refuse_keys(spec, options)
         provider, model = split_model(spec)
         endpoint, rest = Endpoint.from_options(provider, options)
@@ -124,11 +124,6 @@ def _refuse_keys(spec: str, options: Mapping[str, Any]) -> None:
             raise UsageError(f"generator {spec!r}: a key must be a text, found {key!r}; put it in quotes")
         if key in known:
             continue
-        if key.lower() in _SECRETS:
-            raise UsageError(
-                f"generator {spec!r}: {key!r} does not belong into an audit file; put the key into an "
-                "environment variable and write `key: NAME_OF_THE_VARIABLE`"
-            )
         near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1, cutoff=_NEAR)
         meant = _OTHER_WORDS.get(key) or (near[0] if near else None)
         if meant is not None:
