@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,12 @@ from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count
 
-__all__ = ["Distribution", "Line", "Segment", "Strip", "distributions"]
+__all__ = ["Distribution", "Line", "Segment", "Spread", "Strip", "distributions", "spread"]
+
+MOST_SHOWN = 12
+"""Distributions up to which all are shown."""
+FEW_SHOWN = 8
+"""How many are shown where there are more."""
 
 OTHER = "other values"
 _NEUTRAL = ("absent", "no", "none")
@@ -84,15 +89,52 @@ def _colours() -> Mapping[str, str]:
     return dict(YAML(typ="safe").load(text))
 
 
-def distributions(material: Material) -> list[Distribution]:
-    """Every generator's conditions; a figure for each level of the leading factors where rows are many."""
+@dataclass(frozen=True)
+class Spread:
+    """The distributions that the page shows, how many there are, and what each is of."""
+
+    shown: Sequence[Distribution]
+    total: int
+    each: str
+
+
+def spread(material: Material) -> Spread:
+    """All distributions, or of very many those that findings point at first, then the first."""
+    lead = _leading(material)
+    groups = _groups(material, lead)
+    each = " and ".join(["model", *(words(f) for f in lead)])
+    if len(groups) <= MOST_SHOWN:
+        return Spread(distributions(material), len(groups), each)
+    of = {sheet.anchor: key for key, sheets in groups.items() for sheet in sheets}
+    told = [of[anchor] for anchor in material.highlighted]
+    chosen = list(dict.fromkeys([*told, *groups]))[:FEW_SHOWN]
+    return Spread(distributions(material, chosen), len(groups), each)
+
+
+def _leading(material: Material) -> list[str]:
+    """Factors each of whose levels gets a figure of its own."""
     row = material.row_factor
     levels = len(material.level_order.get(row, [])) if row else 0
-    lead = [f for f in material.shown if f != row] if levels >= _ROW_LEVELS else []
-    usable = material.shown_labels
-    groups: dict[tuple[str, ...], list[Any]] = {}
+    return [f for f in material.shown if f != row] if levels >= _ROW_LEVELS else []
+
+
+def _groups(material: Material, lead: Sequence[str]) -> dict[tuple[str, ...], list[Sheet]]:
+    groups: dict[tuple[str, ...], list[Sheet]] = {}
     for sheet in material.sheets:
         groups.setdefault((sheet.generator, *(str(sheet.scope.get(f, "")) for f in lead)), []).append(sheet)
+    return groups
+
+
+def distributions(
+    material: Material, chosen: Collection[tuple[str, ...]] | None = None
+) -> list[Distribution]:
+    """Every generator's conditions; a figure for each level of the leading factors where rows are many.
+
+    ``chosen`` keeps those of these generators and levels.
+    """
+    usable = material.shown_labels
+    lead = _leading(material)
+    groups = _groups(material, lead)
     counts = _count(usable)
     order = material.labels["attribute"].unique(maintain_order=True).to_list()
     pairs = usable.select("attribute", "annotator").unique(maintain_order=True).rows()
@@ -104,6 +146,8 @@ def distributions(material: Material) -> list[Distribution]:
                 overall[names[attribute, who]][value] += 1
     out = []
     for i, (key, sheets) in enumerate(groups.items(), start=1):
+        if chosen is not None and key not in chosen:
+            continue
         ids = [row["image_id"] for sheet in sheets for row in sheet.images]
         here = {image: counts[image] for image in ids if image in counts}
         made = _distribution(material, sheets, here, names, overall, lead)

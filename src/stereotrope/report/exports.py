@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,24 @@ import polars as pl
 from stereotrope.report import charts, escape
 from stereotrope.report.panels import Figure
 
-__all__ = ["light_colours", "write_figures", "write_specs", "write_table"]
+__all__ = [
+    "MOST_TEXT_ROWS",
+    "light_colours",
+    "write_figures",
+    "write_readme",
+    "write_specs",
+    "write_table",
+]
+
+MOST_TEXT_ROWS = 1000
+"""Rows up to which a table is also written as LaTeX and Markdown."""
+MOST_PIXELS = 4_000_000
+"""Pixels of one PNG."""
 
 _VARIABLE = re.compile(r"var\((--[a-z0-9-]+)\)")
 _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
 _PNG_SCALE = 2.0
+_SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 _TEXT_DIGITS = 6
 
 
@@ -27,17 +40,15 @@ def light_colours(style: str) -> dict[str, str]:
 
 
 def write_table(frame: pl.DataFrame, folder: Path, name: str, *, caption: str) -> list[Path]:
-    """Write one table in four formats; Parquet holds the values untouched.
+    """Write one table; Parquet holds the values untouched.
 
     CSV holds every digit and guards texts against being read as formulas. LaTeX and Markdown are for
     reading: numbers to six significant digits, undefined ones as an empty cell with the reason in its
-    column.
+    column. They are not written of a table of more than :data:`MOST_TEXT_ROWS` rows.
     """
-    texts = {
-        "csv": _csv(frame),
-        "md": _markdown(frame, caption),
-        "tex": _latex(frame, caption, name),
-    }
+    texts = {"csv": _csv(frame)}
+    if frame.height <= MOST_TEXT_ROWS:
+        texts |= {"md": _markdown(frame, caption), "tex": _latex(frame, caption, name)}
     written = []
     for ending, text in texts.items():
         path = folder / f"{name}.{ending}"
@@ -48,30 +59,51 @@ def write_table(frame: pl.DataFrame, folder: Path, name: str, *, caption: str) -
     return [*written, path]
 
 
+def write_readme(folder: Path, sentence: str, names: Sequence[str]) -> list[Path]:
+    """Say in ``README.txt`` of a folder what it does not hold; without names there is none."""
+    if not names:
+        return []
+    path = folder / "README.txt"
+    path.write_text("\n".join([sentence, "", *names, ""]), encoding="utf-8")
+    return [path]
+
+
 def _csv(frame: pl.DataFrame) -> str:
-    guarded = frame.with_columns(
-        pl.col(pl.String).map_elements(escape.csv, return_dtype=pl.String, skip_nulls=True)
-    )
+    guarded = frame.with_columns(_guarded(s) for s in frame if s.dtype == pl.String)
     return guarded.rename({c: escape.csv(c) for c in frame.columns}).write_csv()
+
+
+def _guarded(texts: pl.Series) -> pl.Series:
+    """Each different text is guarded once: most columns hold few."""
+    different = texts.drop_nulls().unique().to_list()
+    return texts.replace({text: safe for text in different if (safe := escape.csv(text)) != text})
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select([s.name for s in frame if s.null_count() < len(s)])
 
 
-def _cell(value: Any, text: Callable[[str], str]) -> str:
+def _text(value: Any) -> str:
     if value is None:
         return ""
-    if isinstance(value, float):
-        return text(f"{value:.{_TEXT_DIGITS}g}".replace("-", "−"))
-    return text(str(value))
+    return f"{value:.{_TEXT_DIGITS}g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def _lines(frame: pl.DataFrame, escaped: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
+    """The rows as texts; each different text of a column is escaped once."""
+    columns = []
+    for series in frame:
+        texts = [_text(value) for value in series]
+        known = {text: escaped(text) for text in set(texts)}
+        columns.append([known[text] for text in texts])
+    return zip(*columns, strict=True)
 
 
 def _markdown(frame: pl.DataFrame, caption: str) -> str:
     shown = _filled(frame)
     head = "| " + " | ".join(escape.markdown(c) for c in shown.columns) + " |"
     rule = "|" + "|".join(" --- " for _ in shown.columns) + "|"
-    rows = ["| " + " | ".join(_cell(v, escape.markdown) for v in row) + " |" for row in shown.iter_rows()]
+    rows = ["| " + " | ".join(row) + " |" for row in _lines(shown, escape.markdown)]
     return "\n".join([escape.markdown(caption), "", head, rule, *rows, ""])
 
 
@@ -79,7 +111,7 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
     shown = _filled(frame)
     align = "".join("r" if dtype.is_numeric() else "l" for dtype in shown.dtypes)
     head = " & ".join(escape.latex(c) for c in shown.columns) + r" \\"
-    rows = [" & ".join(_cell(v, escape.latex) for v in row) + r" \\" for row in shown.iter_rows()]
+    rows = [" & ".join(row) + r" \\" for row in _lines(shown, escape.latex)]
     lines = [
         "% needs \\usepackage{longtable,booktabs} and \\usepackage[T1]{fontenc}",
         rf"\begin{{longtable}}{{{align}}}",
@@ -108,7 +140,7 @@ def write_figures(figures: Sequence[Figure], folder: Path, *, style: str) -> lis
 
 
 def write_specs(specs: Mapping[str, Mapping[str, Any]], folder: Path, *, style: str) -> list[Path]:
-    """Draw Vega-Lite charts into ``folder``."""
+    """Draw Vega-Lite charts into ``folder``, as PNG too where one has room in :data:`MOST_PIXELS`."""
     import vl_convert  # noqa: PLC0415
 
     colours = light_colours(style)
@@ -121,7 +153,18 @@ def write_specs(specs: Mapping[str, Mapping[str, Any]], folder: Path, *, style: 
         svg = folder / f"{name}.svg"
         drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
         svg.write_bytes(drawn.encode("utf-8"))
-        png = folder / f"{name}.png"
-        png.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
-        written += [svg, png]
+        written.append(svg)
+        if scale := _scale(drawn):
+            png = folder / f"{name}.png"
+            png.write_bytes(vl_convert.svg_to_png(drawn, scale=scale))
+            written.append(png)
     return written
+
+
+def _scale(svg: str) -> float | None:
+    """Pixels a unit of a drawing: two where they fit, at least one; None where it is too large for that."""
+    size = _SIZE.search(svg)
+    if size is None:
+        return _PNG_SCALE
+    fits = (MOST_PIXELS / (float(size[1]) * float(size[2]))) ** 0.5
+    return None if fits < 1 else min(_PNG_SCALE, fits)

@@ -103,7 +103,7 @@ def _attribute_figures(
 
 
 def _is_signed(rows: pl.DataFrame) -> bool:
-    return (rows["value"].min() or 0.0) < 0 or rows["reference"].drop_nulls().len() > 0  # type: ignore[operator]
+    return any(v < 0 for v in rows["value"].drop_nulls()) or rows["reference"].drop_nulls().len() > 0
 
 
 def _is_for_strips(material: Material, rows: pl.DataFrame) -> bool:

@@ -34,6 +34,7 @@ __all__ = ["heat_figure", "heat_panels", "overview_figure"]
 _SIDE_BY_SIDE = 8
 _SIGNS_BESIDE = 48
 _Parts = Sequence[tuple[str, pl.DataFrame]]
+_NONE: _Parts = ()
 _Cells = Callable[[pl.DataFrame], tuple[list[dict[str, Any]], list[str]]]
 
 
@@ -77,8 +78,8 @@ def heat_figure(
         rows = [_cell(r, row_label(r, lines_by), column) for r in records]
         return rows, [words(c) if column == "attribute" else c for c in across]
 
-    parts = parts_of(material, frame, panels_by)
-    parts, said = _few(material, frame, prose, parts, panels_by)
+    every = parts_of(material, frame, panels_by)
+    parts, said = _few(material, frame, prose, every, panels_by)
     name = f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
     panels, stacked = _panels(parts, cells, title, frame[column].n_unique())
     return Figure(
@@ -110,7 +111,7 @@ def overview_figure(
     panels_by, down, column = by
     order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
     heads = {level: "–" if level is None else str(level) for level in order}
-    signed = (frame["value"].min() or 0.0) < 0  # type: ignore[operator]
+    signed = any(v < 0 for v in frame["value"].drop_nulls())
 
     def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
         records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
@@ -118,11 +119,11 @@ def overview_figure(
         rows = [_cell(r, row_label(r, [down]), column, heads[r[column]]) for r in records]
         return rows, [heads[level] for level in order if level in present]
 
-    parts = parts_of(material, frame, panels_by)
+    every = parts_of(material, frame, panels_by)
     if frame["value"].null_count() == frame.height:
-        parts, said = [], ["No row is defined, so nothing is drawn; the table has the reasons."]
+        parts, said = _NONE, ["No row is defined, so nothing is drawn; the table has the reasons."]
     else:
-        parts, said = _few(material, frame, prose, parts, panels_by)
+        parts, said = _few(material, frame, prose, every, panels_by)
     panels, _ = _panels(parts, cells, title, len(order), signed=signed, top=_top(frame))
     stronger = "The stronger the colour, the larger the difference." if signed else "Lighter is more."
     intervals = f"Intervals and tests of all {thousands(frame.height)} rows are in {files_of(prose.name)}."

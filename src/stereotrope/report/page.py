@@ -20,7 +20,8 @@ import stereotrope
 from stereotrope.report import charts, escape
 from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
 from stereotrope.report.datatable import Cell, Table, shown_rows
-from stereotrope.report.distributions import Distribution, distributions
+from stereotrope.report.distributions import Distribution, Spread, spread
+from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import headline_of, quality, reasons
 from stereotrope.report.judges import judge_cards
@@ -29,7 +30,7 @@ from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
 from stereotrope.report.thumbnails import Thumbnails
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
 __all__ = ["Page", "build"]
 
@@ -78,11 +79,11 @@ def build(material: Material, *, budget: int) -> Page:
     head = headline_of(material)
     measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions")}
-    for measure in measures:
-        by_section[explain(measure).section] += _figures(material, measure, measures)
+    for measure, made in _in_reading_order({m: _figures(material, m, measures) for m in measures}):
+        by_section[explain(measure).section] += made
     published = published_beside(material)
     figures = [f for section in (*by_section.values(), published.figures) for f in section]
-    spread = distributions(material)
+    strips = spread(material)
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
     thumbs = Thumbnails.make(material, findings=_wanted(material, cases), budget=budget)
     shown = Exhibits(material, thumbs)
@@ -100,7 +101,9 @@ def build(material: Material, *, budget: int) -> Page:
         "quality": quality(material),
         "figures": by_section,
         "scored": _SCORED,
-        "spread": [shown.distribution(d, material) for d in spread],
+        "spread": [shown.distribution(d, material) for d in strips.shown],
+        "spread_note": _spread_note(strips),
+        "text_rows": thousands(MOST_TEXT_ROWS),
         "cases": [shown.case(r) for r in cases[:_MOST_CASES]],
         "cases_left": max(0, len(cases) - _MOST_CASES),
         "pictures_note": _pictures_note(material, thumbs),
@@ -109,7 +112,29 @@ def build(material: Material, *, budget: int) -> Page:
         "thumbs": thumbs,
     }
     context["contents"] = _contents(context)
-    return Page(_render(context, figures), figures, spread)
+    return Page(_render(context, figures), figures, strips.shown)
+
+
+def _in_reading_order(made: Mapping[str, list[Figure]]) -> list[tuple[str, list[Figure]]]:
+    """The figures of each measure; averages stand before an overview of very many scores."""
+    order = list(made)
+    for measure in made:
+        average = f"{measure}{AVERAGE}"
+        if average in order and any(f.crowded for f in made[measure]):
+            order.remove(average)
+            order.insert(order.index(measure), average)
+    return [(measure, made[measure]) for measure in order]
+
+
+def _spread_note(strips: Spread) -> str:
+    """What is not drawn of the distributions, empty where all are."""
+    if len(strips.shown) == strips.total:
+        return ""
+    return (
+        f"Shown: {len(strips.shown)} of {thousands(strips.total)} figures, one a {strips.each}: those that "
+        "findings point at, then the first. The labels of all are counted by condition in the files "
+        "tables/labels.csv and .parquet."
+    )
 
 
 def _wanted(material: Material, cases: Sequence[Mapping[str, Any]]) -> list[str]:

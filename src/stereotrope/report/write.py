@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -9,7 +10,15 @@ import polars as pl
 
 from stereotrope.report.charts import strips
 from stereotrope.report.distributions import Distribution
-from stereotrope.report.exports import light_colours, write_figures, write_specs, write_table
+from stereotrope.report.exports import (
+    MOST_PIXELS,
+    MOST_TEXT_ROWS,
+    light_colours,
+    write_figures,
+    write_readme,
+    write_specs,
+    write_table,
+)
 from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material, RunLike
 from stereotrope.report.page import build
@@ -59,11 +68,13 @@ def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget
     index = folder / "index.html"
     write_atomic(index, page.html.encode("utf-8"))
     written = _tables(material, folder / "tables")
+    written += _readme_of_tables(written, folder / "tables")
     if figures:
         style = files("stereotrope.report").joinpath("style.css").read_text(encoding="utf-8")
         written += write_figures(page.figures, folder / "figures", style=style)
         specs = {d.name: _strip_chart(d, light_colours(style)) for d in page.distributions}
         written += write_specs(specs, folder / "figures", style=style)
+        written += _readme_of_figures(written, folder / "figures")
     if out is None:
         _remove_others(folder, set(written), figures=figures)
     return index
@@ -88,6 +99,26 @@ def _tables(material: Material, folder: Path) -> list[Path]:
     counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
     written += write_table(counts, folder, "labels", caption="Labels by condition, counted")
     return written
+
+
+def _readme_of_tables(written: Sequence[Path], folder: Path) -> list[Path]:
+    long = _without(written, ".csv", ".tex")
+    sentence = (
+        f"CSV and Parquet hold every row. LaTeX and Markdown end at {MOST_TEXT_ROWS} rows; without them:"
+    )
+    return write_readme(folder, sentence, [f"{name}.csv, {name}.parquet" for name in long])
+
+
+def _readme_of_figures(written: Sequence[Path], folder: Path) -> list[Path]:
+    large = _without(written, ".svg", ".png")
+    sentence = f"A PNG has at most {MOST_PIXELS} pixels. Figures that need more are SVG only:"
+    return write_readme(folder, sentence, [f"{name}.svg" for name in large])
+
+
+def _without(written: Sequence[Path], ending: str, other: str) -> list[str]:
+    """Names of the files of one ending that have none of the other."""
+    there = {path.stem for path in written if path.suffix == other}
+    return [path.stem for path in written if path.suffix == ending and path.stem not in there]
 
 
 def _file_name(measure: str) -> str:
@@ -121,5 +152,6 @@ def _remove_others(folder: Path, written: set[Path], *, figures: bool) -> None:
         if name == "figures" and not figures:
             continue
         for path in (folder / name).iterdir():
-            if path.suffix in endings and path not in written:
+            ours = path.suffix in endings or path.name == "README.txt"
+            if ours and path not in written:
                 path.unlink()
