@@ -5,9 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from stereotrope.audit import Audit
 from stereotrope.audit.published import PUBLISHED, published
 from stereotrope.audit.suite import load_suite
-from stereotrope.errors import UsageError
+from stereotrope.errors import AuditFileError, UsageError
 
 SIZES = {"2": 54, "3": 30, "4": 45, "5": 8, "6": 6, "9": 12, "10": 50, "11": 369, "13": 50}
 
@@ -86,3 +87,44 @@ def test_changes_are_fractions_and_a_value_called_none_is_kept(figures: pl.DataF
 def test_an_unknown_suite_is_refused_with_the_nearest() -> None:
     with pytest.raises(UsageError, match="no suite 'object'; did you mean"):
         published("object")
+
+
+AUDIT = """\
+suite: objects
+objects: [cup, car]
+dimensions: {gender: [men, women]}
+images_per_prompt: 4
+permutations: 99
+resamples: 100
+generators: [{calibrated: , name: NAME, size: 64}]
+annotators: [colour]
+"""
+
+
+def test_a_model_of_the_paper_is_scored_by_the_published_definition_too(tmp_path):
+    audit = Audit.from_text(AUDIT.replace("NAME", "flux-2-pro"))
+    run = audit.run(tmp_path / "run")
+    scores = run.estimates.filter(attribute="all")
+    assert set(scores.filter(measure="bds")["definition"]) == {"paper", "released"}
+    means = scores.filter(measure="bds_average")
+    assert means.group_by("definition").len().sort("definition").rows() == [("paper", 2), ("released", 2)]
+    figures = [row for row in run.info["published"] if row["table"] == "2"]
+    assert {(row["generator"], row["group"]): row["value"] for row in figures} == {
+        ("flux-2-pro", "men"): 0.317,
+        ("flux-2-pro", "women"): 0.286,
+    }
+    assert "Beside published figures" in (tmp_path / "run" / "report" / "index.html").read_text()
+    again = Audit.from_run(tmp_path / "run").measure(tmp_path / "run")
+    assert again.estimates.equals(run.estimates)
+    assert again.info["published"] == run.info["published"]
+
+
+def test_a_model_that_is_not_in_the_paper_is_scored_by_one_definition(tmp_path):
+    plan = Audit.from_text(AUDIT.replace("NAME", "another")).plan()
+    assert {call.arguments.get("definition", "paper") for call in plan.measures} == {"paper"}
+
+
+def test_a_mean_names_the_definition_it_reads():
+    text = AUDIT + "measures: [bds, {average: bds, definition: released}]\n"
+    with pytest.raises(AuditFileError, match=r"measure 'average': bds is computed by the definition 'paper'"):
+        Audit.from_text(text).plan()

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -195,14 +196,22 @@ def taxonomies_file(folder: Path, annotator: str) -> Path:
 
 
 def discover(
-    plan: Plan, images: pl.DataFrame, into: RunFolder, watcher: Watcher, stop: threading.Event | None
+    plan: Plan,
+    images: pl.DataFrame,
+    into: RunFolder,
+    watcher: Watcher,
+    stop: threading.Event | None,
+    undrawn: Sequence[Missing] = (),
 ) -> tuple[Assignment, list[Missing]]:
     """Discover attributes for every part of the design that has none yet; say what is missing.
 
     A part that stands in the annotator's file keeps what stands there; delete its entry to have it
-    discovered anew.
+    discovered anew. What is found is kept, so a part waits where its generator was stopped (``undrawn``)
+    before every condition had its pictures for the sample.
     """
-    tasks = []
+    tasks: list[Task] = []
+    waiting: list[Missing] = []
+    early = _undecided(plan, images, {one.name: one for one in undrawn if one.halted})
     for annotator in _discovering(plan):
         known = _known(annotator, into.path)
         samples = {
@@ -210,6 +219,11 @@ def discover(
             for scope, rows in _samples(plan, images).items()
             if annotate.taxonomy_for(known, dict(scope)) is None
         }
+        if wait := [early[scope] for scope in samples if scope in early]:
+            why = f"waits until each condition has {PER_CONDITION} pictures that can be shown"
+            budget = any(one.budget for one in wait)
+            waiting.append(Missing("discover", annotator.name, len(wait), len(samples), why, budget))
+        samples = {scope: rows for scope, rows in samples.items() if scope not in early}
         stage = Stage(
             stage_name(annotator.name),
             make=partial(_Discovering, annotator.discoverer, into),
@@ -237,7 +251,7 @@ def discover(
             file = taxonomies_file(into.path, annotator.name)
             file.parent.mkdir(exist_ok=True)
             annotate.write_taxonomies(file, {**_known(annotator, into.path), **new})
-    return found_before(plan, into.path), missing
+    return found_before(plan, into.path), missing + waiting
 
 
 def found_before(plan: Plan, folder: Path) -> Assignment:
@@ -265,20 +279,39 @@ def _key(annotator: Any, scope: Scope, rows: Sequence[Mapping[str, Any]]) -> str
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _samples(plan: Plan, images: pl.DataFrame) -> dict[Scope, list[dict[str, Any]]]:
-    """Part of the design → the first pictures of each condition; the discoverer shuffles them.
-
-    Conditions are those of the first phrasing and the first mitigation, as in the paper.
-    """
-    assignment = Assignment(plan)
+def _sampled_prompts(plan: Plan) -> frozenset[str]:
+    """Prompts whose pictures are shown: of the first phrasing and the first mitigation, as in the paper."""
     firsts = [
         pl.col(f).is_null() | (pl.col(f) == plan.prompts[f].drop_nulls().first())
         for f in ("phrasing", "mitigation")
         if f in plan.factors
     ]
     prompts = plan.prompts.filter(*firsts) if firsts else plan.prompts
+    return frozenset(prompts["prompt_id"].to_list())
+
+
+def _undecided(plan: Plan, images: pl.DataFrame, stopped: Mapping[str, Missing]) -> dict[Scope, Missing]:
+    """Parts of generators that were stopped whose sample may still change, with what stopped each."""
+    pairs = images.select("generator", "prompt_id")
+    came = Counter(pairs.iter_rows())
+    usable = Counter(pairs.filter(images["status"] == "ok").iter_rows())
+    asked = Counter((request.generator, request.prompt_id) for _, request in plan.requests)
+    assignment, shown = Assignment(plan), _sampled_prompts(plan)
+    return {
+        assignment.scope(generator, prompt): stopped[generator]
+        for (generator, prompt), n in asked.items()
+        if generator in stopped
+        and prompt in shown
+        and usable[generator, prompt] < PER_CONDITION
+        and came[generator, prompt] < n
+    }
+
+
+def _samples(plan: Plan, images: pl.DataFrame) -> dict[Scope, list[dict[str, Any]]]:
+    """Part of the design → the first pictures of each condition; the discoverer shuffles them."""
+    assignment = Assignment(plan)
     usable = images.filter(
-        (pl.col("status") == "ok") & pl.col("prompt_id").is_in(prompts["prompt_id"].implode())
+        (pl.col("status") == "ok") & pl.col("prompt_id").is_in(sorted(_sampled_prompts(plan)))
     )
     first = usable.group_by("generator", "prompt_id", maintain_order=True).head(PER_CONDITION)
     samples: dict[Scope, list[dict[str, Any]]] = {}

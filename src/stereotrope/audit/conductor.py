@@ -15,7 +15,7 @@ from stereotrope.audit.assemble import derive_labels, images_frame, info_of, lab
 from stereotrope.audit.assignment import Assignment, discover, found_before
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
-from stereotrope.audit.plan import Plan, looks, make_plan
+from stereotrope.audit.plan import Plan, Stored, looks, make_plan
 from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, generate_images
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
@@ -105,7 +105,7 @@ class Audit:
         spec = validate(source)
         return cls(spec if seed is None else spec.model_copy(update={"seed": seed}), source)
 
-    def plan(self, *, max_cost: float | None = None, stored: pl.DataFrame | None = None) -> Plan:
+    def plan(self, *, max_cost: float | None = None, stored: Stored | None = None) -> Plan:
         """Resolve the audit: prompts, requests, annotators, measures; does nothing else.
 
         Parameters
@@ -168,7 +168,7 @@ class Audit:
             plan.account.stop = stop
             missing = generate_images(plan, into, watcher, stop)
             images = images_frame(plan, into.ledger)
-            assignment, undiscovered = discover(plan, images, into, watcher, stop)
+            assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)
             missing += undiscovered
             missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
             labels = labels_frame(plan, images, assignment, into.ledger)
@@ -186,7 +186,8 @@ class Audit:
         """
         run, watcher = open_run(Path(folder)), watcher or Silent()
         images = run.images
-        plan = self.plan(stored=run.prompts)
+        drawn_by = images["generator"].unique(maintain_order=True).to_list()
+        plan = self.plan(stored=Stored(run.prompts, drawn_by))
         _refuse_unchecked(plan, run)
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(Path(folder)) as into:
@@ -240,7 +241,10 @@ def _measure(
 ) -> None:
     labels, merged = derive_labels(plan, images, labels, assignment)
     tidy = tidy_with_quality(plan, images, labels, assignment)
-    estimates, findings = estimate(plan, tidy, images, assignment, watcher, reference=reference)
+    partial = bool(missing or (kept or {}).get("missing"))
+    estimates, findings = estimate(
+        plan, tidy, images, assignment, watcher, reference=reference, partial=partial
+    )
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)
     into.write_table("labels", labels, LABELS)

@@ -10,8 +10,9 @@ import polars as pl
 from stereotrope import measure
 from stereotrope.audit.assemble import folders, open_attributes
 from stereotrope.audit.assignment import Assignment
-from stereotrope.audit.measures import MeasureCall
+from stereotrope.audit.measures import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan
+from stereotrope.errors import InputError, UsageError
 from stereotrope.measure.join import BREAKS, SEEN
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
@@ -93,8 +94,12 @@ def estimate(
     watcher: Watcher,
     *,
     reference: pl.DataFrame | None = None,
+    partial: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Compute every measure of the plan, and what is worth a look.
+
+    With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
+    there is left out, and the watcher is told.
 
     ``tidy`` is the frame of :func:`tidy_with_quality`. Where an annotator says which pictures break their
     prompt, :data:`WITH_AND_WITHOUT` are computed a second time without these, under a name of their own.
@@ -112,11 +117,16 @@ def estimate(
     watcher.stage("measure", len(plan.measures), 0)
     for number, planned in enumerate(plan.measures, start=1):
         call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
-        done.append(call(_stack(done) if call.needs == "estimates" else given[call.needs]))
-        if call.name == "share":
-            done += _corrected(plan, call, given["labels"])
-        if kept is not None and plan.spec.violations == "both":
-            done += _without(call, done, kept)
+        try:
+            done.append(call(_stack(done) if call.needs == "estimates" else given[call.needs]))
+            if call.name == "share":
+                done += _corrected(plan, call, given["labels"])
+            if kept is not None and plan.spec.violations == "both":
+                done += _without(call, done, kept)
+        except (UsageError, InputError) as error:
+            if not partial:
+                raise
+            watcher.say(f"{call.name} is left out, it cannot be computed from what is there: {error}")
         watcher.advance("measure", number)
     if reference is not None:
         done.append(_agreement(plan, looks, reference))
@@ -128,6 +138,8 @@ def estimate(
 
 def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) -> list[pl.DataFrame]:
     """The same measure on the pictures that keep to their prompt, or on the scores of these."""
+    if call.arguments.get("definition", PAPER) != PAPER or call.definition not in (None, PAPER):
+        return []
     if call.name in WITH_AND_WITHOUT:
         return [call(kept).with_columns(pl.col("measure") + WITHOUT_VIOLATIONS)]
     if call.name == "average" and call.on in WITH_AND_WITHOUT:

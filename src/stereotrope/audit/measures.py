@@ -18,6 +18,7 @@ from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 __all__ = ["MeasureCall", "resolve_measures"]
 
 AFTER_ESTIMATES = "estimates"
+PAPER = "paper"
 DEFAULT_ON = {"default_rank": "bds", "judge_correlation": "bds"}
 
 
@@ -29,10 +30,12 @@ class MeasureCall:
     arguments: Mapping[str, Any]
     on: str | None = None
     """The measure whose estimates it reads, where it reads estimates."""
+    definition: str | None = None
+    """Which definition of that measure, where there are several; the paper's when None."""
 
     @property
     def needs(self) -> str:
-        """``labels``, ``images`` or ``estimates``."""
+        """``labels``, ``constraints``, ``images`` or ``estimates``."""
         return measure.REGISTRY[self.name].needs
 
     def with_taxonomy(self, taxonomy: pl.DataFrame) -> MeasureCall:
@@ -45,6 +48,8 @@ class MeasureCall:
         """Compute the estimates."""
         if self.on is not None:
             data = data.filter(pl.col("measure") == self.on)
+            if data["definition"].n_unique() > 1:
+                data = data.filter(pl.col("definition") == (self.definition or PAPER))
         result: pl.DataFrame = measure.REGISTRY[self.name].function(data, **self.arguments)
         return result
 
@@ -90,7 +95,9 @@ def resolve_measures(
                 )
             continue
         on = _earlier(name, given.pop("measure", None), calls, source, where)
-        calls.append(MeasureCall(name, _arguments(name, given, known, source, where), on))
+        definition = given.pop("definition", None) if on is not None else None
+        _refuse_definition(name, on, definition, calls, source, where)
+        calls.append(MeasureCall(name, _arguments(name, given, known, source, where), on, definition))
         places.append(where)
     rehearse(list(zip(calls, places, strict=True)), prompts, annotators, source)
     return tuple(calls)
@@ -116,6 +123,24 @@ def _earlier(
             *where,
         )
     return str(on)
+
+
+def _refuse_definition(
+    name: str,
+    on: str | None,
+    definition: Any,
+    calls: Sequence[MeasureCall],
+    source: Source,
+    where: tuple[str | int, ...],
+) -> None:
+    """Refuse a definition by which the measure that is read was not computed."""
+    there = [call.arguments.get("definition", PAPER) for call in calls if call.name == on]
+    if definition is not None and definition not in there:
+        raise source.error(
+            f"measure {name!r}: {on} is computed by the definition {' and '.join(map(repr, there))}, found "
+            f"{shorten(definition)}; list {{{on}: {{definition: …}}}} before it",
+            *where,
+        )
 
 
 def _read(

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import polars as pl
 
@@ -15,13 +15,14 @@ from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import MeasureCall, resolve_measures
 from stereotrope.audit.own_prompts import own_prompts
+from stereotrope.audit.published import published_for
 from stereotrope.audit.requests import Drawer, Requests, requests_of
 from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.tables import factors_of
 
-__all__ = ["Plan", "derives", "looks", "make_plan"]
+__all__ = ["Plan", "Stored", "derives", "looks", "make_plan"]
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -48,6 +49,13 @@ class Check(Protocol):
         self, estimates: pl.DataFrame, tidy: pl.DataFrame, images: pl.DataFrame
     ) -> list[dict[str, Any]]:
         """A judge card an annotator, for ``run.json``."""
+
+
+class Stored(NamedTuple):
+    """What a run that was carried out asked for: its prompts, and the names of its generators."""
+
+    prompts: pl.DataFrame
+    generators: Sequence[str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +136,7 @@ def make_plan(
     spec: AuditSpec,
     source: Source,
     *,
-    stored: pl.DataFrame | None = None,
+    stored: Stored | None = None,
     max_cost: float | None = None,
 ) -> Plan:
     """Resolve an audit file.
@@ -138,7 +146,7 @@ def make_plan(
     spec, source
         The audit file.
     stored
-        The prompts of a run whose pictures are there: no generator is made and nothing is requested.
+        A run whose pictures are there: no generator is made and nothing is requested.
     max_cost
         US dollars that calls to models may cost in this run folder, earlier ones included.
 
@@ -159,8 +167,9 @@ def make_plan(
         prompts, requests, notes = requests_of(
             _designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
         )
+        names: Sequence[str] = [generator.name for generator in generators]
     else:
-        prompts = stored
+        prompts, names = stored
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
     checked = [item.get("check") if isinstance(item, Mapping) else None for item in items]
     annotators = _created(
@@ -171,7 +180,7 @@ def make_plan(
     )
     baseline = _baseline(spec, prompts, source)
     measures = resolve_measures(
-        spec.measures if spec.measures is not None else _measures(suite, prompts, annotators),
+        spec.measures if spec.measures is not None else _measures(spec, suite, prompts, annotators, names),
         prompts=prompts,
         annotators=annotators,
         baseline=baseline,
@@ -216,9 +225,13 @@ def _checks(annotators: Sequence[Annotator], folders: Sequence[Any], source: Sou
 
 
 def _measures(
-    suite: Mapping[str, Any], prompts: pl.DataFrame, annotators: Sequence[Annotator]
+    spec: AuditSpec,
+    suite: Mapping[str, Any],
+    prompts: pl.DataFrame,
+    annotators: Sequence[Annotator],
+    generators: Sequence[str],
 ) -> list[Any] | None:
-    """The suite's measures: always, and where the design has what they compare."""
+    """The suite's measures: always, where the design has what they compare, and as they were published."""
     if "measures" not in suite:
         return None
     chosen = list(suite["measures"])
@@ -230,6 +243,8 @@ def _measures(
             else (what in prompts.columns and prompts[what].drop_nulls().n_unique() > 1)
         )
         chosen += further if several else []
+    if published_for(spec.suite, prompts, generators):
+        chosen += suite.get("measures_if_published", [])
     return chosen
 
 

@@ -7,6 +7,7 @@ import inspect
 import operator
 import typing
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +109,7 @@ def rehearse(
     done: list[pl.DataFrame] = []
     for call, where in calls:
         few = {k: min(n, FEW[k]) for k, n in call.arguments.items() if k in FEW}
-        tried = type(call)(call.name, {**call.arguments, **few}, call.on)
+        tried = replace(call, arguments={**call.arguments, **few})
         data = made_up.get(call.needs)
         try:
             done.append(tried(pl.concat(done, how="diagonal") if data is None else data))

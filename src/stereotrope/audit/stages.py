@@ -42,7 +42,8 @@ HALTING = (ModelUnusable, BudgetError)
 class Missing:
     """What a stage could not do: ``n`` of ``of`` items, and why, in the words of the first failure.
 
-    ``budget`` marks what was left because of the cap on spending.
+    ``budget`` marks what was left because of the cap on spending, ``halted`` a stage that was ended before
+    all its items were tried.
     """
 
     stage: str
@@ -51,6 +52,7 @@ class Missing:
     of: int
     reason: str
     budget: bool = False
+    halted: bool = False
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing: {self.reason}"
@@ -246,7 +248,13 @@ def carry_out(
             why = summary.halted or next(iter(summary.failed.values()))
             missing.append(
                 Missing(
-                    task.verb, task.name, len(left), summary.total, str(why), isinstance(why, BudgetError)
+                    task.verb,
+                    task.name,
+                    len(left),
+                    summary.total,
+                    str(why),
+                    budget=isinstance(why, BudgetError),
+                    halted=summary.halted is not None,
                 )
             )
     return missing

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from stereotrope import generate
 from stereotrope.audit import Audit, Plan
-from stereotrope.audit.plan import looks
+from stereotrope.audit.plan import Stored, looks
 from stereotrope.calibrate.checks import INJECTIONS, KINDS, PLAIN, about_text, checks, in_words
 from stereotrope.calibrate.judging import InstrumentCheck
 from stereotrope.calibrate.pictures import CheckPictures, Motif
@@ -43,13 +43,14 @@ class CheckAudit(Audit):
     variants of it (options reversed, no picture sent) look at the pictures without a cue.
     """
 
-    def plan(self, *, max_cost: float | None = None, stored: pl.DataFrame | None = None) -> Plan:
-        """Resolve the audit; does nothing else. ``stored`` are the prompts of a calibration's run."""
+    def plan(self, *, max_cost: float | None = None, stored: Stored | None = None) -> Plan:
+        """Resolve the audit; does nothing else. ``stored`` is what a calibration's run asked for."""
         plain = stored
-        if stored is not None and "check" in stored.columns:
-            plain = stored.filter(pl.col("check") == PLAIN).drop("check", "claim")
+        if stored is not None and "check" in stored.prompts.columns:
+            planted = stored.prompts.filter(pl.col("check") == PLAIN).drop("check", "claim")
+            plain = stored._replace(prompts=planted)
         plan = super().plan(max_cost=max_cost, stored=plain)
-        return _with_checks(plan, stored)
+        return _with_checks(plan, None if stored is None else stored.prompts)
 
 
 def calibration_audit(

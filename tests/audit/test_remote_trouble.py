@@ -1,0 +1,210 @@
+"""What a run says and keeps when a model dies, a cap is reached, or nothing is left to do."""
+
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.audit.outstanding import outstanding
+from stereotrope.errors import AuditFileError, BudgetError, IncompleteError
+from stereotrope.testing import Loopback
+
+AUDIT = """\
+suite: objects
+objects: [cup]
+dimensions: {{gender: [men, women]}}
+images_per_prompt: {images}
+permutations: 99
+resamples: 100
+generators: [{generators}]
+annotators:
+  - {{questions: openai:judge, base_url: "{url}", attributes: {attributes}, price: {{call: 0.01}}, \
+concurrency: 4}}
+measures: [refusal_rate, share]
+"""
+CLOSED = "{product_colour: [black, white, grey, pink]}"
+
+
+def audit_of(
+    server: Loopback,
+    *,
+    images: int = 3,
+    models: tuple[str, ...] = ("a",),
+    price: str = "{image: 0.1}",
+    attributes: str = CLOSED,
+    more: str = "",
+) -> st.Audit:
+    entry = (
+        "{{images: 'openai:{m}', base_url: '{url}', price: {price}, concurrency: 4, seed: true, "
+        "tries: 2{more}}}"
+    )
+    entries = [
+        entry.format(m=m, url=server.url, price=price, more=f", {more}" if more else "") for m in models
+    ]
+    return st.Audit.from_text(
+        AUDIT.format(images=images, generators=", ".join(entries), url=server.url, attributes=attributes)
+    )
+
+
+def sent(server: Loopback) -> dict[tuple[str, str | None], int]:
+    found: dict[tuple[str, str | None], int] = {}
+    for one in server.received:
+        found[one.kind, one.model] = found.get((one.kind, one.model), 0) + 1
+    return found
+
+
+def test_with_one_dead_model_of_five_the_other_four_finish_and_the_run_says_so(tmp_path):
+    models = ("a", "b", "dead", "d", "e")
+    with Loopback() as server:
+        server.misbehave("unknown_model", model="dead", times=None)
+        with pytest.raises(
+            IncompleteError, match=r"generate: dead: 9 of 9 missing: .*no such model"
+        ) as error:
+            audit_of(server, models=models).run(tmp_path / "run")
+        run = st.open(tmp_path / "run")
+        assert error.value.exit_code == 3
+        assert run.images["generator"].value_counts(sort=True)["count"].to_list() == [9] * 4
+        assert run.labels.height == 36
+        assert set(run.estimates["generator"]) == {"a", "b", "d", "e"}
+        (missing,) = run.info["missing"]
+        assert (missing["stage"], missing["name"], missing["n"], missing["of"]) == ("generate", "dead", 9, 9)
+        page = (tmp_path / "run" / "report" / "index.html").read_text()
+        assert "dead: 9 of 9 pictures" in page
+        assert sent(server)["images", "dead"] <= 4
+        server.behave()
+        finished = audit_of(server, models=models).run(tmp_path / "run")
+    assert finished.images.height == 45
+    assert finished.info["missing"] == []
+
+
+def test_a_judge_that_is_refused_leaves_the_pictures_and_the_next_run_goes_on(tmp_path):
+    with Loopback() as server:
+        server.misbehave("unauthorized", path="chat", times=None)
+        with pytest.raises(IncompleteError, match=r"annotate: judge: 9 of 9 missing: .*key"):
+            audit_of(server).run(tmp_path / "run")
+        assert st.open(tmp_path / "run").images["status"].to_list() == ["ok"] * 9
+        server.behave()
+        run = audit_of(server).run(tmp_path / "run")
+        assert sent(server)["images", "a"] == 9
+    assert run.labels.height == 9
+
+
+def test_the_cap_stops_new_calls_and_a_higher_one_goes_on(tmp_path):
+    with Loopback(latency=0.01) as server:
+        audit = audit_of(server, images=10)
+        with pytest.raises(BudgetError, match=r"generate: a: \d+ of 30 missing.*--max-cost") as error:
+            audit.run(tmp_path / "run", max_cost=1.0)
+        assert error.value.exit_code == 4
+        first = sent(server)["images", "a"]
+        assert 10 <= first <= 14
+        run = st.open(tmp_path / "run")
+        assert run.spending["cost"].sum() == pytest.approx(0.1 * first)
+        assert run.info["missing"][0]["budget"]
+        with pytest.raises(BudgetError):
+            audit.run(tmp_path / "run", max_cost=1.0)
+        assert sent(server)["images", "a"] == first
+        with pytest.raises(BudgetError, match=r"annotate: judge: \d+ of 30 missing"):
+            audit.run(tmp_path / "run", max_cost=3.1)
+        run = audit.run(tmp_path / "run", max_cost=4)
+        assert sent(server) == {("images", "a"): 30, ("chat", "judge"): 30}
+    assert run.spending["cost"].sum() == pytest.approx(3.3)
+
+
+def test_a_cap_without_a_price_is_refused_before_anything_is_sent(tmp_path):
+    with Loopback() as server:
+        with pytest.raises(AuditFileError, match=r"audit.yaml:\d+: .*price"):
+            audit_of(server, price="null").run(tmp_path / "run", max_cost=5)
+        assert server.received == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_run_sends_nothing_and_keeps_its_bytes(tmp_path):
+    with Loopback() as server:
+        audit_of(server).run(tmp_path / "run")
+        before = {f.name: f.read_bytes() for f in (tmp_path / "run").glob("*.parquet")}
+        page = (tmp_path / "run" / "report" / "index.html").read_bytes()
+        count = len(server.received)
+        audit_of(server).run(tmp_path / "run")
+        assert len(server.received) == count
+    assert {f.name: f.read_bytes() for f in (tmp_path / "run").glob("*.parquet")} == before
+    assert (tmp_path / "run" / "report" / "index.html").read_bytes() == page
+
+
+@pytest.mark.parametrize(
+    ("edit", "pictures", "looks"),
+    [
+        ({"price": "{image: 0.2}"}, 0, 0),
+        ({"more": "requests_per_minute: 6000"}, 0, 0),
+        ({"more": "name: renamed"}, 0, 0),
+        ({"more": "steps: 5"}, 9, 0),  # this server draws the same bytes, which were looked at
+        ({"images": 4}, 3, 3),
+        ({"attributes": "{product_colour: [black, white, pink]}"}, 0, 9),
+    ],
+)
+def test_an_edit_redoes_exactly_what_it_changes(tmp_path, edit, pictures, looks):
+    with Loopback() as server:
+        audit_of(server).run(tmp_path / "run")
+        before = sent(server)
+        audit_of(server, **edit).run(tmp_path / "run")
+        after = sent(server)
+    assert after["images", "a"] - before["images", "a"] == pictures
+    assert after["chat", "judge"] - before["chat", "judge"] == looks
+
+
+def test_the_plan_tells_the_calls_that_are_then_made(tmp_path):
+    with Loopback() as server:
+        audit = audit_of(server)
+        work = {row.verb: row.expected for row in outstanding(audit.plan(), tmp_path / "run")}
+        run = audit.run(tmp_path / "run")
+        made = sent(server)
+        left = outstanding(audit.plan(), tmp_path / "run")
+    assert work["generate"].calls == made["images", "a"] == 9
+    assert work["annotate"].calls == made["chat", "judge"] == 9
+    assert work["generate"].cost == pytest.approx((0.9, 0.9))
+    assert run.spending["cost"].sum() == pytest.approx(0.9 + 0.09)
+    assert [row.expected.calls for row in left] == [0, 0]
+
+
+def test_pictures_that_attributes_were_found_on_are_left_out_from_forty_a_prompt(tmp_path):
+    text = AUDIT.replace("attributes: {attributes}", "discover: true").replace(
+        "measures: [refusal_rate, share]", "measures: [bds, vac]"
+    )
+    with Loopback() as server:
+        entry = f"{{images: 'openai:a', base_url: '{server.url}', seed: true}}"
+        audit = st.Audit.from_text(text.format(images=40, generators=entry, url=server.url))
+        run = audit.run(tmp_path / "run")
+    marks = run.labels.filter(attribute="seen_in_discovery")
+    assert marks.height == 6
+    scores = run.estimates.filter(measure="bds", attribute="all")
+    assert scores["n"].to_list() == [38, 38]
+    assert all('"seen in discovery"' in text for text in scores["excluded"])
+    inside = st.Audit.from_text(
+        text.format(images=40, generators=entry, url=server.url) + "discovery_images: in\n"
+    )
+    inside.run(tmp_path / "run")
+    assert st.open(tmp_path / "run").estimates.filter(measure="bds", attribute="all")["n"].to_list() == [
+        40,
+        40,
+    ]
+
+
+def test_the_command_line_ends_with_4_at_the_cap_and_with_3_without_a_key(tmp_path):
+    with Loopback() as server:
+        text = audit_of(server, more="key: SURELY_NOT_SET").source.text
+        (tmp_path / "keyless.yaml").write_text(text)
+        (tmp_path / "audit.yaml").write_text(audit_of(server).source.text)
+
+        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "stereotrope", "--quiet", "run", *arguments]
+            return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+        capped = run("audit.yaml", "-o", "capped", "--max-cost", "0.5")
+        keyless = run("keyless.yaml", "-o", "keyless")
+    assert capped.returncode == 4, capped.stderr
+    assert "the cap of 0.50 US dollars is reached" in capped.stderr
+    assert keyless.returncode == 3, keyless.stderr
+    assert "SURELY_NOT_SET" in keyless.stderr
+    assert "What is missing" in keyless.stdout
+    assert pl.read_parquet(tmp_path / "keyless" / "images.parquet").height == 0
