@@ -1,0 +1,56 @@
+"""What attributes are discovered on, and what waits for its pictures."""
+
+import pytest
+
+import stereotrope as st
+from stereotrope.errors import IncompleteError
+from stereotrope.testing import Loopback
+
+AUDIT = """\
+suite: objects
+objects: [cup]
+dimensions: {{gender: [men, women]}}
+images_per_prompt: {images}
+permutations: 99
+resamples: 100
+generators:
+  - {{images: openai:a, base_url: "{url}", seed: true, tries: 1, concurrency: 1}}
+annotators:
+  - {{questions: openai:judge, base_url: "{url}", discover: true}}
+measures: [share]
+"""
+
+
+def audit_of(server: Loopback, *, images: int = 4, more: str = "") -> st.Audit:
+    return st.Audit.from_text(AUDIT.format(images=images, url=server.url) + more)
+
+
+def samples(server: Loopback) -> list[int]:
+    """Pictures in each question that shows several."""
+    counts = [one.raw.count(b'"image_url":') for one in server.received if one.kind == "chat"]
+    return [count for count in counts if count > 1]
+
+
+def test_attributes_wait_until_each_condition_has_pictures(tmp_path):
+    with Loopback() as server:
+        plain = server.painter
+        drawn = []
+
+        def painter(*given, **named):
+            drawn.append(given)
+            if len(drawn) == 5:
+                server.misbehave("quota", path="images", times=None)
+            return plain(*given, **named)
+
+        server.painter = painter
+        with pytest.raises(
+            IncompleteError, match="discover: judge: 1 of 1 missing: waits until each condition has 2"
+        ):
+            audit_of(server).run(tmp_path / "run")
+        assert samples(server) == []
+        server.behave()
+        run = audit_of(server).run(tmp_path / "run")
+        assert samples(server) == [6]
+    seen = run.labels.filter(attribute="seen_in_discovery")["subject_id"]
+    first = run.images.group_by("prompt_id", maintain_order=True).head(2)["image_id"]
+    assert seen.to_list() == first.to_list()
