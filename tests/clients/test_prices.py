@@ -6,7 +6,7 @@ from importlib import resources
 import pytest
 from ruamel.yaml import YAML
 
-from stereotrope.clients import PROVIDERS, Price, price_of
+from stereotrope.clients import PROVIDERS, Endpoint, Price, price_of
 from stereotrope.errors import UsageError
 
 
@@ -58,6 +58,12 @@ def test_an_unknown_price_is_unknown():
     assert price_of("openai", "no-such-model") is None
     assert price_of("vllm", "gpt-4o") is None
     assert price_of("openai", "gpt-4o") == Price(input=2.5, output=10)
+
+
+def test_a_published_price_is_not_that_of_a_server_elsewhere():
+    for base_url, price in ((None, Price(input=2.5, output=10)), ("https://gateway.example/v1", None)):
+        endpoint, _ = Endpoint.from_options("openai", {"base_url": base_url})
+        assert price_of("openai", "gpt-4o", endpoint) == price
 
 
 def test_every_shipped_price_names_its_source_and_day():

@@ -181,6 +181,11 @@ class Endpoint:
         return found
 
     @property
+    def is_own(self) -> bool:
+        """Whether the address is the provider's own."""
+        return _origin(self.base_url) == _origin(PROVIDERS[self.provider]["base_url"])
+
+    @property
     def is_local(self) -> bool:
         """Whether the address is of this computer itself."""
         host = urlsplit(self.base_url).hostname or ""

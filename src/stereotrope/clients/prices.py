@@ -11,6 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from stereotrope.clients.endpoint import Endpoint
 from stereotrope.errors import UsageError, did_you_mean
 
 __all__ = ["Price", "price_of"]
@@ -85,11 +86,14 @@ class Price:
         return math.fsum(parts) if parts else None
 
 
-def price_of(provider: str, model: str) -> Price | None:
+def price_of(provider: str, model: str, endpoint: Endpoint | None = None) -> Price | None:
     """Return the published price of a model, None where the package knows none.
 
-    The shipped prices are in ``prices.yaml``, each with its source and the day it was read.
+    The shipped prices are in ``prices.yaml``, each with its source and the day it was read. They are the
+    provider's own: a gateway, or a server of one's own, at another address charges what it charges.
     """
+    if endpoint is not None and not endpoint.is_own:
+        return None
     found = _prices().get(f"{provider}:{model}")
     return None if found is None else Price.from_option({k: found[k] for k in _PARTS if k in found})
 

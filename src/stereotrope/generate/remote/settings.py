@@ -107,7 +107,7 @@ class Settings:
             provider,
             model,
             endpoint,
-            Price.from_option(price) if price is not None else price_of(provider, model),
+            Price.from_option(price) if price is not None else price_of(provider, model, endpoint),
             _text(spec, "name", own["name"]) or model,
             _batch(spec, own["batch"]),
             _flag(spec, "seed", own["seed"]),
