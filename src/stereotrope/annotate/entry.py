@@ -160,7 +160,8 @@ class _Entry:
             chat["max_tokens"] = self.whole("max_tokens", 0, least=1)
         if self.options.get("seed") is not None:
             chat["seed"] = self.whole("seed", 0, least=0)
-        price = self.options.get("price")
+        given = self.options.get("price")
+        price = Price.from_option(given) if given is not None else None
         return ChatClient(
             self.endpoint,
             self.model,
