@@ -166,9 +166,7 @@ class _Entry:
             self.endpoint,
             self.model,
             account=Account() if account is None else account,
-            price=price_of(self.provider, self.model, self.endpoint)
-            if price is None
-            else Price.from_option(price),
+            price=price_of(self.provider, self.model, self.endpoint) if price is None else price,
             logprobs=self.flag("logprobs"),
             extra=self.extra,
             **chat,
