@@ -15,7 +15,7 @@ from stereotrope.report.prose import explain
 
 __all__ = ["FIRST_ROWS", "MOST_ROWS", "Cell", "Table", "estimate_text", "shown_rows", "table_of"]
 
-MOST_ROWS = 400
+MOST_ROWS = 300
 """Rows up to which a data table stands whole in the page."""
 FIRST_ROWS = 50
 """Rows that are shown of a longer one; the files hold all."""

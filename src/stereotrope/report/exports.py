@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +130,26 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
 
 
 def write_figures(figures: Sequence[Figure], folder: Path, *, style: str) -> list[Path]:
-    """Write every figure as SVG and PNG in the light theme, without a browser."""
+    """Write every figure as SVG and PNG in the light theme, details as SVG only, without a browser."""
     specs = {
         f.name: charts.side_by_side([(p.title, p.spec) for p in f.panels], title=f.title)
         for f in figures
         if f.panels
     }
-    return write_specs(specs, folder, style=style)
+    return write_specs(specs, folder, style=style, vector={f.name for f in figures if f.detail})
 
 
-def write_specs(specs: Mapping[str, Mapping[str, Any]], folder: Path, *, style: str) -> list[Path]:
-    """Draw Vega-Lite charts into ``folder``, as PNG too where one has room in :data:`MOST_PIXELS`."""
+def write_specs(
+    specs: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    *,
+    style: str,
+    vector: Collection[str] = (),
+) -> list[Path]:
+    """Draw Vega-Lite charts into ``folder``.
+
+    As PNG too, where one has room in :data:`MOST_PIXELS` and its name is not in ``vector``.
+    """
     import vl_convert  # noqa: PLC0415
 
     colours = light_colours(style)
@@ -154,7 +163,7 @@ def write_specs(specs: Mapping[str, Mapping[str, Any]], folder: Path, *, style: 
         drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
         svg.write_bytes(drawn.encode("utf-8"))
         written.append(svg)
-        if scale := _scale(drawn):
+        if name not in vector and (scale := _scale(drawn)):
             png = folder / f"{name}.png"
             png.write_bytes(vl_convert.svg_to_png(drawn, scale=scale))
             written.append(png)

@@ -31,7 +31,7 @@ from stereotrope.report.panels import (
     safe_name,
 )
 from stereotrope.report.prose import MeasureProse, explain, listing
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, WITHOUT_VIOLATIONS
 
 __all__ = ["MOST_FIGURES", "figures_of"]
 
@@ -59,6 +59,9 @@ def figures_of(material: Material, measure: str) -> list[Figure]:
             figures.append(_dots_figure(material, head, prose, f"{prose.title}{named}", measure))
         if rest.height:
             figures += _attribute_figures(material, rest, prose, named, bool(head.height))
+    if any(f.crowded for f in figures) or heat_panels(material, frame) > MOST_PANELS:
+        whole = "" if measure.endswith(WITHOUT_VIOLATIONS) else safe_name(measure)
+        figures = [f if f.name == whole else replace(f, detail=True) for f in figures]
     return _uniquely_named(figures)
 
 

@@ -11,9 +11,10 @@ from stereotrope.report import charts
 from stereotrope.report.datatable import estimate_text, table_of
 from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import number, thousands
+from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import (
     FEW_VALUES,
+    MOST_CELLS,
     MOST_PANELS,
     SIGNIFICANT,
     Figure,
@@ -27,7 +28,7 @@ from stereotrope.report.panels import (
     safe_name,
 )
 from stereotrope.report.prose import MeasureProse
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, WITHOUT_VIOLATIONS
 
 __all__ = ["heat_figure", "heat_panels", "overview_figure"]
 
@@ -171,19 +172,23 @@ def _few(
     material: Material, frame: pl.DataFrame, prose: MeasureProse, parts: _Parts, by: Sequence[str]
 ) -> tuple[_Parts, list[str]]:
     """The panels that are drawn, and a sentence where these are not all."""
-    if len(parts) <= MOST_PANELS:
+    if len(parts) <= MOST_PANELS and frame.height <= MOST_CELLS:
         return parts, []
-    each = " and ".join(words(c) for c in by)
-    many = f"{thousands(len(parts))} panels, one a {each},"
+    each = " and ".join(words(c) for c in by) or "figure"
+    many = f"{thousands(frame.height)} cells in {count(len(parts), 'panel')}, one a {each},"
     where = f"All {thousands(frame.height)} rows are in {files_of(prose.name)}."
     averages = material.estimates.filter(pl.col("measure") == f"{prose.name}{AVERAGE}")
     if averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
         return [], [f"Not drawn: {many} whose averages are a figure of their own. {where}"]
+    if len(parts) <= MOST_PANELS:
+        return parts, []
+    if prose.name.endswith(WITHOUT_VIOLATIONS):
+        return [], [f"Not drawn: {many}; the figure of all pictures is above. {where}"]
     factor = next(c for c in by if frame[c].n_unique() > 1)
     first = parts[0][1][factor][0]
     kept = [part for part in parts if part[1][factor][0] == first][:MOST_PANELS]
     of = f"{words(factor)} {shorten(str(first), 60)}"
-    said = f"Drawn: {len(kept)} of {many} those of {of}. {where}"
+    said = f"Drawn: {len(kept)} of {len(parts)} panels, one a {each}: those of {of}. {where}"
     return kept, [said]
 
 

@@ -6,7 +6,8 @@ const MARGIN = 60;
 function draw(box) {
   if (drawn.has(box)) return Promise.resolve();
   drawn.add(box);
-  const spec = specs.charts[box.id];
+  const { shape, values } = specs.charts[box.id];
+  const spec = { ...specs.shapes[shape], data: { values } };
   const wide = { name: "containerWidth", value: box.clientWidth };
   const options = {
     actions: false,
@@ -55,6 +56,11 @@ idle(next);
 window.addEventListener("beforeprint", () => {
   boxes.forEach(draw);
   for (const picture of document.images) picture.loading = "eager";
+});
+
+/* What is said of a picture is written once; the pointer gets it too. */
+addEventListener("pointerover", ({ target }) => {
+  if (target instanceof HTMLImageElement && !target.title) target.title = target.alt;
 });
 
 const theme = document.getElementById("theme");

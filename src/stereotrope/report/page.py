@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,6 +38,8 @@ __all__ = ["Page", "build"]
 _CASES = ("deterministic", "dominance_shift")
 _MOST_CASES = 8
 _MOST_EXHIBITED = 6
+_MANY_PICTURES = 2000
+_MOST_LABELS, _FEW_LABELS = 8, 4
 _LONG_TEXT = 1200
 _LONG_REASON = 500
 _AUDIT_TEXT = 20_000
@@ -179,12 +182,21 @@ class Exhibits:
         self.material = material
         self.thumbs = thumbs
 
-    def alt(self, image: str) -> str:
-        """What a picture was asked for and what annotators saw in it."""
+    def alt(self, image: str, *, captioned: bool = False) -> str:
+        """What a picture was asked for and what annotators saw in it.
+
+        Of very many pictures, ``captioned`` ones are told by their first labels alone: what they were asked
+        for stands above them.
+        """
         sheet = self.material.sheet_of[image]
-        seen = [f"{words(a)}: {v}" for a, v in self.material.image_labels.get(image, [])][:8]
+        short = captioned and len(self.material.image_rows) > _MANY_PICTURES
+        most = _FEW_LABELS if short else _MOST_LABELS
+        labels = self.material.image_labels.get(image, [])
+        seen = "; ".join(f"{words(a)}: {v}" for a, v in labels[:most])
+        if short and labels:
+            return f"{seen} … ({len(labels)} labels)" if len(labels) > most else seen
         asked = f"{sheet.generator}, {sheet.title}"
-        return f"{asked}. Labelled {'; '.join(seen)}" if seen else asked
+        return f"{asked}. Labelled {seen}" if seen else asked
 
     def groups(self, images: Sequence[str], *, most: int = _MOST_EXHIBITED) -> list[dict[str, Any]]:
         """Images of a finding, side by side by condition; beside a single one, pictures of its baseline."""
@@ -249,7 +261,7 @@ class Exhibits:
         if image in self.thumbs.broken:
             return {"uri": None, "alt": "this picture can no longer be read"}
         uri = self.thumbs.uris.get(image)
-        return {"uri": uri, "alt": self.alt(image)} if uri else None
+        return {"uri": uri, "alt": self.alt(image, captioned=True)} if uri else None
 
     def distribution(self, d: Distribution, material: Material) -> dict[str, Any]:
         """A distribution with the pictures of its highlighted rows and its data table."""
@@ -425,9 +437,20 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
+def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:
+    """The charts by their place in the page: the values of each, and once what several have in common."""
+    shapes: dict[str, int] = {}
+    drawn: dict[str, Any] = {}
+    for figure in figures:
+        for i, panel in enumerate(figure.panels, start=1):
+            shape = json.dumps({k: v for k, v in panel.spec.items() if k != "data"}, sort_keys=True)
+            number_of = shapes.setdefault(shape, len(shapes))
+            drawn[f"chart-{figure.name}-{i}"] = {"shape": number_of, "values": panel.spec["data"]["values"]}
+    return {"charts": drawn, "shapes": [json.loads(shape) for shape in shapes]}
+
+
 def _render(context: Mapping[str, Any], figures: Sequence[Figure]) -> str:
     style, script = _asset("style.css"), _script()
-    drawn = {f"chart-{f.name}-{i}": p.spec for f in figures for i, p in enumerate(f.panels, start=1)}
     csp = (
         f"default-src 'none'; img-src data:; style-src 'sha256-{_hash(style)}'; "
         f"script-src 'sha256-{_hash(script)}'; base-uri 'none'; form-action 'none'"
@@ -448,5 +471,5 @@ def _render(context: Mapping[str, Any], figures: Sequence[Figure]) -> str:
         csp=Markup(csp),
         style=Markup(style),
         script=Markup(script),
-        charts=escape.json_script({"charts": drawn, "config": charts.CONFIG}),
+        charts=escape.json_script({**_drawn(figures), "config": charts.CONFIG}),
     )

@@ -17,6 +17,7 @@ from stereotrope.tables import AVERAGE
 
 __all__ = [
     "FEW_VALUES",
+    "MOST_CELLS",
     "MOST_PANELS",
     "NEUTRAL",
     "SIGNIFICANT",
@@ -34,6 +35,8 @@ __all__ = [
 
 MOST_PANELS = 12
 """Panels of one figure; what has more is drawn as an overview, and the files hold every row."""
+MOST_CELLS = 800
+"""Cells of one figure, as :data:`MOST_PANELS`."""
 FEW_VALUES = 3
 """Levels or values up to which they are set side by side in one row."""
 NEUTRAL = ("absent", "no", "none")
@@ -54,7 +57,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with everything that is needed to believe it."""
+    """A figure with everything that is needed to believe it.
+
+    ``crowded`` marks an overview of very many conditions, ``detail`` what stands beside such a one: it is
+    exported as SVG only.
+    """
 
     name: str
     title: str
@@ -67,6 +74,7 @@ class Figure:
     defined: bool = True
     stacked: bool = False
     crowded: bool = False
+    detail: bool = False
 
 
 def row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:

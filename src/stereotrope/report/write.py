@@ -111,7 +111,10 @@ def _readme_of_tables(written: Sequence[Path], folder: Path) -> list[Path]:
 
 def _readme_of_figures(written: Sequence[Path], folder: Path) -> list[Path]:
     large = _without(written, ".svg", ".png")
-    sentence = f"A PNG has at most {MOST_PIXELS} pixels. Figures that need more are SVG only:"
+    sentence = (
+        "SVG only: figures of single attributes beside an overview of very many conditions, and figures that "
+        f"do not fit into {MOST_PIXELS} pixels."
+    )
     return write_readme(folder, sentence, [f"{name}.svg" for name in large])
 
 
