@@ -79,9 +79,21 @@ def test_totals_and_cap_survive_a_restart(tmp_path):
         assert second.spent == 3.0
         assert second.totals() == first.totals()
         spend(second, 2)
-        with pytest.raises(BudgetError, match=r"cap of 5\.00 US dollars is reached: 5\.0000 spent"):
+        with pytest.raises(BudgetError, match=r"cap of 5\.00 US dollars is reached: 5\.00 spent$"):
             second.begin(*WHO)
         assert len(ledger.get_all("calls:begun")) == 5
+
+
+def test_the_message_of_the_cap_says_what_is_open_and_what_a_call_may_cost():
+    account = Account(max_cost=5.5)
+    spend(account, 4)
+    account.begin(*WHO)
+    with pytest.raises(
+        BudgetError,
+        match=r"is reached: 4\.00 spent, about 1\.00 more for calls whose cost is not known yet, "
+        r"and the next call may cost 1\.00$",
+    ):
+        account.begin(*WHO)
 
 
 def test_a_call_cut_off_by_a_kill_counts_towards_the_cap(tmp_path):
@@ -118,7 +130,7 @@ def test_another_run_has_totals_of_its_own(tmp_path):
 def test_calls_up_to_the_cap_are_begun():
     account = Account(max_cost=0.3)
     spend(account, 3, cost=0.1)
-    with pytest.raises(BudgetError, match="everything paid for is kept"):
+    with pytest.raises(BudgetError, match="is reached: "):
         account.begin(*WHO)
     with pytest.raises(BudgetError):
         account.check(*WHO)
@@ -129,7 +141,7 @@ def test_what_is_in_flight_is_reserved_at_the_mean_cost():
     spend(account, 1)
     for _ in range(3):
         account.begin(*WHO)
-    with pytest.raises(BudgetError, match=r"1.0000 spent, about 3.0000 more"):
+    with pytest.raises(BudgetError, match=r"1\.00 spent, about 3\.00 more"):
         account.begin(*WHO)
 
 

@@ -16,7 +16,7 @@ from stereotrope.audit.assignment import Assignment, discover, found_before
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
 from stereotrope.audit.plan import Plan, Stored, looks, make_plan
-from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, generate_images
+from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, generate_images, said_of
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
@@ -272,7 +272,7 @@ def _finish(
     report.write(run)
     watcher.advance("report", 1)
     if missing:
-        listed = "; ".join(dict.fromkeys(str(one) for one in missing))
+        listed = said_of(missing)
         if any(one.budget for one in missing):
             raise BudgetError(
                 f"{listed}. The report is written from what there is; the same command with a higher "

@@ -30,6 +30,7 @@ __all__ = [
     "annotation_key",
     "carry_out",
     "generate_images",
+    "said_of",
     "stage_of",
 ]
 
@@ -55,7 +56,15 @@ class Missing:
     halted: bool = False
 
     def __str__(self) -> str:
-        return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing: {self.reason}"
+        return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing"
+
+
+def said_of(missing: Sequence[Missing]) -> str:
+    """Say what is missing, each reason once."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for one in missing:
+        by_reason.setdefault(one.reason, {})[str(one)] = None
+    return "; ".join(f"{', '.join(those)}: {reason}" for reason, those in by_reason.items())
 
 
 @dataclass(frozen=True)

@@ -279,8 +279,8 @@ class Account:
         if mine.unknown and not mine.paid:
             raise BudgetError(
                 f"{who[0]}:{who[1]} answers without saying what it used, so the cap of "
-                f"{self.max_cost:.2f} US dollars cannot be kept; give a price a call (price: {{call: …}}) "
-                "or run without --max-cost"
+                f"{_dollars(self.max_cost)} US dollars cannot be kept; give a price a call "
+                "(price: {call: …}) or run without --max-cost"
             )
         spent = math.fsum(tally.spent for tally in self._tallies.values())
         overall = _mean(self._tallies.values())
@@ -290,11 +290,12 @@ class Account:
         )
         next_one = _mean([mine]) if mine.paid else overall
         if spent + reserved + next_one > self.max_cost + _ROUNDING:
-            raise BudgetError(
-                f"the cap of {self.max_cost:.2f} US dollars is reached: {spent:.4f} spent, about "
-                f"{reserved:.4f} more for calls whose cost is not known yet; everything paid for is kept, "
-                "and the same command with a higher --max-cost continues"
-            )
+            said = f"the cap of {_dollars(self.max_cost)} US dollars is reached: {_dollars(spent)} spent"
+            if reserved > _ROUNDING:
+                said += f", about {_dollars(reserved)} more for calls whose cost is not known yet"
+            if spent + reserved < self.max_cost - _ROUNDING:
+                said += f", and the next call may cost {_dollars(next_one)}"
+            raise BudgetError(said)
 
     def _tally(self, who: tuple[str, str, str]) -> _Tally:
         return self._tallies.setdefault(who, _Tally())
@@ -311,6 +312,10 @@ class Account:
 
 def _who(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     return entry["provider"], entry["model"], entry["kind"]
+
+
+def _dollars(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 or value < 5e-5 else f"{value:.4f}"
 
 
 def _mean(tallies: Iterable[_Tally]) -> float:

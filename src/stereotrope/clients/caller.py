@@ -245,8 +245,8 @@ class Caller:
         self._exhausted += 1
         if self._exhausted >= _GIVE_UP_AFTER:
             self._unusable = (
-                f"{name}: gave up after {_GIVE_UP_AFTER} requests in a row failed at every try; the last "
-                f"one: {failure.reason}; at {self.endpoint.base_url}"
+                f"{name}: gave up after {_GIVE_UP_AFTER} requests in a row that failed at every try; the "
+                f"last one: {failure.reason}; at {self.endpoint.base_url}"
             )
             raise ModelUnusable(self._unusable)
         raise ModelError(f"{name}: no answer after {tries} tries; the last one: {failure.reason}")
