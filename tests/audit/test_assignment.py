@@ -54,3 +54,20 @@ def test_attributes_wait_until_each_condition_has_pictures(tmp_path):
     seen = run.labels.filter(attribute="seen_in_discovery")["subject_id"]
     first = run.images.group_by("prompt_id", maintain_order=True).head(2)["image_id"]
     assert seen.to_list() == first.to_list()
+
+
+def test_where_every_picture_is_refused_each_score_is_null_with_the_reason(tmp_path):
+    with Loopback() as server:
+        server.misbehave("moderation", path="images", times=None)
+        text = AUDIT.format(images=2, url=server.url)
+        text = text.replace("discover: true", "max_side: 64")
+        text = text.replace(
+            "annotators:", f'annotators:\n  - {{constraints: openai:judge, base_url: "{server.url}"}}'
+        )
+        text = text.replace("[share]", "[refusal_rate, violation_rate, bds]")
+        run = st.Audit.from_text(text).run(tmp_path / "run")
+    assert run.estimates.filter(measure="refusal_rate")["value"].to_list() == [1.0] * 3
+    broken = run.estimates.filter(measure="violation_rate", attribute="all")
+    assert broken["undefined"].to_list() == ["no usable label"] * 3
+    assert broken["excluded"].to_list() == ['{"refused by the generator": 2}'] * 3
+    assert run.estimates.filter(measure="bds")["value"].null_count() == 10

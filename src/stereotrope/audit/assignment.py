@@ -22,7 +22,7 @@ from stereotrope import annotate
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import HALTING, Missing, Task, carry_out, picture_of
 from stereotrope.run import Job, RunFolder, Stage
-from stereotrope.tables import QUALITY_ATTRIBUTES
+from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 if TYPE_CHECKING:
     from stereotrope.audit.conductor import Watcher
@@ -111,15 +111,16 @@ class Assignment:
             for image_id, generator, prompt_id in mine.select(
                 "image_id", "generator", "prompt_id"
             ).iter_rows():
-                attributes = self._attributes(annotator, self.scope(generator, prompt_id))
+                attributes = self._attributes(annotator, self.scope(generator, prompt_id), CONSTRAINTS)
                 rows += [(image_id, annotator.name, name) for name in attributes]
         schema = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
         return pl.DataFrame(rows, schema=schema, orient="row")
 
-    def _attributes(self, annotator: Any, scope: Scope) -> annotate.Attributes:
+    def _attributes(self, annotator: Any, scope: Scope, also: Sequence[str] = ()) -> annotate.Attributes:
+        """Attributes of looks that an annotator labels in a part of the design, and those of ``also``."""
         bound = self._bound(annotator, scope) if looks(annotator) else None
         attributes: annotate.Attributes = (bound if bound is not None else annotator).attributes
-        return {name: v for name, v in attributes.items() if name not in QUALITY_ATTRIBUTES}
+        return {name: v for name, v in attributes.items() if name in also or name not in QUALITY_ATTRIBUTES}
 
     def taxonomy(self, images: pl.DataFrame) -> pl.DataFrame | None:
         """Value lists by part of the design, None where no attribute was discovered."""
