@@ -16,7 +16,7 @@ from stereotrope.annotate.label import Attributes, Label, fingerprint_of
 from stereotrope.annotate.order import ORDERS, permuted
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import filled, question_wording
-from stereotrope.clients import ChatClient, Expectation, expectation
+from stereotrope.clients import ChatClient, Endpoint, Expectation, expectation
 from stereotrope.errors import UsageError
 
 __all__ = [
@@ -119,9 +119,14 @@ class ModelAnnotator:
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
 
     @property
+    def endpoint(self) -> Endpoint:
+        """Where its model is reached."""
+        return self._client.endpoint
+
+    @property
     def concurrency(self) -> int:
         """As many as the endpoint may be asked at once."""
-        return self._client.endpoint.concurrency
+        return self.endpoint.concurrency
 
     def variant(self, which: Variant) -> Self:
         """Return this annotator for a check of itself.

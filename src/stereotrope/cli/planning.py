@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +30,10 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     from stereotrope.audit.outstanding import outstanding
     from stereotrope.run import open as open_run
 
+    work = outstanding(plan, folder)
     out = console(settings)
     print_line(Text(terminal(plan.title), style="bold"), out)
     print_line(safe(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}"), out)
-    work = outstanding(plan, folder)
     asks = any(row.expected is not None for row in work)
     columns = ["step", "with", "pictures", "done", "to do", "calls"]
     if asks:
@@ -41,7 +42,8 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     said = [f"{g.name}: {note}" for g in plan.generators if (note := getattr(g, "note", None))]
-    for line in (_price(work), _spent(spent), _time(work), f"Measures: {names}", *said, *plan.notes):
+    lines = (_found(work), _price(work), _spent(spent), _time(work), _keys(plan, work), f"Measures: {names}")
+    for line in (*lines, *said, *plan.notes):
         if line:
             print_line(safe(line), out)
 
@@ -51,6 +53,8 @@ def _row(row: Work, asks: bool) -> list[Any]:
     expected = row.expected
     if expected is None:
         return [*cells, 0, *([_HERE, _HERE, "$0", "as fast as this computer"] if asks else [])]
+    if not expected.calls:
+        return [*cells, 0, _HERE, _HERE, "$0", _HERE]
     return [
         *cells,
         expected.calls,
@@ -69,12 +73,32 @@ def _price(work: Sequence[Work]) -> str:
     unknown = [row.name for row in asked if row.expected is not None and row.expected.cost is None]
     total = _range(_sum(known), _dollars)
     if not unknown:
-        return f"Price: {total} for what is left. `--max-cost` sets a cap that no call passes."
+        return f"Price: {total} for what is left. `--max-cost` sets a cap: once it is spent, no call begins."
     begun = "Price: not known" if not known else f"Price: {total} and what is not known"
     return (
         f"{begun}: {', '.join(unknown)} has no price here. Give it under `price:` in US dollars "
         "({image: 0.04}, or {input: 2.5, output: 10} a million tokens); a cap needs it."
     )
+
+
+def _found(work: Sequence[Work]) -> str:
+    if not any(row.verb == "discover" for row in work):
+        return ""
+    return (
+        "discover looks once at a sample of each model's pictures of each thing; these samples are counted."
+    )
+
+
+def _keys(plan: Plan, work: Sequence[Work]) -> str:
+    """Which keys the rest needs that this shell has not."""
+    left = {row.name for row in work if row.expected is not None and row.expected.calls}
+    unset: dict[str, list[str]] = {}
+    for one in (*plan.generators, *plan.annotators):
+        key = getattr(getattr(one, "endpoint", None), "key", None)
+        if key is not None and one.name in left and not os.environ.get(key, "").strip():
+            unset.setdefault(key, []).append(one.name)
+    said = [f"{key} (needed by {', '.join(names)})" for key, names in unset.items()]
+    return f"Not set in this shell: {'; '.join(said)}. Set it before the run." if said else ""
 
 
 def _spent(dollars: float) -> str:

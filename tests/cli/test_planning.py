@@ -1,0 +1,57 @@
+"""``stereotrope run --plan``: what it says of prices, keys and steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from stereotrope.audit import Audit
+from stereotrope.cli.app import Settings
+from stereotrope.cli.planning import print_plan
+from stereotrope.errors import InputError
+
+AUDIT = """\
+suite: objects
+objects: [cup]
+dimensions: {gender: [women]}
+images_per_prompt: 2
+generators:
+  - {images: openai:painter, base_url: "http://127.0.0.1:1/v1", key: PAINTER_KEY, price: {image: 0.05}}
+annotators:
+  - {questions: openai:judge, base_url: "http://127.0.0.1:1/v1", key: JUDGE_KEY, discover: true, price: 0}
+  - {constraints: openai:judge, base_url: "http://127.0.0.1:1/v1", key: JUDGE_KEY, price: 0}
+measures: [refusal_rate]
+"""
+
+
+def said(capsys, folder, text=AUDIT):
+    print_plan(Audit.from_text(text).plan(), folder, Settings())
+    return capsys.readouterr().out
+
+
+def test_keys_that_this_shell_has_not_are_named_with_those_that_need_them(capsys, monkeypatch, tmp_path):
+    monkeypatch.delenv("PAINTER_KEY", raising=False)
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    out = said(capsys, tmp_path)
+    assert "Not set in this shell: PAINTER_KEY (needed by painter); JUDGE_KEY (needed by judge, " in out
+    monkeypatch.setenv("PAINTER_KEY", "a-secret")
+    monkeypatch.setenv("JUDGE_KEY", "a-secret")
+    out = said(capsys, tmp_path)
+    assert "Not set" not in out
+    assert "a-secret" not in out
+
+
+def test_a_sample_of_discovery_is_explained_where_there_is_one(capsys, tmp_path):
+    assert "these samples are counted" in said(capsys, tmp_path)
+    assert "these samples are counted" not in said(capsys, tmp_path, AUDIT.replace("discover: true, ", ""))
+
+
+def test_the_cap_is_said_to_stop_new_calls_only(capsys, tmp_path):
+    assert "`--max-cost` sets a cap: once it is spent, no call begins." in said(capsys, tmp_path)
+
+
+def test_a_mistake_in_an_edited_list_is_said_before_anything_is_printed(capsys, tmp_path):
+    (tmp_path / "taxonomies").mkdir()
+    (tmp_path / "taxonomies" / "judge.yaml").write_text("taxonomies: 3\n")
+    with pytest.raises(InputError, match=r"judge\.yaml"):
+        said(capsys, tmp_path)
+    assert capsys.readouterr().out == ""
