@@ -71,3 +71,25 @@ def test_where_every_picture_is_refused_each_score_is_null_with_the_reason(tmp_p
     assert broken["undefined"].to_list() == ["no usable label"] * 3
     assert broken["excluded"].to_list() == ['{"refused by the generator": 2}'] * 3
     assert run.estimates.filter(measure="bds")["value"].null_count() == 10
+
+
+def test_what_was_found_is_kept_through_renames_and_deletions_and_found_anew_by_another_seed(tmp_path):
+    file = tmp_path / "run" / "taxonomies" / "judge.yaml"
+
+    def asked(server: Loopback, old: str = "", new: str = "") -> int:
+        before = len(server.received)
+        text = AUDIT.format(images=2, url=server.url).replace(old, new) if old else None
+        (st.Audit.from_text(text) if text else audit_of(server, images=2)).run(tmp_path / "run")
+        return len(server.received) - before
+
+    with Loopback() as server:
+        assert asked(server) == 6 + 1 + 6
+        found = file.read_text()
+        assert asked(server, "seed: true", "seed: true, name: renamed") == 0
+        file.write_text(found.replace("[plain, striped,", "[plain, dotted, striped,"))
+        assert asked(server) == 6
+        file.unlink()
+        assert asked(server) == 0
+        assert file.read_text() == found
+        file.unlink()
+        assert asked(server, "discover: true", "discover: true, order_seed: 7") == 1 + 6

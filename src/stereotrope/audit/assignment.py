@@ -175,20 +175,20 @@ class Assignment:
 
 
 class _Discovering:
-    """Lets a discoverer look at the sample of one part of the design."""
+    """Lets the discoverer of an annotator look at the sample of one part of the design."""
 
-    def __init__(self, discoverer: Any, into: RunFolder) -> None:
-        self.discoverer, self.into = discoverer, into
+    def __init__(self, annotator: Any, into: RunFolder) -> None:
+        self.annotator, self.into = annotator, into
 
     async def process(self, item: tuple[Scope, Sequence[Mapping[str, Any]]]) -> annotate.Taxonomy:
         scope, rows = item
         pictures = tuple(picture_of(row, self.into) for row in rows)
-        sample = annotate.Sample(dict(scope), dict(scope).get("object"), pictures)
-        taxonomy: annotate.Taxonomy = await self.discoverer.process(sample)
+        sample = annotate.Sample(dict(scope), _subject(self.annotator, scope), pictures)
+        taxonomy: annotate.Taxonomy = await self.annotator.discoverer.process(sample)
         return taxonomy
 
     async def close(self) -> None:
-        await self.discoverer.close()
+        await self.annotator.discoverer.close()
 
 
 def taxonomies_file(folder: Path, annotator: str) -> Path:
@@ -206,9 +206,10 @@ def discover(
 ) -> tuple[Assignment, list[Missing]]:
     """Discover attributes for every part of the design that has none yet; say what is missing.
 
-    A part that stands in the annotator's file keeps what stands there; delete its entry to have it
-    discovered anew. What is found is kept, so a part waits where its generator was stopped (``undrawn``)
-    before every condition had its pictures for the sample.
+    A part that stands in the annotator's file keeps what stands there; without its entry it gets what was
+    found before for the same model, question and pictures, else it is discovered. What is found is kept, so
+    a part waits where its generator was stopped (``undrawn``) before every condition had its pictures for
+    the sample.
     """
     tasks: list[Task] = []
     waiting: list[Missing] = []
@@ -227,7 +228,7 @@ def discover(
         samples = {scope: rows for scope, rows in samples.items() if scope not in early}
         stage = Stage(
             stage_name(annotator.name),
-            make=partial(_Discovering, annotator.discoverer, into),
+            make=partial(_Discovering, annotator, into),
             kind="async",
             concurrency=annotator.concurrency,
             halting=HALTING,
@@ -275,8 +276,15 @@ def _known(annotator: Any, folder: Path) -> dict[Scope, annotate.Taxonomy]:
     return dict(annotate.read_taxonomies(file)) if file.is_file() else {}
 
 
+def _subject(annotator: Any, scope: Scope) -> str | None:
+    subject: str | None = dict(scope).get("object", annotator.subject)
+    return subject
+
+
 def _key(annotator: Any, scope: Scope, rows: Sequence[Mapping[str, Any]]) -> str:
-    content = json.dumps([annotator.discoverer.fingerprint, scope, [row["sha256"] for row in rows]])
+    """Content key of one discovery: who is asked, about what, and the pictures; no name of a generator."""
+    shown = [[row["image_id"], row["sha256"]] for row in rows]
+    content = json.dumps([annotator.discoverer.fingerprint, _subject(annotator, scope), shown])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
