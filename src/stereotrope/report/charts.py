@@ -13,7 +13,7 @@ from typing import Any
 
 from stereotrope.report.escape import shorten, visible
 
-__all__ = ["CONFIG", "PALETTE", "SHAPES", "dots", "heat", "side_by_side", "strips"]
+__all__ = ["CONFIG", "PALETTE", "SHAPES", "dots", "head_width", "heat", "side_by_side", "strips"]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -210,6 +210,11 @@ def _wrapped(text: str) -> str:
     return "\n".join(textwrap.wrap(text, _HEAD_SIGNS)) or text
 
 
+def head_width(text: str) -> int:
+    """Signs in the longest line of a column's head."""
+    return max(len(line) for line in _wrapped(_plain(text)).split("\n"))
+
+
 def heat(
     rows: Sequence[Mapping[str, Any]],
     *,
@@ -343,11 +348,14 @@ def _strip_panel(
 def side_by_side(
     panels: Sequence[tuple[str, Mapping[str, Any]]], *, title: str = "", columns: int = 2
 ) -> dict[str, Any]:
-    """Panels of one figure as one chart of fixed width, for export."""
+    """Panels of one figure as one chart of fixed width, for export; in one column they are wider."""
     parts = []
+    whole = _EXPORT_WIDTH if columns > 1 else 2 * _EXPORT_WIDTH
     for heading, spec in panels:
-        part = {k: _fixed_width(v) for k, v in spec.items() if k not in ("$schema", "autosize", "params")}
-        part["width"] = _EXPORT_WIDTH
+        part = {
+            k: _fixed_width(v, whole) for k, v in spec.items() if k not in ("$schema", "autosize", "params")
+        }
+        part["width"] = whole
         if heading:
             part["title"] = {"text": _plain(heading, 60), "fontSize": 12}
         parts.append(part)
@@ -361,11 +369,11 @@ def side_by_side(
     }
 
 
-def _fixed_width(part: Any) -> Any:
+def _fixed_width(part: Any, width: int) -> Any:
     """Expressions of a single chart say ``width``; in one of several it is a number."""
     if isinstance(part, Mapping):
         return {
-            k: _WIDTH.sub(str(_EXPORT_WIDTH), v) if k in ("expr", "calculate") else _fixed_width(v)
+            k: _WIDTH.sub(str(width), v) if k in ("expr", "calculate") else _fixed_width(v, width)
             for k, v in part.items()
         }
-    return [_fixed_width(v) for v in part] if isinstance(part, list) else part
+    return [_fixed_width(v, width) for v in part] if isinstance(part, list) else part

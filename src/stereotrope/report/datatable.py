@@ -17,7 +17,7 @@ __all__ = ["FIRST_ROWS", "MOST_ROWS", "Cell", "Table", "estimate_text", "shown_r
 
 MOST_ROWS = 300
 """Rows up to which a data table stands whole in the page."""
-FIRST_ROWS = 50
+FIRST_ROWS = 40
 """Rows that are shown of a longer one; the files hold all."""
 _UNBROKEN = 36
 _OPTIONAL = (

@@ -132,7 +132,9 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
 def write_figures(figures: Sequence[Figure], folder: Path, *, style: str) -> list[Path]:
     """Write every figure as SVG and PNG in the light theme, details as SVG only, without a browser."""
     specs = {
-        f.name: charts.side_by_side([(p.title, p.spec) for p in f.panels], title=f.title)
+        f.name: charts.side_by_side(
+            [(p.title, p.spec) for p in f.panels], title=f.title, columns=1 if f.stacked else 2
+        )
         for f in figures
         if f.panels
     }

@@ -111,7 +111,7 @@ def _is_signed(rows: pl.DataFrame) -> bool:
 
 def _is_for_strips(material: Material, rows: pl.DataFrame) -> bool:
     """Whether shares of one attribute would fill more panels than anyone reads."""
-    many = rows["category"].drop_nulls().n_unique() > FEW_VALUES and not _is_signed(rows)
+    many = rows["category"].drop_nulls().n_unique() > 2 and not _is_signed(rows)
     return many and heat_panels(material, rows) > MOST_PANELS
 
 
@@ -210,8 +210,10 @@ def _dots_figure(
         if _is_grid(frame, layout):
             *panels_by, lines = layout.panels
             return overview_figure(material, frame, prose, title, name, (panels_by, lines, layout.rows[0]))
-        if layout.most < _ROWS_A_PANEL:
-            layout = replace(layout, panels=layout.panels[:1], rows=[*layout.panels[1:], *layout.rows])
+        if layout.most < _ROWS_A_PANEL or "category" in layout.panels:
+            first, *rest = [c for c in layout.panels if c != "category"] or layout.panels
+            value = ["category"] * ("category" in layout.panels and first != "category")
+            layout = replace(layout, panels=[first], rows=[*rest, *value, *layout.rows], most=_TOP_ROWS)
             parts = parts_of(material, frame, layout.panels)
     ends = frame.select("value", "low", "high", "floor").to_dicts()
     domain = domain_of(ends, ranks=prose.unit.startswith("rank"))
@@ -244,7 +246,7 @@ def _dots_figure(
 
 def _is_grid(frame: pl.DataFrame, layout: _Layout) -> bool:
     """Whether panels × rows can be a table of two factors: one estimate a cell."""
-    alone = not layout.series and len(layout.rows) == 1 and layout.panels
+    alone = not layout.series and len(layout.rows) == 1 and layout.panels and "category" not in layout.panels
     return bool(alone) and frame.select(*layout.panels, *layout.rows).n_unique() == frame.height
 
 

@@ -53,8 +53,8 @@ def headline(run: RunLike) -> dict[str, Any]:
     return headline_of(Material(run))
 
 
-def headline_of(material: Material) -> dict[str, Any]:
-    """:func:`headline` of a run that was made ready already."""
+def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:
+    """:func:`headline` of a run that was made ready already; ``tables`` may be left empty."""
     counts = _counts(material)
     return {
         "title": str(material.info.get("title") or "Audit"),
@@ -68,7 +68,7 @@ def headline_of(material: Material) -> dict[str, Any]:
             _finding(row, rank)
             for rank, row in enumerate(material.findings.head(_FINDINGS).iter_rows(named=True), start=1)
         ],
-        "tables": [t for m in headline_measures(material) for t in _tables(material, m)],
+        "tables": [t for m in headline_measures(material) * tables for t in _tables(material, m)],
     }
 
 

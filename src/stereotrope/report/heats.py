@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import charts
-from stereotrope.report.datatable import estimate_text, table_of
+from stereotrope.report.datatable import MOST_ROWS, estimate_text, table_of
 from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
@@ -34,7 +34,10 @@ __all__ = ["heat_figure", "heat_panels", "overview_figure"]
 
 _SIDE_BY_SIDE = 8
 _SIGNS_BESIDE = 48
+_HEADS_BESIDE = 60
+_DEEPER = "Purple is more, orange less; the stronger the colour, the larger the difference."
 _Parts = Sequence[tuple[str, pl.DataFrame]]
+_NAMED = {"generator": "model"}
 _NONE: _Parts = ()
 _Cells = Callable[[pl.DataFrame], tuple[list[dict[str, Any]], list[str]]]
 
@@ -82,7 +85,8 @@ def heat_figure(
     every = parts_of(material, frame, panels_by)
     parts, said = _few(material, frame, prose, every, panels_by)
     name = f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
-    panels, stacked = _panels(parts, cells, title, frame[column].n_unique())
+    signed = _is_change(prose)
+    panels, stacked = _panels(parts, cells, title, frame[column].n_unique(), signed=signed)
     return Figure(
         safe_name(name),
         title,
@@ -90,8 +94,8 @@ def heat_figure(
         n_text(frame),
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        [*said, *_notes(frame, drawn=bool(panels))],
-        reads=reads,
+        _notes(frame, drawn=bool(panels)),
+        reads=" ".join([_DEEPER if signed else reads, *said]),
         defined=defined,
         stacked=stacked,
     )
@@ -112,7 +116,7 @@ def overview_figure(
     panels_by, down, column = by
     order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
     heads = {level: "–" if level is None else str(level) for level in order}
-    signed = any(v < 0 for v in frame["value"].drop_nulls())
+    signed = _is_change(prose)
 
     def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
         records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
@@ -126,7 +130,7 @@ def overview_figure(
     else:
         parts, said = _few(material, frame, prose, every, panels_by)
     panels, _ = _panels(parts, cells, title, len(order), signed=signed, top=_top(frame))
-    stronger = "The stronger the colour, the larger the difference." if signed else "Lighter is more."
+    across = f"One line a level of {words(down)}, one column a level of {words(column)}."
     intervals = f"Intervals and tests of all {thousands(frame.height)} rows are in {files_of(prose.name)}."
     return Figure(
         safe_name(name),
@@ -135,11 +139,16 @@ def overview_figure(
         n_text(frame),
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        [*said, *_notes(frame, drawn=bool(panels)), intervals],
-        reads=f"One line a level of {words(down)}, one column a level of {words(column)}. {stronger}",
+        [*_notes(frame, drawn=bool(panels)), intervals],
+        reads=" ".join([across, _DEEPER if signed else "Lighter is more.", *said]),
         stacked=True,
         crowded=True,
     )
+
+
+def _is_change(prose: MeasureProse) -> bool:
+    """Whether the sign says a direction: such numbers get a scale of two colours."""
+    return prose.unit.startswith(("difference", "change"))
 
 
 def _top(frame: pl.DataFrame) -> float:
@@ -158,14 +167,15 @@ def _panels(
 ) -> tuple[list[Panel], bool]:
     """The panels, and whether they are too wide to stand side by side."""
     panels: list[Panel] = []
-    longest = 0
+    longest = widest = 0
     for heading, part in parts:
         rows, heads = cells(part)
         longest = max(longest, *(len(str(r["text"])) for r in rows))
+        widest = max(widest, sum(charts.head_width(head) for head in heads))
         lines = list(dict.fromkeys(r["line"] for r in rows))
         spec = charts.heat(rows, columns=heads, lines=lines, signed=signed, top=top)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
-    return panels, columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE
+    return panels, columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
 
 
 def _few(
@@ -174,7 +184,7 @@ def _few(
     """The panels that are drawn, and a sentence where these are not all."""
     if len(parts) <= MOST_PANELS and frame.height <= MOST_CELLS:
         return parts, []
-    each = " and ".join(words(c) for c in by) or "figure"
+    each = " and ".join(_NAMED.get(c, words(c)) for c in by) or "figure"
     many = f"{thousands(frame.height)} cells in {count(len(parts), 'panel')}, one a {each},"
     where = f"All {thousands(frame.height)} rows are in {files_of(prose.name)}."
     averages = material.estimates.filter(pl.col("measure") == f"{prose.name}{AVERAGE}")
@@ -187,7 +197,7 @@ def _few(
     factor = next(c for c in by if frame[c].n_unique() > 1)
     first = parts[0][1][factor][0]
     kept = [part for part in parts if part[1][factor][0] == first][:MOST_PANELS]
-    of = f"{words(factor)} {shorten(str(first), 60)}"
+    of = f"{_NAMED.get(factor, words(factor))} {shorten(str(first), 60)}"
     said = f"Drawn: {len(kept)} of {len(parts)} panels, one a {each}: those of {of}. {where}"
     return kept, [said]
 
@@ -196,7 +206,8 @@ def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:
     notes = notes_of(frame, 0, 0, dots=False)
     tested = frame["q_value"].drop_nulls()
     if drawn and len(tested):
-        floor = " The numbers include the noise floor, which the table gives for each cell."
+        where = "table gives" if frame.height <= MOST_ROWS else "files give"
+        floor = f" The numbers include the noise floor, which the {where} for each cell."
         told = floor if frame["floor"].drop_nulls().len() else ""
         notes.insert(0, f"* q ≤ {SIGNIFICANT}.{told}")
     return notes

@@ -58,6 +58,17 @@ window.addEventListener("beforeprint", () => {
   for (const picture of document.images) picture.loading = "eager";
 });
 
+/* A link into a closed disclosure opens it. */
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const closed = target?.closest("details:not([open])");
+  if (!closed) return;
+  closed.open = true;
+  target.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+reveal();
+
 /* What is said of a picture is written once; the pointer gets it too. */
 addEventListener("pointerover", ({ target }) => {
   if (target instanceof HTMLImageElement && !target.title) target.title = target.alt;

@@ -39,7 +39,9 @@ _CASES = ("deterministic", "dominance_shift")
 _MOST_CASES = 8
 _MOST_EXHIBITED = 6
 _MANY_PICTURES = 2000
-_MOST_LABELS, _FEW_LABELS = 8, 4
+_MOST_LABELS, _FEW_LABELS = 8, 3
+_MOST_OPEN_ROWS = 24
+_MOST_OPEN_SHEETS = 60
 _LONG_TEXT = 1200
 _LONG_REASON = 500
 _AUDIT_TEXT = 20_000
@@ -79,7 +81,7 @@ class Page:
 
 def build(material: Material, *, budget: int) -> Page:
     """Put the page together."""
-    head = headline_of(material)
+    head = headline_of(material, tables=False)
     measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions")}
     for measure, made in _in_reading_order({m: _figures(material, m, measures) for m in measures}):
@@ -111,6 +113,8 @@ def build(material: Material, *, budget: int) -> Page:
         "cases_left": max(0, len(cases) - _MOST_CASES),
         "pictures_note": _pictures_note(material, thumbs),
         "sheets_by_generator": shown.sheets(),
+        "sheets_closed": len(material.sheets) > _MOST_OPEN_SHEETS,
+        "most_open_rows": _MOST_OPEN_ROWS,
         "methods": _methods(material, measures),
         "thumbs": thumbs,
     }
