@@ -167,6 +167,21 @@ def test_the_plan_tells_the_calls_that_are_then_made(tmp_path):
     assert [row.expected.calls for row in left] == [0, 0]
 
 
+def test_a_deleted_entry_of_what_was_discovered_is_put_back_and_the_plan_knows_it(tmp_path):
+    with Loopback() as server:
+        text = audit_of(server).source.text.replace(f"attributes: {CLOSED}", "discover: true")
+        audit = st.Audit.from_text(text)
+        audit.run(tmp_path / "run")
+        file = tmp_path / "run" / "taxonomies" / "judge.yaml"
+        found, before = file.read_text(), sent(server)
+        file.unlink()
+        work = outstanding(audit.plan(), tmp_path / "run")
+        assert [row.expected.calls for row in work] == [0, 0, 0]
+        audit.run(tmp_path / "run")
+        assert sent(server) == before
+    assert file.read_text() == found
+
+
 def test_pictures_that_attributes_were_found_on_are_left_out_from_forty_a_prompt(tmp_path):
     text = AUDIT.replace("attributes: {attributes}", "discover: true").replace(
         "measures: [refusal_rate, share]", "measures: [bds, vac]"

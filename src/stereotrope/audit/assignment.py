@@ -21,13 +21,13 @@ import polars as pl
 from stereotrope import annotate
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import HALTING, Missing, Task, carry_out, picture_of
-from stereotrope.run import Job, RunFolder, Stage
+from stereotrope.run import Job, Ledger, RunFolder, Stage
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 if TYPE_CHECKING:
     from stereotrope.audit.conductor import Watcher
 
-__all__ = ["Assignment", "Look", "Scope", "discover", "found_before", "taxonomies_file"]
+__all__ = ["Assignment", "Look", "Scope", "discover", "found_before", "kept_before", "taxonomies_file"]
 
 PER_CONDITION = 2
 """Pictures of each condition in the sample that attributes are discovered on (SODA, section 3.2.1)."""
@@ -260,6 +260,22 @@ def found_before(plan: Plan, folder: Path) -> Assignment:
     """What was discovered in a run folder so far, or stands in a file; no model is asked."""
     given = {a.name: found for a in plan.annotators if (found := getattr(a, "taxonomies", None))}
     return Assignment(plan, {**given, **{a.name: _known(a, folder) for a in _discovering(plan)}})
+
+
+def kept_before(plan: Plan, folder: Path, images: pl.DataFrame, ledger: Ledger) -> Assignment:
+    """Like :func:`found_before`, with what a run would put back into the files from its ledger."""
+    found = found_before(plan, folder)
+    kept: dict[str, Mapping[Scope, annotate.Taxonomy]] = dict(found.taxonomies)
+    for annotator in _discovering(plan):
+        done, known = ledger.get_all(stage_name(annotator.name)), kept[annotator.name]
+        keys = {scope: _key(annotator, scope, rows) for scope, rows in _samples(plan, images).items()}
+        back = {
+            scope: annotate.Taxonomy.from_payload(done[key])
+            for scope, key in keys.items()
+            if key in done and annotate.taxonomy_for(known, dict(scope)) is None
+        }
+        kept[annotator.name] = {**known, **back}
+    return Assignment(plan, kept)
 
 
 def stage_name(annotator: str) -> str:

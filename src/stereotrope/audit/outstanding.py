@@ -9,7 +9,7 @@ import polars as pl
 
 from stereotrope.annotate import taxonomy_for
 from stereotrope.audit.assemble import images_frame
-from stereotrope.audit.assignment import found_before
+from stereotrope.audit.assignment import Assignment, found_before, kept_before
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
 from stereotrope.clients import Expectation
@@ -69,14 +69,15 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
 
 def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
     keys: dict[str, set[str]] = {}
+    assignment = found_before(plan, folder)
     images = images_frame(plan, ledger) if ledger is not None else None
     if ledger is not None and images is not None:
-        assignment = found_before(plan, folder)
+        assignment = kept_before(plan, folder, images, ledger)
         for annotator in filter(looks, plan.annotators):
             said = ledger.get_all(stage_of(annotator))
             asked = (annotation_key(a, row["sha256"]) for a, row in assignment.looks(annotator, images))
             keys[annotator.name] = {key for key in asked if key in said}
-    work = _discovering(plan, folder)
+    work = _discovering(plan, assignment)
     for annotator in filter(looks, plan.annotators):
         total, done = _pictures(plan, annotator.name, images), len(keys.get(annotator.name, ()))
         expect = getattr(annotator, "expect", None)
@@ -95,9 +96,8 @@ def _pictures(plan: Plan, annotator: str, images: pl.DataFrame | None) -> int:
     return len(asked) - own["image_id"].n_unique() + own.filter(status="ok")["sha256"].n_unique()
 
 
-def _discovering(plan: Plan, folder: Path) -> list[Work]:
+def _discovering(plan: Plan, assignment: Assignment) -> list[Work]:
     """One call for each part of the design that an annotator still has to find attributes for."""
-    assignment = found_before(plan, folder)
     scopes = {assignment.scope(request.generator, request.prompt_id) for _, request in plan.requests}
     work = []
     for annotator in plan.annotators:
