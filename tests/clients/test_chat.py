@@ -252,9 +252,10 @@ def test_content_in_parts_is_joined(script):
     assert script.ask().content == GOOD
 
 
-def test_usage_that_makes_no_sense_is_unknown(script):
+@pytest.mark.parametrize("count", ["many", -1, True, 10**400])
+def test_usage_that_makes_no_sense_is_unknown(script, count):
     reply = completion(TEXT)
-    reply.body["usage"] = {"prompt_tokens": "many", "completion_tokens": -1}
+    reply.body["usage"] = {"prompt_tokens": count, "completion_tokens": count}
     script.says(reply)
     answer = script.ask()
     assert (answer.status, answer.cost) == ("ok", None)

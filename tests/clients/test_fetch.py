@@ -153,3 +153,17 @@ def test_a_host_that_is_not_there_is_an_error(monkeypatch):
 )
 def test_an_ipv6_address_that_stands_for_ipv4_is_looked_at_as_such(address, plain):
     assert str(_plain(ipaddress.ip_address(address))) == plain
+
+
+@pytest.mark.parametrize(
+    "url", ["\ud800", "https://h/\ud800", "https://exa mple/", "https://h:99999/", "//h/x"]
+)
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(ModelError, match=r"is no address|by https only|cannot be fetched"):
+        get(url)
+
+
+def test_a_redirect_to_what_is_no_address_is_refused(files):
+    url = files.at("a", Response(302, b"", {"location": "http://[::1/"}))
+    with pytest.raises(ModelError, match="leads to what is no address"):
+        get(url, allow_local=True)

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from stereotrope.clients import redact
+from stereotrope.clients import fit_to_keep, redact
 
 KEY = "Sentinel/4f9d+2c=="
 
@@ -50,3 +50,14 @@ def test_text_is_one_short_inert_line():
 def test_a_key_at_the_cut_is_hidden_first():
     assert "Sentinel" not in redact("x" * 295 + KEY, KEY)
     assert redact("nothing", "") == "nothing"
+
+
+@pytest.mark.parametrize("spell", [str, lambda c: f"\\u{ord(c):04X}", lambda c: f"\\{c}" if c in '/"' else c])
+def test_a_key_escaped_as_in_json_is_hidden(spell):
+    assert redact("".join(map(spell, KEY)) + " is wrong", KEY) == "[key] is wrong"
+
+
+def test_data_to_keep_is_inert_and_without_the_key_but_otherwise_as_it_was():
+    said = f"a key-shaped-pendant\x00 \ud800\x1b[31mfor {KEY}\u202e"
+    assert fit_to_keep(said, KEY) == "a key-shaped-pendant [31mfor [key]"
+    assert len(fit_to_keep("word " * 100_000)) == 4000

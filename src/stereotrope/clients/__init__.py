@@ -14,7 +14,7 @@ from stereotrope.clients.expectation import Expectation, expectation
 from stereotrope.clients.fetch import fetch
 from stereotrope.clients.http import HttpClient
 from stereotrope.clients.prices import Price, price_of
-from stereotrope.clients.redact import redact
+from stereotrope.clients.redact import fit_to_keep, redact
 from stereotrope.clients.secrets import line_with_key, refuse_secrets
 from stereotrope.clients.structured import Problem
 
@@ -36,6 +36,7 @@ __all__ = [
     "Usage",
     "expectation",
     "fetch",
+    "fit_to_keep",
     "is_model",
     "line_with_key",
     "price_of",

@@ -83,7 +83,7 @@ async def _get(url: str, allow_local: bool, most_bytes: int) -> bytes | str:
 
     try:
         target = httpx2.URL(url)
-    except (httpx2.InvalidURL, TypeError):
+    except (httpx2.InvalidURL, TypeError, UnicodeError):
         raise ModelError(f"{redact(url)}: is no address") from None
     address = await _checked(target, allow_local)
     host = f"[{address}]" if address.version == 6 else str(address)
@@ -114,7 +114,7 @@ def _tls() -> ssl.SSLContext:
 
 async def _body(response: httpx2.Response, target: httpx2.URL, most_bytes: int) -> bytes | str:
     if response.status_code in (301, 302, 303, 307, 308) and "location" in response.headers:
-        return str(target.join(response.headers["location"]))
+        return _led_to(target, response.headers["location"])
     if response.status_code >= 500 or response.status_code in (408, 429):
         raise _Passing(f"status {response.status_code}")
     if response.status_code != 200:
@@ -127,6 +127,15 @@ async def _body(response: httpx2.Response, target: httpx2.URL, most_bytes: int) 
             raise ModelError(f"{redact(target.host)}: a result of more than {most_bytes} bytes is refused")
         parts.append(part)
     return b"".join(parts)
+
+
+def _led_to(target: httpx2.URL, location: str) -> str:
+    import httpx2  # noqa: PLC0415
+
+    try:
+        return str(target.join(location))
+    except (httpx2.InvalidURL, UnicodeError):
+        raise ModelError(f"{redact(target.host)}: leads to what is no address") from None
 
 
 async def _checked(target: httpx2.URL, allow_local: bool) -> Address:

@@ -7,12 +7,14 @@ import re
 import unicodedata
 from urllib.parse import quote
 
-__all__ = ["LONGEST", "redact"]
+__all__ = ["LONGEST", "fit_to_keep", "hide", "redact"]
 
 LONGEST = 300
 """Characters of a server's text that a message holds at most."""
 
+_LONGEST_KEPT = 4_000
 _READ_AT_MOST = 20_000
+_LOOKED_AT = 1_000_000  # a key that ends beyond what is read is hidden as well
 _HIDDEN = "[key]"
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?:(?<=bearer )|(?<=bearer%20)|(?<=basic ))[^\s\"',;]+"
@@ -39,18 +41,51 @@ def redact(text: str, *keys: str) -> str:
     >>> redact("Incorrect key: hunter2-hunter2", "hunter2-hunter2")
     'Incorrect key: [key]'
     """
-    found = text[:_READ_AT_MOST]
+    return _cut(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, _line_without(text, keys)), LONGEST)
+
+
+def fit_to_keep(text: str, *keys: str) -> str:
+    """Return data from a server fit to be stored: without keys, on one line, 4,000 characters at most.
+
+    Unlike :func:`redact`, words that only look like a key stay.
+
+    Parameters
+    ----------
+    text
+        What a server said.
+    keys
+        Secrets in use; each is hidden as by :func:`redact`.
+
+    Examples
+    --------
+    >>> fit_to_keep("a key-shaped\\x00 pendant")
+    'a key-shaped pendant'
+    """
+    return _cut(_line_without(text, keys), _LONGEST_KEPT)
+
+
+def hide(text: str, *keys: str) -> str:
+    """Return text without keys as they are, in base64, percent-encoded or escaped as in JSON."""
     spellings = {spelling for key in keys if key for spelling in _spellings(key)}
     for spelling in sorted(spellings, key=len, reverse=True):
-        found = re.sub(re.escape(spelling), _HIDDEN, found, flags=re.I)
-    found = " ".join("".join(_inert(character) for character in found).split())
-    found = _LOOKS_LIKE_A_KEY.sub(_HIDDEN, found)
-    return found if len(found) <= LONGEST else found[: LONGEST - 1] + "…"
+        text = re.sub(spelling, _HIDDEN, text, flags=re.I)
+    return text
+
+
+def _line_without(text: str, keys: tuple[str, ...]) -> str:
+    found = hide(text[:_LOOKED_AT], *keys)[:_READ_AT_MOST]
+    return " ".join("".join(_inert(character) for character in found).split())
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _spellings(key: str) -> set[str]:
+    """Return patterns of the ways in which a key may be written."""
     encoded = base64.b64encode(key.encode()).decode().rstrip("=")
-    return {key, quote(key, safe=""), encoded}
+    in_json = "".join(rf"(?:\\?{re.escape(c)}|\\u{ord(c):04x})" for c in key)
+    return {in_json, re.escape(quote(key, safe="")), re.escape(encoded)}
 
 
 def _inert(character: str) -> str:

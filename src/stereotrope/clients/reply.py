@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from stereotrope.clients.caller import Usage
-from stereotrope.clients.redact import redact
+from stereotrope.clients.redact import hide, redact
 from stereotrope.errors import ModelError
 
 __all__ = ["Reply", "read_reply"]
 
-_HIDDEN = "[key]"
+_LOOKED_AT = 100_000
+_MOST_TOKENS = 10**9
+"""More than this in one reply is no count of tokens."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def read_reply(data: bytes, secret: str) -> Reply:
     try:
         reply = json.loads(data)
     except (ValueError, RecursionError):
-        text = redact(data[:500].decode("utf-8", "replace"), secret)[:80]
+        text = redact(data[:_LOOKED_AT].decode("utf-8", "replace"), secret)[:80]
         raise ModelError(f"answered no JSON: {text}") from None
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -67,7 +69,7 @@ def read_reply(data: bytes, secret: str) -> Reply:
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     return Reply(
-        text=_text(message.get("content")).replace(secret or "\0", _HIDDEN),
+        text=hide(_text(message.get("content")), secret),
         refusal=declined,
         cut=finish == "length",
         tokens=tokens if isinstance(tokens, list) else None,
@@ -89,4 +91,5 @@ def _usage(found: Any, refusal: str | None) -> Usage:
 
 
 def _count(found: Any) -> int | None:
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    is_count = isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _MOST_TOKENS
+    return found if is_count else None

@@ -270,3 +270,30 @@ def test_the_account_knows_what_the_server_counted(server):
     (total,) = account.totals()
     assert total.begun == len(bodies(server))
     assert (total.images, total.cost) == (7, pytest.approx(0.07))
+
+
+def test_a_revised_prompt_is_kept_without_the_key_and_fit_for_a_file(server, monkeypatch):
+    monkeypatch.setenv("OWN_KEY", SECRET)
+    picture = base64.b64encode(server.painter("m", "p", 0, None)).decode()
+    said = f"a car\x00 \ud800for {SECRET} " + "x" * 1_000_000
+    body = {"data": [{"b64_json": picture, "revised_prompt": said}]}
+    server.register("POST", "/odd/images/generations", lambda asked: Response(200, body), kind="images")
+    result = one(made(images(server, key="OWN_KEY") | {"base_url": f"{server.root}/odd"}))
+    assert result.revised_prompt.startswith("a car for [key] xxx")
+    assert len(result.revised_prompt) == 4000
+
+
+def test_an_address_with_the_key_in_it_is_not_shown(server, monkeypatch):
+    monkeypatch.setenv("OWN_KEY", SECRET)
+    server.misbehave("url_result", url=f"file:///etc/{SECRET}")
+    with pytest.raises(ModelError, match=r"file:/etc/\[key\]: results are fetched by https only"):
+        one(made(images(server, key="OWN_KEY")))
+
+
+def test_counts_of_tokens_beyond_reason_are_unknown(server):
+    picture = base64.b64encode(server.painter("m", "p", 0, None)).decode()
+    body = {"data": [{"b64_json": picture}], "usage": {"input_tokens": 10**400, "output_tokens": 1}}
+    server.register("POST", "/odd/images/generations", lambda asked: Response(200, body), kind="images")
+    account = Account()
+    assert one(made(images(server) | {"base_url": f"{server.root}/odd"}, account)).status == "ok"
+    assert account.totals()[0].input_tokens == 0

@@ -30,6 +30,8 @@ __all__ = [
 
 EMPTY = "an empty place in the answer, as when a picture was filtered"
 BLACK = "a uniformly black picture, as safety checkers put in the place of a filtered one"
+_MOST_TOKENS = 10**9
+"""More than this in one answer is no count of tokens."""
 _DARKEST = 2
 """Levels of 255 that compression leaves of black; a photograph of the night has brighter pixels."""
 _MODERATED = re.compile(
@@ -130,4 +132,5 @@ def items(value: Any) -> list[Any]:
 
 def count_of(value: Any) -> int | None:
     """Return a count of tokens, None where the answer gives none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if is_count else None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, redact
+from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, fit_to_keep, redact
 from stereotrope.errors import BudgetError, ModelError, ModelUnusable, StereotropeError, UsageError
 from stereotrope.generate.remote.answer import BLACK, EMPTY, Reply, Slot, condition_of
 from stereotrope.generate.remote.settings import Settings
@@ -238,8 +238,9 @@ class RemoteGenerator(ABC):
                 raise ModelUnusable(f"{self.provider}:{self.model} rejects {name!r} ({said}); {way}")
 
     async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
+        revised = None if slot.revised_prompt is None else self._kept(slot.revised_prompt)
         if slot.refusal is not None:
-            return ImageResult(None, "refused", self._words(slot.refusal), slot.revised_prompt, seconds)
+            return ImageResult(None, "refused", self._words(slot.refusal), revised, seconds)
         if slot.failure is not None:
             return ModelError(f"{self.provider}:{self.model}: no picture: {self._words(slot.failure)}")
         data = slot.data
@@ -247,16 +248,16 @@ class RemoteGenerator(ABC):
             try:
                 data = await self._fetched(slot.url or "")
             except ModelError as error:
-                return error
+                return ModelError(self._words(str(error)))
         condition = await asyncio.to_thread(condition_of, data)
         if condition == "black":
-            return ImageResult(None, "refused", BLACK, slot.revised_prompt, seconds, cost)
+            return ImageResult(None, "refused", BLACK, revised, seconds, cost)
         if condition == "damaged":
             return _Damaged(
                 f"{self.provider}:{self.model}: a picture must arrive whole, this one came cut or broken; "
                 "run the same command again to ask for it once more"
             )
-        return ImageResult(data, "ok", None, slot.revised_prompt, seconds, cost)
+        return ImageResult(data, "ok", None, revised, seconds, cost)
 
     async def _fetched(self, url: str) -> bytes:
         return await fetch(url, allow_local=self.endpoint.is_local, most_bytes=MAX_BYTES)
@@ -272,6 +273,9 @@ class RemoteGenerator(ABC):
 
     def _words(self, reason: str) -> str:
         return redact(reason, self.endpoint.secret() or "")
+
+    def _kept(self, text: str) -> str | None:
+        return fit_to_keep(text, self.endpoint.secret() or "") or None
 
     def _refuse_batch(self) -> None:
         if self.batch > self.most_at_once:
