@@ -66,6 +66,14 @@ def test_the_same_seed_gives_the_same_draws() -> None:
     assert one.shape == (2000, 2)
 
 
+def test_labels_that_name_no_true_value_may_stand_anywhere() -> None:
+    named = resampled_shares([8, 2, 10], [[40, 5, 5], [5, 40, 5]], own=[0, 1])
+    moved = resampled_shares([10, 8, 2], [[5, 40, 5], [5, 5, 40]], own=[1, 2])
+    assert np.quantile(named, [0.025, 0.975], axis=0) == pytest.approx(
+        np.quantile(moved, [0.025, 0.975], axis=0), abs=0.03
+    )
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match=r"found shape \(2, 2\) for 3 counts"):
         corrected_shares([1, 2, 3], [[1, 0], [0, 1]])
@@ -106,14 +114,24 @@ def test_raw_intervals_do_not_cover_the_planted_share() -> None:
     assert ((low <= share) & (share <= high)).mean() < 0.05
 
 
-def test_intervals_of_five_values_cover_each_planted_share() -> None:
+@pytest.mark.parametrize(
+    ("shares", "error", "n", "checked"),
+    [
+        ([0.6, 0.2, 0.1, 0.1, 0.0], 0.15, 100, 50),
+        ([0.6, 0.2, 0.1, 0.1, 0.0], 0.0, 20, 50),
+        ([0.35, 0.25, 0.2, 0.1, 0.05, 0.05, 0.0, 0.0, 0.0, 0.0], 0.1, 20, 24),
+    ],
+)
+def test_intervals_of_many_values_cover_each_planted_share(
+    shares: list[float], error: float, n: int, checked: int
+) -> None:
     rng = np.random.default_rng(8)
-    shares = np.array([0.6, 0.2, 0.1, 0.1, 0.0])
-    rates = np.full((5, 5), 0.0375) + np.eye(5) * 0.8125
-    runs, held = 300, np.zeros(5)
+    k = len(shares)
+    rates = np.full((k, k), error / (k - 1)) + np.eye(k) * (1 - error - error / (k - 1))
+    runs, held = 300, np.zeros(k)
     for seed in range(runs):
-        counts = rng.multinomial(100, shares @ rates)
-        confusion = np.stack([rng.multinomial(50, row) for row in rates])
+        counts = rng.multinomial(n, shares @ rates)
+        confusion = np.stack([rng.multinomial(checked, row) for row in rates])
         drawn = resampled_shares(counts, confusion, n_resamples=400, seed=seed)
         low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
         held += (low <= shares) & (shares <= high)

@@ -104,11 +104,12 @@ def corrected_share(
     -----
     The interval carries the uncertainty of both samples: quantiles of the correction over error rates and
     label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`); it does not
-    shrink below what ``n_reference`` allows, however many pictures are labelled. With error rates of 0.05
-    to 0.25 it covered planted shares in 0.92 to 1.00 of simulations at a level of 0.95, where raw intervals
-    came down to 0. A corrected share is less certain than a raw one, not more, and at 20 pictures often
-    says little. It supposes that the annotator errs on these pictures as on the checked ones, alike for
-    every group: errors that depend on the group stay in. It speaks of the pictures with a usable label.
+    shrink below what ``n_reference`` allows, however many pictures are labelled. With error rates of 0 to
+    0.25, 20 to 400 pictures and two to ten values it covered planted shares in 0.90 to 1.00 of simulations
+    at a level of 0.95, where raw intervals came down to 0. A corrected share is less certain than a raw
+    one, not more, and at 20 pictures often says little. It supposes that the annotator errs on these
+    pictures as on the checked ones, alike for every group: errors that depend on the group stay in. It
+    speaks of the pictures with a usable label.
 
     References
     ----------
@@ -229,13 +230,14 @@ def _corrected(
     shares = corrected_shares(counts, errors.counts).tolist()
     flags = _flags(cell) + ["few_checked"] * bool(errors.counts.sum(axis=1).min() < SMALL_N)
     method = f"inverse of the confusion matrix; interval: {n_bootstrap} draws of both samples, seed {seed}"
+    own = [errors.labels.index(truth) for truth in errors.truths]
     drawn: dict[float, NDArray[np.float64]] = {}
     found = {}
     for at, (category, share) in enumerate(zip(errors.truths, shares, strict=True)):
         _, effective = cell.effective(category, level=level)
         if effective not in drawn:
             draws = resampled_shares(
-                counts * effective / cell.n, errors.counts, n_resamples=n_bootstrap, seed=seed
+                counts * effective / cell.n, errors.counts, own=own, n_resamples=n_bootstrap, seed=seed
             )
             drawn[effective] = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         low, high = drawn[effective][:, at].tolist()
