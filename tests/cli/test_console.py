@@ -25,6 +25,21 @@ def test_text_from_a_file_or_a_picture_is_inert_in_the_terminal():
     assert text.spans == []
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_names_of_models_are_inert_in_the_progress(capsys, monkeypatch, terminal):
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setenv("COLUMNS", "200")
+    with working(Settings()) as (watcher, _):
+        watcher.stage(f"generate:a:{HOSTILE}", 2, 0)
+        watcher.advance(f"generate:a:{HOSTILE}", 1)
+    told = capsys.readouterr().err
+    assert "generate:a:" in told
+    assert "[bold]loud[/bold]" in told
+    assert not {"\x07", "\u202e"} & set(told)
+    assert "\x1b[31mred" not in told
+
+
 def test_cells_and_titles_of_a_table_are_inert_too(capsys):
     from rich.console import Console
 

@@ -46,7 +46,7 @@ class _Watcher:
         self.console = console(settings, stderr=True)
         self.quiet = settings.quiet
         self.bars = Progress(
-            TextColumn("{task.description:<22}"),
+            TextColumn("{task.description:<22}", markup=False),
             BarColumn(bar_width=28),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
@@ -60,9 +60,9 @@ class _Watcher:
     def stage(self, name: str, total: int, done: int) -> None:
         """Announce a stage; ``done`` of ``total`` were there already."""
         self.totals[name] = (total, done)
-        self.tasks[name] = self.bars.add_task(name, total=total, completed=done, rate="")
+        self.tasks[name] = self.bars.add_task(terminal(name), total=total, completed=done, rate="")
         if not self.quiet and not self.console.is_terminal:
-            self.console.print(f"{name}: {total - done} to do, {done} done before")
+            self.console.print(safe(f"{name}: {total - done} to do, {done} done before"))
 
     def advance(self, name: str, done: int) -> None:
         """Say how many are done now."""
