@@ -54,6 +54,11 @@ def test_attributes_wait_until_each_condition_has_pictures(tmp_path):
     seen = run.labels.filter(attribute="seen_in_discovery")["subject_id"]
     first = run.images.group_by("prompt_id", maintain_order=True).head(2)["image_id"]
     assert seen.to_list() == first.to_list()
+    assert run.info["notes"] == [
+        "judge: 6 pictures that its attributes were discovered on are in its scores, although the "
+        "attributes were chosen to fit them (discovery_images)"
+    ]
+    assert run.info["notes"][0] in (tmp_path / "run" / "report" / "index.html").read_text()
 
 
 def test_where_every_picture_is_refused_each_score_is_null_with_the_reason(tmp_path):

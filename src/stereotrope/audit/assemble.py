@@ -114,7 +114,8 @@ def info_of(
 ) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
     status = images["status"]
-    notes = [*plan.notes, *(note for a in plan.annotators for note in getattr(a, "notes", ()))]
+    said = [note for a in plan.annotators for note in getattr(a, "notes", ())]
+    notes = [*plan.notes, *said, *assignment.notes(images)]
     return {
         "title": plan.title,
         "suite": plan.spec.suite,

@@ -32,6 +32,9 @@ __all__ = ["Assignment", "Look", "Scope", "discover", "found_before", "kept_befo
 PER_CONDITION = 2
 """Pictures of each condition in the sample that attributes are discovered on (SODA, section 3.2.1)."""
 
+LEAST_LEFT = 40
+"""Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
+
 SEEN_IN_DISCOVERY = "seen_in_discovery"
 
 Scope = annotate.Scope
@@ -153,6 +156,25 @@ class Assignment:
             for name, seen in self._seen().items()
             for image_id in usable
             if image_id in seen
+        ]
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether pictures that attributes were discovered on are left out of their annotator's scores."""
+        choice = self.plan.spec.discovery_images
+        return choice == "out" or (choice == "auto" and self.plan.images_per_prompt >= LEAST_LEFT)
+
+    def notes(self, images: pl.DataFrame) -> list[str]:
+        """Say of each annotator how many pictures its attributes were discovered on, and what of these."""
+        counts = Counter(mark["annotator"] for mark in self.marks(images))
+        done = (
+            "are left out of its scores"
+            if self.leaves_out
+            else "are in its scores, although the attributes were chosen to fit them"
+        )
+        return [
+            f"{name}: {n:,} pictures that its attributes were discovered on {done} (discovery_images)"
+            for name, n in counts.items()
         ]
 
     def _seen(self) -> dict[str, frozenset[str]]:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["estimate", "tidy_labels"]
 
 
-LEAST_LEFT = 40
-"""Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
-
 WITH_AND_WITHOUT = ("bds", "cds", "vac")
 """Measures that are reported with and without the pictures that break their prompt."""
 
@@ -54,8 +51,7 @@ def tidy_with_quality(
     )
     unfolded = labels.filter(~raw).with_columns(pl.col("annotator").replace(folded))
     tidy = measure.tidy_labels(plan.prompts, images, unfolded, asked=assignment.asked(images))
-    choice = plan.spec.discovery_images
-    if choice == "out" or (choice == "auto" and plan.images_per_prompt >= LEAST_LEFT):
+    if assignment.leaves_out:
         marked = pl.DataFrame(
             assignment.marks(images), schema={"subject_id": pl.String, "annotator": pl.String}
         ).rename({"subject_id": "image_id"})
