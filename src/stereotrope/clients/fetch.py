@@ -22,6 +22,7 @@ _MOST_REDIRECTS = 5
 _TRIES = 3
 _SECONDS = 120.0
 _PAUSE = 0.5
+_HIGHEST_PORT = 65535
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -85,6 +86,8 @@ async def _get(url: str, allow_local: bool, most_bytes: int) -> bytes | str:
         target = httpx2.URL(url)
     except (httpx2.InvalidURL, TypeError, UnicodeError):
         raise ModelError(f"{redact(url)}: is no address") from None
+    if (target.port or 0) > _HIGHEST_PORT:
+        raise ModelError(f"{redact(url)}: is no address")
     address = await _checked(target, allow_local)
     host = f"[{address}]" if address.version == 6 else str(address)
     verify = _tls() if target.scheme == "https" else False
