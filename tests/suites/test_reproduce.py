@@ -94,6 +94,15 @@ def test_published_scores_fit_the_distance_and_not_the_divergence(checks: dict[s
     assert abs(alike["of 72 above"] - 18) <= 3
 
 
+def test_models_whose_counts_fit_neither_reading_are_named(checks: dict[str, Check]) -> None:
+    told = checks["implied-limit"].explanation
+    assert "Imagen 4 and SDXL fit a distance; GPT Image-1, FLUX 2 Pro and Qwen Image lie between" in told
+    limits = {row["model"]: float(row["about"]) for row in checks["implied-limit"].details}
+    assert {name for name, limit in limits.items() if 0.14 < limit < 0.21} == {
+        "GPT Image-1", "FLUX 2 Pro", "Qwen Image"
+    }  # fmt: skip
+
+
 def test_sdxl_is_mostly_floor(checks: dict[str, Check]) -> None:
     shares = [int(row["floor in mean"][:-1]) for row in rows(checks["counts-argument"], reading="distance")]
     assert shares == sorted(shares)

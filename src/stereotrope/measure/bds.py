@@ -103,9 +103,10 @@ def bds(
     than one prompt, rows are flagged ``several_prompts``; name what tells the prompts apart in
     ``within`` and use :func:`stereotrope.measure.average` instead.
 
-    An annotator that errs alike for every group makes a divergence smaller in the long run and never makes
-    one (the data-processing inequality): with errors, the score is of what still shows through them, and
-    neither ``adjusted`` nor the interval undoes that. Errors that differ between groups may do anything.
+    Values mistaken alike for every group make a divergence smaller in the long run and never make one (the
+    data-processing inequality): the score is of what still shows through the annotator's errors, and neither
+    ``adjusted`` nor the interval undoes that. Errors that differ between groups may do anything, and labels
+    left out, such as ``unclear`` ones, may enlarge a divergence that is there.
 
     The authors' scripts average in a missing combination as 0 and call the distance a divergence;
     ``paper`` does neither, ``released`` only the second.

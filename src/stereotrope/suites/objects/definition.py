@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.suites.check import AGREES, DIFFERS, NOT_GIVEN, Check
-from stereotrope.suites.objects.matrix import models, percent, table, three
+from stereotrope.suites.objects.matrix import listed, models, percent, table, three
 from stereotrope.suites.objects.populations import SEED, SHUFFLES, UNITS, Population, floors, populations
 
 __all__ = ["definitions"]
@@ -102,8 +102,8 @@ def _counts(figures: pl.DataFrame) -> list[Check]:
         "The 72 scores of Table 11 against the score from which 20 pictures a side give p < 0.01 (the "
         f"limit), in populations whose mean BDS is SDXL's ({SHUFFLES} shuffles of whole pictures, seed "
         f"{SEED}). In bits nearly every score would be significant; only as distances do the counts fit. "
-        "So Tables 2 and 11 are not equation 1 but what the authors' scripts average. The populations "
-        "are assumptions; the contrast does not hang on them.",
+        "So Tables 2 and 11 are hardly equation 1 but what the authors' scripts average. This infers it from "
+        "made-up populations of one model: what other models' counts say stands below.",
         details,
     )
     return [argument, _implied(figures, made), _floor_share(figures, made, mean)]
@@ -111,7 +111,11 @@ def _counts(figures: pl.DataFrame) -> list[Check]:
 
 def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> Check:
     limits = _limits(figures)
-    bits, nats = (_ends([p.limit for p in made if p.reading == r]) for r in UNITS)
+    ranges = [[p.limit for p in made if p.reading == r] for r in UNITS]
+    bits, nats = map(_ends, ranges)
+    at = {row["model"]: float(row["about"]) for row in limits}
+    as_nats = [m for m, limit in at.items() if limit >= round(min(ranges[1]), 2)]
+    neither = [m for m, limit in at.items() if round(max(ranges[0]), 2) < limit < round(min(ranges[1]), 2)]
     return Check(
         "implied-limit",
         _SECTION,
@@ -120,9 +124,10 @@ def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> Check:
         ", ".join(f"{r['model']} {r['about']}" for r in limits),
         NOT_GIVEN,
         "If k of 72 cells are significant, the limit lies about between the k-th score and the next. In the "
-        f"populations it is {bits} for a divergence in bits and {nats} for a distance. It is highest for the "
-        "two models with the lowest VAC in Table 4: the floor differs between models, so raw scores do not "
-        "rank them.",
+        f"populations it is {bits} for a divergence in bits and {nats} for a distance. {listed(as_nats)} fit "
+        f"a distance; {listed(neither)} lie between both, so that by these populations their counts do not "
+        "tell. It is highest for the two models with the lowest VAC in Table 4: the floor differs between "
+        "models, so raw scores do not rank them.",
         limits,
     )
 
