@@ -116,6 +116,21 @@ def exit_code(*arguments: object) -> int:
     return ended.value.code
 
 
+def test_a_cap_without_a_price_names_the_option_and_no_file_of_ours(tmp_path, capsys):
+    command = ("calibrate", "-a", "openai:judge", "--base-url", "http://127.0.0.1:1/v1", "--key", "none")
+    assert exit_code(*command, "-o", tmp_path / "run", "--max-cost", "5") == 2
+    assert capsys.readouterr().err.startswith("error: --annotator: openai:judge: a cap needs the price")
+
+
+def test_a_judge_without_a_key_is_said_to_have_read_nothing(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("SURELY_NOT_SET", raising=False)
+    command = ("calibrate", "-a", "openai:judge", "--base-url", "http://127.0.0.1:1/v1", "--images", "1")
+    assert exit_code("-q", *command, "--key", "SURELY_NOT_SET", "-o", tmp_path / "run") == 3
+    shown = capsys.readouterr()
+    assert "Checked on 0 drawn pictures of known truth" in shown.out
+    assert shown.err.count("SURELY_NOT_SET") == 1
+
+
 def test_the_plan_says_calls_tokens_and_price_and_asks_nothing(tmp_path, capsys):
     asked = "{questions: openai:judge, price: {input: 2.5, output: 10}}"
     with Loopback() as server:

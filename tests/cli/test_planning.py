@@ -6,8 +6,10 @@ import pytest
 
 from stereotrope.audit import Audit
 from stereotrope.cli.app import Settings
+from stereotrope.cli.catalogue import print_generators
 from stereotrope.cli.planning import print_plan
-from stereotrope.errors import InputError
+from stereotrope.errors import AuditFileError, InputError
+from stereotrope.testing import Loopback
 
 AUDIT = """\
 suite: objects
@@ -45,6 +47,19 @@ def test_a_sample_of_discovery_is_explained_where_there_is_one(capsys, tmp_path)
     assert "these samples are counted" not in said(capsys, tmp_path, AUDIT.replace("discover: true, ", ""))
 
 
+def test_of_a_finished_run_no_model_has_anything_left(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("PAINTER_KEY", "a-secret")
+    monkeypatch.setenv("JUDGE_KEY", "a-secret")
+    with Loopback() as server:
+        text = AUDIT.replace("http://127.0.0.1:1/v1", server.url)
+        Audit.from_text(text).run(tmp_path / "run")
+        monkeypatch.delenv("JUDGE_KEY")
+        out = said(capsys, tmp_path / "run", text)
+    assert "Price: $0. No model has anything left to do." in out
+    assert "Spent in this run folder before: $0.20" in out
+    assert "Not set" not in out
+
+
 def test_the_cap_is_said_to_stop_new_calls_only(capsys, tmp_path):
     assert "`--max-cost` sets a cap: once it is spent, no call begins." in said(capsys, tmp_path)
 
@@ -55,3 +70,14 @@ def test_a_mistake_in_an_edited_list_is_said_before_anything_is_printed(capsys, 
     with pytest.raises(InputError, match=r"judge\.yaml"):
         said(capsys, tmp_path)
     assert capsys.readouterr().out == ""
+
+
+def test_a_check_that_is_no_folder_names_the_key_and_the_line():
+    text = AUDIT.replace("discover: true", "check: runs/nothing")
+    with pytest.raises(AuditFileError, match=r"audit\.yaml:8: check: runs/nothing: there is no such folder"):
+        Audit.from_text(text).plan()
+
+
+def test_a_preset_is_spelled_as_yaml(capsys):
+    print_generators("soda/sdxl", Settings())
+    assert "negative: true" in capsys.readouterr().out

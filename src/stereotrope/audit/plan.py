@@ -217,10 +217,10 @@ def _checks(annotators: Sequence[Annotator], folders: Sequence[Any], source: Sou
             continue
         try:
             if not isinstance(folder, str):
-                raise UsageError(f"check: must be the run folder of a calibration, found {shorten(folder)}")
+                raise UsageError(f"must be the run folder of a calibration, found {shorten(folder)}")
             found[annotator.name] = judge_check_of(source.base / folder, annotator)
         except (UsageError, RunError) as error:
-            raise source.error(str(error), "annotators", index) from None
+            raise source.error(f"check: {error}", "annotators", index) from None
     return found
 
 

@@ -15,6 +15,7 @@ from stereotrope.calibrate.pictures import CheckPictures
 from stereotrope.design import BASE
 from stereotrope.generate import CalibratedGenerator
 from stereotrope.generate.calibrated import ATTRIBUTES
+from stereotrope.measure.join import NOT_LABELLED
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
@@ -172,7 +173,8 @@ class InstrumentCheck:
         return tidy
 
     def _checked_on(self, annotator: Any, tidy: pl.DataFrame) -> str:
-        """Which pictures, in words."""
+        """Which pictures have an answer, in words."""
+        tidy = tidy.filter(pl.col("excluded").ne_missing(NOT_LABELLED))
         if self.drawer is None or annotator not in self.judges:
             n = tidy.filter(annotator=annotator.name)
             n = n if self.drawer is None else n.filter(check=PLAIN)

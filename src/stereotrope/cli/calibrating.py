@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 from stereotrope.cli.console import console, safe, working
 from stereotrope.cli.scores import MOST_ROWS, print_line, print_rows
 from stereotrope.clients import is_model, redact
-from stereotrope.errors import BudgetError, IncompleteError, UsageError
+from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
 from stereotrope.report.numbers import probability
 
 if TYPE_CHECKING:
@@ -101,11 +101,21 @@ def run_calibration(asked: Asked, settings: Settings) -> None:
 
     Raises
     ------
+    UsageError
+        An annotator is none, or a cap is given and its price is not known.
     IncompleteError
         A check fails, or the evidence is insufficient, or something is missing.
     BudgetError
         The cap on what calls may cost is reached.
     """
+    try:
+        _run(asked, settings)
+    except AuditFileError as error:  # the file that calibrate writes for itself is not the user's
+        said = str(error).removeprefix(f"{error.file}:{error.line}: ")
+        raise UsageError(f"--annotator: {said}") from None
+
+
+def _run(asked: Asked, settings: Settings) -> None:
     from stereotrope.calibrate import calibrate, calibration_audit, planned
     from stereotrope.cli.planning import print_plan
 

@@ -155,7 +155,11 @@ def _spelled(measure: str | Mapping[str, Any]) -> str:
     """A measure of a suite as the audit file would have it: ``bds``, ``{average: bds, over: object}``."""
     if isinstance(measure, str):
         return measure
-    return f"{{{', '.join(f'{key}: {value}' for key, value in measure.items())}}}"
+    return f"{{{', '.join(f'{key}: {_yaml(value)}' for key, value in measure.items())}}}"
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
 
 
 def _end(value: float | None) -> str:

@@ -69,6 +69,8 @@ def _price(work: Sequence[Work]) -> str:
     asked = [row for row in work if row.expected is not None]
     if not asked:
         return "Price: $0. Every generator and annotator of this audit works on this computer."
+    if not any(row.expected.calls for row in asked if row.expected is not None):
+        return "Price: $0. No model has anything left to do."
     known = [row.expected.cost for row in asked if row.expected is not None and row.expected.cost is not None]
     unknown = [row.name for row in asked if row.expected is not None and row.expected.cost is None]
     total = _range(_sum(known), _dollars)
