@@ -9,13 +9,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from tests.report.made_up_large import make_large
 
 from bench.reference import Rows, mean_js, permutation_null, row_bootstrap
+from stereotrope import report
 from stereotrope.measure import bds
 from stereotrope.stats import expected_js, pairwise_js, permutation_p, resampled_counts, shuffled_js
 
@@ -126,6 +130,15 @@ def bootstrap_of_counts(codes: Codes, rng: np.random.Generator) -> tuple[float, 
     return ours, reference * len(conditions) * (RESAMPLES / SLICE_RESAMPLES), disagreements
 
 
+def report_of_paper_size() -> tuple[float, float]:
+    """CPU seconds of the report of 400 conditions, and of its page and tables alone."""
+    with TemporaryDirectory() as folder:
+        run = make_large(Path(folder), n=IMAGES)
+        _, whole = timed(lambda: report.write(run))
+        _, page = timed(lambda: report.write(run, figures=False))
+    return whole, page
+
+
 def main() -> int:
     rng = np.random.default_rng(0)
     codes, frame = synthetic(rng)
@@ -143,6 +156,9 @@ def main() -> int:
         print(f"{name:58}{ours:8.2f}{reference:11.0f}*{reference / ours:8.0f}×")
     _, whole = timed(lambda: bds(frame))
     print(f"{'bds(labels): tests, floors, intervals, q-values':58}{whole:8.2f}{'–':>12}{'–':>9}")
+    written, page = report_of_paper_size()
+    print(f"{'report of as many images: page, tables, figures':58}{written:8.2f}{'–':>12}{'–':>9}")
+    print(f"{'the same without drawing figures as SVG and PNG':58}{page:8.2f}{'–':>12}{'–':>9}")
     print(
         f"* extrapolated: {SLICE_TESTS} tests × {SLICE_SHUFFLES} shuffles, and 1 condition × "
         f"{SLICE_RESAMPLES} samples, were run and multiplied up"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report.made_up_large import make_large
 from tests.report.made_up_remote import make_remote
 
 FLAGS = [
@@ -179,6 +180,22 @@ def test_untrusted_text_stays_text_in_the_browser(visit: Any, make_run: Any, tmp
     assert v.page.evaluate("window.hit") is None
     assert v.said == []
     assert "<script>window.hit=1</script>" in v.page.locator("h1").inner_text()
+
+
+def test_a_link_to_pictures_that_wait_opens_them(visit: Any, tmp_path: Path) -> None:
+    from stereotrope import report
+
+    v = visit(report.write(make_large(tmp_path, n=1), figures=False))
+    sheet = v.page.locator("#sheet-60")
+    assert not sheet.is_visible()
+    v.page.evaluate("location.hash = '#sheet-60'")
+    sheet.wait_for()
+    picture = sheet.locator("img").first
+    picture.hover()
+    assert picture.get_attribute("title") == picture.get_attribute("alt")
+    v.page.set_viewport_size({"width": 390, "height": 844})
+    assert v.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert v.said == []
 
 
 def test_it_prints(visit: Any, objects_report: Path) -> None:

@@ -1,0 +1,122 @@
+"""A run of the paper's size keeps its bounds, and what is left out is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from PIL import Image
+from tests.report.made_up import FakeRun
+from tests.report.made_up_large import ATTRIBUTES, GROUPS, MODELS, OBJECTS, make_large
+
+from stereotrope import report
+from stereotrope.report.exports import MOST_PIXELS, MOST_TEXT_ROWS
+from stereotrope.report.figures import figures_of
+from stereotrope.report.material import Material
+from stereotrope.report.panels import MOST_PANELS
+
+_URI = re.compile(r"data:image/webp;base64,[A-Za-z0-9+/=]+")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> FakeRun:
+    return make_large(tmp_path_factory.mktemp("large"))
+
+
+@pytest.fixture(scope="module")
+def folder(run: FakeRun) -> Path:
+    return report.write(run).parent
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_and_the_figures_stay_small(folder: Path, page: str) -> None:
+    assert len(_URI.sub("", page).encode()) < 4_000_000
+    figures = list((folder / "figures").iterdir())
+    assert len(figures) < 60
+    assert sum(path.stat().st_size for path in figures) < 25_000_000
+    for path in (folder / "figures").glob("*.png"):
+        with Image.open(path) as picture:
+            assert picture.width * picture.height <= 1.01 * MOST_PIXELS, path.name
+
+
+def test_every_row_is_in_the_files(run: FakeRun, folder: Path) -> None:
+    for (measure,), rows in run.estimates.group_by("measure"):
+        assert pl.read_parquet(folder / "tables" / f"{measure}.parquet").height == rows.height
+        assert (
+            pl.scan_csv(folder / "tables" / f"{measure}.csv").select(pl.len()).collect().item() == rows.height
+        )
+
+
+def test_long_tables_are_no_text_and_the_folder_says_which(run: FakeRun, folder: Path) -> None:
+    said = (folder / "tables" / "README.txt").read_text(encoding="utf-8")
+    for (measure,), rows in run.estimates.group_by("measure"):
+        long = rows.height > MOST_TEXT_ROWS
+        assert (folder / "tables" / f"{measure}.tex").exists() != long
+        assert (f"{measure}.csv, {measure}.parquet" in said.splitlines()) == long
+
+
+def test_figures_without_a_png_are_named(folder: Path) -> None:
+    figures = folder / "figures"
+    alone = {p.name for p in figures.glob("*.svg") if not p.with_suffix(".png").exists()}
+    assert alone
+    assert alone == set((figures / "README.txt").read_text(encoding="utf-8").split("\n\n")[1].split())
+    assert (figures / "bds.png").exists()
+
+
+def test_one_overview_a_model_holds_every_score(run: FakeRun) -> None:
+    bds = figures_of(Material(run), "bds")[0]
+    assert [p.title for p in bds.panels] == list(MODELS)
+    assert [len(p.spec["data"]["values"]) for p in bds.panels] == [len(OBJECTS) * len(GROUPS)] * len(MODELS)
+    assert any("all 360 rows are in the files tables/bds.csv and .parquet" in note for note in bds.notes)
+
+
+def test_the_mean_over_objects_stands_before_the_overview(page: str) -> None:
+    assert 0 < page.index('id="figure-bds_average"') < page.index('id="figure-bds"')
+
+
+def test_every_cut_says_how_many_and_where_the_rest_is(run: FakeRun) -> None:
+    material = Material(run)
+    attributes = figures_of(material, "bds")[1]
+    assert attributes.panels == []
+    assert "2880 cells in 40 panels, one a model and object" in attributes.reads
+    assert "All 2880 rows are in the files tables/bds.csv and .parquet" in attributes.reads
+    (dominant,) = figures_of(material, "dominant_share")
+    assert len(dominant.panels) == len(OBJECTS)
+    assert "Drawn: 8 of 40 panels, one a model and object: those of model model A." in dominant.reads
+    shares = figures_of(material, "share")[-1]
+    assert shares.panels == []
+    assert "which would be 240 panels" in shares.notes[0]
+    assert "all 14 400 rows" in shares.notes[0].replace("\u202f", " ")
+
+
+def test_no_figure_has_more_panels_than_anyone_reads(run: FakeRun) -> None:
+    material = Material(run)
+    for measure in run.estimates["measure"].unique().to_list():
+        for figure in figures_of(material, measure):
+            assert len(figure.panels) <= MOST_PANELS
+
+
+def test_of_many_differences_the_largest_of_each_model_are_drawn(run: FakeRun) -> None:
+    figures = figures_of(Material(run), "share_difference")
+    assert len(figures) == len(ATTRIBUTES)
+    colour = next(f for f in figures if "product colour" in f.title)
+    assert [p.title for p in colour.panels] == list(MODELS)
+    assert [p.rows for p in colour.panels] == [12] * len(MODELS)
+    assert any("Not drawn: 660 rows" in note and "share_difference.csv" in note for note in colour.notes)
+
+
+def test_of_many_distributions_those_that_findings_show_come_in(page: str) -> None:
+    assert "Shown: 8 of 40 figures, one a model and object" in page
+    assert page.count('<table class="strips">') == 8
+    assert "model E · clock: what the pictures show" in page
+
+
+def test_pictures_of_very_many_conditions_wait_behind_a_disclosure(page: str) -> None:
+    assert page.count('<details class="sheets">') == len(MODELS)
+    assert page.count('class="sheet wide"') == 400
