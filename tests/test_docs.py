@@ -38,6 +38,12 @@ def test_links_within_the_repository_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+@pytest.mark.parametrize("kind", ["tutorials", "how-to", "explanation"])
+def test_every_page_is_linked_from_the_readme(kind):
+    linked = re.findall(rf"\(docs/{kind}/([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert set(linked) == {page.name for page in (ROOT / "docs" / kind).glob("*.md")}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_whole_audit_files_in_the_docs_are_valid(page):
     for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):

@@ -267,9 +267,9 @@ def reproduce(
 ) -> None:
     """Check the arithmetic of a suite's paper from its own published tables.
 
-    Sets what the paper says beside what its figures give, with a verdict each: it
-    agrees, differs, or cannot be recomputed. Nothing is drawn or asked; exit code 0
-    whatever the verdicts.
+    Sets what the paper says beside what its figures give, with a verdict each:
+    it agrees, differs, or cannot be recomputed. Nothing is drawn or asked, and
+    the exit code is 0 whatever the verdicts.
     """
     from stereotrope.cli.reproducing import run_reproduction
 
