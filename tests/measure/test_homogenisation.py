@@ -85,7 +85,12 @@ def test_each_model_is_found_by_itself_and_named() -> None:
         ((-0.5, -0.1), (0.1, 0.3), "both intervals exclude 0."),
         ((-0.5, 0.1), (0.1, 0.3), "only the interval of VAC excludes 0."),
         ((-0.5, -0.1), (None, None), "only the interval of CDS excludes 0."),
-        ((-0.5, 0.2), (-0.1, 0.3), "neither change has an interval that excludes 0."),
+        (
+            (-0.5, 0.2),
+            (-0.1, 0.3),
+            "neither change has an interval that excludes 0, and one mitigation in four that does nothing "
+            "shows these signs by chance.",
+        ),
     ],
 )
 def test_the_sentence_says_which_intervals_exclude_0(cds_range, vac_range, end: str) -> None:

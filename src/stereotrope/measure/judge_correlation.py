@@ -69,8 +69,8 @@ def judge_correlation(
 
     Undefined
     ---------
-    ``fewer than 4 scores known from both``; ``the scores of one do not vary``. The interval is null at |r|
-    = 1 (``no_variation``).
+    ``fewer than 4 scores known from both``; ``the scores of one do not vary``. Interval and p are null at
+    |r| = 1 (``no_variation``): no point is off the line, so nothing says how far points may be off it.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def _correlation(part: pl.DataFrame, score: str, level: float) -> Mapping[str, A
     certain = 1 - abs(r) < 1e-12
     r = float(np.sign(r)) if certain else r
     low, high = fisher_z(r, n, level=level)
-    t = np.inf if certain else abs(r) * np.sqrt((n - 2) / (1 - r * r))
+    t = np.nan if certain else abs(r) * np.sqrt((n - 2) / (1 - r * r))
     return {
         **row,
         "value": r,
