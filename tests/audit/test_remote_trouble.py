@@ -84,7 +84,9 @@ def test_a_judge_that_is_refused_leaves_the_pictures_and_the_next_run_goes_on(tm
         server.misbehave("unauthorized", path="chat", times=None)
         with pytest.raises(IncompleteError, match=r"annotate: judge: 9 of 9 missing: .*key"):
             audit_of(server).run(tmp_path / "run")
-        assert st.open(tmp_path / "run").images["status"].to_list() == ["ok"] * 9
+        run = st.open(tmp_path / "run")
+        assert run.images["status"].to_list() == ["ok"] * 9
+        assert not run.findings.height, "what is missing is no finding"
         server.behave()
         run = audit_of(server).run(tmp_path / "run")
         assert sent(server)["images", "a"] == 9

@@ -12,8 +12,9 @@ from stereotrope.audit.assemble import folders, open_attributes
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.measures import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan
+from stereotrope.audit.plan import looks as looks_at
 from stereotrope.errors import InputError, UsageError
-from stereotrope.measure.join import BREAKS, SEEN
+from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
 if TYPE_CHECKING:
@@ -129,7 +130,15 @@ def estimate(
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
-    return estimates, measure.findings(estimates, looks, images=images)
+    shown = _answered(plan, looks) if partial else looks
+    return estimates, measure.findings(estimates, shown, images=images)
+
+
+def _answered(plan: Plan, looks: pl.DataFrame) -> pl.DataFrame:
+    """Looks without those that an unfinished run still owes: what is missing is said elsewhere."""
+    owing = [annotator.name for annotator in plan.annotators if looks_at(annotator)]
+    owed = pl.col("annotator").is_in(owing) & pl.col("excluded").eq_missing(NOT_LABELLED)
+    return looks.filter(~owed)
 
 
 def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) -> list[pl.DataFrame]:
