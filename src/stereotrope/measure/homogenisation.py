@@ -73,7 +73,7 @@ def _certain(cds: Mapping[str, Any], vac: Mapping[str, Any]) -> str:
         return "both intervals exclude 0"
     if not sure:
         return (
-            "neither change has an interval that excludes 0, and one mitigation in four that does nothing shows "
-            "these signs by chance"
+            "neither change has an interval that excludes 0, and one mitigation in four that does nothing "
+            "shows these signs by chance"
         )
     return f"only the interval of {sure[0]} excludes 0"
