@@ -95,7 +95,7 @@ def heat_figure(
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         _notes(frame, drawn=bool(panels)),
-        reads=" ".join([_DEEPER if signed else reads, *said]),
+        reads=" ".join([*[_DEEPER if signed else reads] * bool(panels), *said]),
         defined=defined,
         stacked=stacked,
     )
@@ -140,7 +140,7 @@ def overview_figure(
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         [*_notes(frame, drawn=bool(panels)), intervals],
-        reads=" ".join([across, _DEEPER if signed else "Lighter is more.", *said]),
+        reads=" ".join([*[across, _DEEPER if signed else "Lighter is more."] * bool(panels), *said]),
         stacked=True,
         crowded=True,
     )
@@ -185,11 +185,11 @@ def _few(
     if len(parts) <= MOST_PANELS and frame.height <= MOST_CELLS:
         return parts, []
     each = " and ".join(_NAMED.get(c, words(c)) for c in by) or "figure"
-    many = f"{thousands(frame.height)} cells in {count(len(parts), 'panel')}, one a {each},"
+    many = f"{thousands(frame.height)} cells in {count(len(parts), 'panel')}, one a {each}"
     where = f"All {thousands(frame.height)} rows are in {files_of(prose.name)}."
     averages = material.estimates.filter(pl.col("measure") == f"{prose.name}{AVERAGE}")
     if averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
-        return [], [f"Not drawn: {many} whose averages are a figure of their own. {where}"]
+        return [], [f"Not drawn: {many}, whose averages are a figure of their own. {where}"]
     if len(parts) <= MOST_PANELS:
         return parts, []
     if prose.name.endswith(WITHOUT_VIOLATIONS):
