@@ -55,6 +55,32 @@ def sent(server: Loopback) -> dict[tuple[str, str | None], int]:
     return found
 
 
+class Listener:
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def stage(self, name, total, done):
+        pass
+
+    def advance(self, name, done):
+        pass
+
+    def say(self, message):
+        self.said.append(message)
+
+
+def test_without_any_picture_measures_are_left_out_in_one_line(tmp_path):
+    listener = Listener()
+    with Loopback() as server:
+        server.misbehave("unknown_model", times=None)
+        text = audit_of(server).source.text.replace("[refusal_rate, share]", "[refusal_rate, bds]")
+        with pytest.raises(IncompleteError):
+            st.Audit.from_text(text).run(tmp_path / "run", watcher=listener)
+    assert listener.said == ["Left out until there is more to measure: refusal_rate, bds"]
+
+
 def test_with_one_dead_model_of_five_the_other_four_finish_and_the_run_says_so(tmp_path):
     models = ("a", "b", "dead", "d", "e")
     with Loopback() as server:

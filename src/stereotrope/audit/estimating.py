@@ -111,6 +111,7 @@ def estimate(
     }
     taxonomy = assignment.taxonomy(images)
     done: list[pl.DataFrame] = []
+    left_out: list[str] = []
     watcher.stage("measure", len(plan.measures), 0)
     for number, planned in enumerate(plan.measures, start=1):
         call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
@@ -120,11 +121,13 @@ def estimate(
                 done += _corrected(plan, call, given["labels"])
             if kept is not None and plan.spec.violations == "both":
                 done += _without(call, done, kept)
-        except (UsageError, InputError) as error:
+        except (UsageError, InputError):
             if not partial:
                 raise
-            watcher.say(f"{call.name} is left out, it cannot be computed from what is there: {error}")
+            left_out.append(call.name)
         watcher.advance("measure", number)
+    if left_out:
+        watcher.say(f"Left out until there is more to measure: {', '.join(dict.fromkeys(left_out))}")
     if reference is not None:
         done.append(_agreement(plan, looks, reference))
     if plan.check is not None:
