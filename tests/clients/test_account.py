@@ -197,3 +197,31 @@ def test_totals_equal_what_threads_did(tmp_path):
             list(pool.map(lambda _: spend(account, 20), range(8)))
         assert account.totals()[0].ok == 160
         assert len(ledger.get_all("calls:answered")) == 160
+
+
+def test_before_the_first_answer_a_call_costs_what_is_expected():
+    account = Account(max_cost=0.1)
+    for _ in range(2):
+        account.begin(*WHO, expected=0.05)
+    with pytest.raises(BudgetError, match=r"0\.00 spent, about 0\.10 more"):
+        account.begin(*WHO, expected=0.05)
+
+
+def test_nothing_that_costs_is_begun_under_a_cap_of_nothing():
+    with pytest.raises(BudgetError, match=r"cap of 0\.00 US dollars is reached: 0\.00 spent"):
+        Account(max_cost=0).begin(*WHO, expected=0.01)
+
+
+def test_requests_that_were_not_answered_say_nothing_against_the_cap_being_kept():
+    account = Account(max_cost=1)
+    spend(account, 2, outcome="timeout", cost=None)
+    spend(account, 1, cost=0.2)
+    assert account.spent == 0.2
+
+
+def test_refusals_that_cost_nothing_do_not_make_the_next_call_free():
+    account = Account(max_cost=0.01)
+    account.finish(account.begin(*WHO, expected=0.01), call(outcome="refused", cost=0.0))
+    account.begin(*WHO, expected=0.01)
+    with pytest.raises(BudgetError):
+        account.begin(*WHO, expected=0.01)

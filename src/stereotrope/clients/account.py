@@ -153,8 +153,14 @@ class _Tally:
 
     open: int = 0
     unknown: int = 0
+    silent: int = 0
     paid: int = 0
     spent: float = 0.0
+    expected: float = 0.0
+
+    def each(self, overall: float) -> float:
+        """About what one call costs: the mean so far, else what was expected, else the mean of all models."""
+        return (self.spent / self.paid if self.paid else 0.0) or self.expected or overall
 
 
 class Account:
@@ -175,8 +181,8 @@ class Account:
     Every HTTP request is begun, durably in the attached book, before it is sent, and ended after. A
     request is not begun where what was spent, the mean cost of a call for each one in flight or of
     unknown cost (a request that was never answered may well have been billed), and the mean cost for
-    itself would together pass the cap. Before the first answer no mean is known, so what is spent can
-    pass the cap by the requests then in flight, never by more.
+    itself would together pass the cap. Before the first answer the mean is what the caller expects, so
+    what is spent can pass the cap by the requests in flight, never by more.
     """
 
     def __init__(self, max_cost: float | None = None) -> None:
@@ -211,7 +217,7 @@ class Account:
             for entry in self._answered.values():
                 self._count(entry)
 
-    def check(self, provider: str, model: str, kind: str) -> None:
+    def check(self, provider: str, model: str, kind: str, *, expected: float = 0.0) -> None:
         """Raise where :meth:`begin` would.
 
         Raises
@@ -220,10 +226,17 @@ class Account:
             One more call would pass the cap.
         """
         with self._guard:
-            self._check((provider, model, kind))
+            self._check((provider, model, kind), expected)
 
-    def begin(self, provider: str, model: str, kind: str) -> str:
+    def begin(self, provider: str, model: str, kind: str, *, expected: float = 0.0) -> str:
         """Say that a request is about to be sent; return its key. Blocks until the book has it.
+
+        Parameters
+        ----------
+        provider, model, kind
+            As in :class:`Call`.
+        expected
+            US dollars that it may cost; counts until the first answer says more.
 
         Raises
         ------
@@ -233,7 +246,7 @@ class Account:
         entry = {"provider": provider, "model": model, "kind": kind}
         key = uuid.uuid4().hex
         with self._guard:
-            self._check(_who(entry))
+            self._check(_who(entry), expected)
             self._begun[key] = entry
             self._tally(_who(entry)).open += 1
             book = self._book
@@ -272,11 +285,12 @@ class Account:
             begun, answered = dict(self._begun), dict(self._answered)
         return totals_of(begun, answered)
 
-    def _check(self, who: tuple[str, str, str]) -> None:
+    def _check(self, who: tuple[str, str, str], expected: float) -> None:
         if self.max_cost is None:
             return
         mine = self._tally(who)
-        if mine.unknown and not mine.paid:
+        mine.expected = max(mine.expected, expected)
+        if mine.silent and not mine.paid:
             raise BudgetError(
                 f"{who[0]}:{who[1]} answers without saying what it used, so the cap of "
                 f"{_dollars(self.max_cost)} US dollars cannot be kept; give a price a call "
@@ -285,10 +299,9 @@ class Account:
         spent = math.fsum(tally.spent for tally in self._tallies.values())
         overall = _mean(self._tallies.values())
         reserved = math.fsum(
-            (tally.open + tally.unknown) * (_mean([tally]) if tally.paid else overall)
-            for tally in self._tallies.values()
+            (tally.open + tally.unknown) * tally.each(overall) for tally in self._tallies.values()
         )
-        next_one = _mean([mine]) if mine.paid else overall
+        next_one = mine.each(overall)
         if spent + reserved + next_one > self.max_cost + _ROUNDING:
             said = f"the cap of {_dollars(self.max_cost)} US dollars is reached: {_dollars(spent)} spent"
             if reserved > _ROUNDING:
@@ -304,6 +317,7 @@ class Account:
         tally = self._tally(_who(entry))
         if entry["cost"] is None:
             tally.unknown += 1
+            tally.silent += entry["outcome"] in _PAID
             return
         tally.spent += entry["cost"]
         if entry["outcome"] in _PAID:

@@ -84,7 +84,12 @@ class Caller:
         return f"Caller({self.endpoint.provider}:{self.model}, {self.kind})"
 
     async def exchange(
-        self, send: Callable[[], Awaitable[T]], *, usage: Callable[[T], Usage], tokens: int = 0
+        self,
+        send: Callable[[], Awaitable[T]],
+        *,
+        usage: Callable[[T], Usage],
+        tokens: int = 0,
+        images: int = 1,
     ) -> T | Refusal:
         """Send a request until it is answered.
 
@@ -97,6 +102,8 @@ class Caller:
             Reads off the answer what it used.
         tokens
             About how many the request will use, for the limit a minute; 0 takes the mean so far.
+        images
+            That it asks for, where the caller's kind is ``image``.
 
         Returns
         -------
@@ -116,13 +123,14 @@ class Caller:
         failure = Failure("connection", "was not asked")
         for attempt in range(1, self.endpoint.tries + 1):
             self._refuse_unusable()
-            self.account.check(self.endpoint.provider, self.model, self.kind)
+            least = self._about(tokens, images)
+            self.account.check(self.endpoint.provider, self.model, self.kind, expected=least)
             limiter = limiter_of(self.endpoint, self)
             async with contextlib.AsyncExitStack() as stack:
                 leave = limiter.turn(self.model, tokens or round(self._mean_tokens))
                 turn = await self._unless_stopped(stack.enter_async_context(leave))
                 self._refuse_unusable()
-                outcome = await self._once(send, usage, limiter, turn, attempt)
+                outcome = await self._once(send, usage, limiter, turn, attempt, least)
             if not isinstance(outcome, Failure):
                 return outcome.value
             failure = outcome
@@ -155,8 +163,9 @@ class Caller:
         limiter: Limiter,
         turn: Turn,
         attempt: int,
+        least: float,
     ) -> _Answered[T] | Failure:
-        key = await self._begin()
+        key = await self._begin(least)
         await turn.punctual()
         failure: Failure | None = None
         try:
@@ -182,11 +191,17 @@ class Caller:
         await self._finish(key, "ok" if used.refusal is None else "refused", cost, used, seconds)
         return _Answered(answer)
 
-    async def _begin(self) -> str:
+    def _about(self, tokens: int, images: int) -> float:
+        """About what a request costs where it is answered, in US dollars."""
+        if self.price is None:
+            return 0.0
+        return self.price.cost(tokens or 1, 1, images if self.kind == "image" else 0) or 0.0
+
+    async def _begin(self, least: float) -> str:
         who = (self.endpoint.provider, self.model, self.kind)
         if self.account.is_kept:
-            return await asyncio.to_thread(self.account.begin, *who)
-        return self.account.begin(*who)
+            return await asyncio.to_thread(self.account.begin, *who, expected=least)
+        return self.account.begin(*who, expected=least)
 
     async def _finish(
         self, key: str, outcome: Outcome, cost: float | None, used: Usage, seconds: float

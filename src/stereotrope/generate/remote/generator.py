@@ -221,7 +221,7 @@ class RemoteGenerator(ABC):
             return replace(reply, seconds=time.monotonic() - began)
 
         try:
-            return await self.caller.exchange(timed, usage=lambda reply: reply.usage)
+            return await self.caller.exchange(timed, usage=lambda reply: reply.usage, images=count)
         except ModelError as error:
             self._refuse_parameter(str(getattr(error, "about", "")), request)
             raise
