@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from stereotrope.clients import Account, Call, totals_of
-from stereotrope.errors import BudgetError
+from stereotrope.errors import BudgetError, UsageError
 from stereotrope.run import Ledger
 
 WHO = ("openai", "m", "chat")
@@ -225,3 +225,9 @@ def test_refusals_that_cost_nothing_do_not_make_the_next_call_free():
     account.begin(*WHO, expected=0.01)
     with pytest.raises(BudgetError):
         account.begin(*WHO, expected=0.01)
+
+
+@pytest.mark.parametrize("cap", [-1, float("nan")])
+def test_a_cap_that_is_no_amount_is_refused(cap):
+    with pytest.raises(UsageError, match="a cap must be an amount of US dollars from 0, found"):
+        Account(max_cost=cap)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
-from stereotrope.errors import BudgetError
+from stereotrope.errors import BudgetError, UsageError
 
 __all__ = ["ANSWERED", "BEGUN", "Account", "Book", "Call", "Total", "totals_of"]
 
@@ -171,6 +171,11 @@ class Account:
     max_cost
         US dollars that all calls may cost, None without a cap.
 
+    Raises
+    ------
+    UsageError
+        ``max_cost`` is negative or no number.
+
     Attributes
     ----------
     stop
@@ -186,6 +191,8 @@ class Account:
     """
 
     def __init__(self, max_cost: float | None = None) -> None:
+        if max_cost is not None and not max_cost >= 0:
+            raise UsageError(f"a cap must be an amount of US dollars from 0, found {max_cost!r}; change it")
         self.max_cost = max_cost
         self.stop: threading.Event | None = None
         self._guard = threading.Lock()
