@@ -55,7 +55,8 @@ class Ledger:
     path
         The SQLite file; made when it is not there, unless ``readonly``.
     readonly
-        Read beside a writer: no lock is needed, and every read sees the last commit.
+        Read beside a writer: no lock is needed, and every read sees the last commit. Where nobody writes
+        when it is opened, it goes on reading what there was then.
 
     Notes
     -----
@@ -225,19 +226,20 @@ class Ledger:
     def _open_for_reading(self) -> sqlite3.Connection:
         if not self.path.is_file():
             raise RunError(f"{self.path}: there is no ledger here; start the run first")
+        uri = self.path.resolve().as_uri()
+        if not self.path.with_name(self.path.name + "-wal").exists():
+            # Nobody writes. Read so that no log is left beside the file, in a folder that may be read-only.
+            return self._connect_reading(f"{uri}?immutable=1")
+        return self._connect_reading(f"{uri}?mode=ro")
+
+    def _connect_reading(self, uri: str) -> sqlite3.Connection:
         with self._explained():
-            uri = self.path.resolve().as_uri()
-            connection = sqlite3.connect(
-                f"{uri}?mode=ro", uri=True, check_same_thread=False, timeout=_BUSY_SECONDS
-            )
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_BUSY_SECONDS)
             try:
                 connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            except sqlite3.OperationalError:
-                # A folder that cannot be written (an archive, a CD) has no room for WAL's shared memory.
+            except sqlite3.Error:
                 connection.close()
-                if self.path.with_name(self.path.name + "-wal").exists():
-                    raise
-                connection = sqlite3.connect(f"{uri}?immutable=1", uri=True, check_same_thread=False)
+                raise
             return connection
 
     @contextlib.contextmanager
