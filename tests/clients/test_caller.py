@@ -381,3 +381,13 @@ def test_a_stop_after_a_429_does_not_wait_for_its_time(script):
     (found,) = asyncio.run(work())
     assert isinstance(found, Interrupted)
     assert time.monotonic() - started < 5
+
+
+def test_a_model_that_is_tried_again_is_told_of_once_in_a_while(script):
+    account = Account()
+    said: list[str] = []
+    account.say = said.append
+    script.says(failure(503, "busy"))
+    found = script.exchange(script.caller(account=account), times=3)
+    assert all(isinstance(each, ModelError) for each in found)
+    assert said == ["openai:m: server error (503: busy); trying again"]

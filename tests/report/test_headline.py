@@ -69,7 +69,9 @@ def test_findings_come_in_their_rank_and_with_their_pictures(objects_run: Any) -
 def test_blank_and_doubled_pictures_are_counted(objects_run: Any) -> None:
     blank = objects_run.labels.head(4).with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"))
     labels = pl.concat([objects_run.labels, blank.unique("subject_id")])
-    assert quality(Material(replace(objects_run, labels=labels))) == ["1 picture is blank."]
+    with_blank = replace(objects_run, labels=labels)
+    assert quality(Material(with_blank)) == ["1 picture is blank and left out of the scores."]
+    assert "Nothing is missing" not in headline(with_blank)["missing"]["sentence"]
     assert quality(Material(objects_run)) == []
 
 

@@ -165,7 +165,7 @@ class Audit:
                 watcher.say(note)
             into.write_audit(self.source.text)
             plan.account.attach(into.ledger)
-            plan.account.stop = stop
+            plan.account.stop, plan.account.say = stop, watcher.say
             missing = generate_images(plan, into, watcher, stop)
             images = images_frame(plan, into.ledger)
             assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)

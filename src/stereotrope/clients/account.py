@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
@@ -180,6 +180,9 @@ class Account:
     ----------
     stop
         When set, whoever waits to send a request gives up; None where nobody stops.
+    say
+        Is told, a line at a time, when a model does not answer and is tried again; None where nobody
+        listens. It is called from any thread.
 
     Notes
     -----
@@ -195,6 +198,7 @@ class Account:
             raise UsageError(f"a cap must be an amount of US dollars from 0, found {max_cost!r}; change it")
         self.max_cost = max_cost
         self.stop: threading.Event | None = None
+        self.say: Callable[[str], None] | None = None
         self._guard = threading.Lock()
         self._book: Book | None = None
         self._begun: dict[str, Mapping[str, Any]] = {}

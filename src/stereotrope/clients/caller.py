@@ -25,6 +25,7 @@ _GIVE_UP_AFTER = 20
 _BACKOFF = 0.5
 _BACKOFF_LIMITED = 2.0
 _LOOK = 0.25  # seconds between two looks at whether to stop
+_SILENT = 30.0  # seconds between two lines about one model's failures
 _JITTER = (0.75, 1.25)
 
 
@@ -79,6 +80,7 @@ class Caller:
         self._unusable: str | None = None
         self._exhausted = 0
         self._mean_tokens = 0.0
+        self._silent_until = 0.0
 
     def __repr__(self) -> str:
         return f"Caller({self.endpoint.provider}:{self.model}, {self.kind})"
@@ -136,6 +138,7 @@ class Caller:
             failure = outcome
             if not failure.again:
                 return self._give_back(failure)
+            self._tell(failure)
             if failure.outcome != "rate_limited" and attempt < self.endpoint.tries:
                 await self._unless_stopped(asyncio.sleep(self._wait(failure, attempt)))
         return self._exhaust(failure)
@@ -221,6 +224,13 @@ class Caller:
             await asyncio.to_thread(self.account.finish, key, call)
         else:
             self.account.finish(key, call)
+
+    def _tell(self, failure: Failure) -> None:
+        """Say that this model is tried again, once in a while."""
+        now = asyncio.get_running_loop().time()
+        if self.account.say is not None and now >= self._silent_until:
+            self._silent_until = now + _SILENT
+            self.account.say(f"{self.endpoint.provider}:{self.model}: {failure.reason}; trying again")
 
     def _wait(self, failure: Failure, attempt: int) -> float:
         """Return how long to wait: what the server asks for, else doubling, jittered and bounded."""

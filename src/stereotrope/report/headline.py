@@ -88,7 +88,8 @@ def _summary(material: Material, counts: dict[str, int]) -> str:
     models = count(len(material.named_generators), "model")
     planned = counts["images"] + _not_made(material)
     unmade = f"{thousands(_not_made(material))} were not made, " if _not_made(material) else ""
-    conditions = len({tuple(sorted(s.scope.items())) for s in material.sheets})
+    factors = [f for f in material.factors if f in material.prompts.columns]
+    conditions = material.prompts.select(factors).unique().height if factors else 1
     return (
         f"{count(planned, 'picture')} asked of {models} under {count(conditions, 'condition')}; "
         f"{unmade}{thousands(counts['ok'])} could be used, {thousands(counts['refused'])} were refused by "
@@ -231,7 +232,8 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     refused, excluded = (sum(r[s] for r in records) for s in ("refused", "excluded"))
     labels = sum(r["labels"] for r in records)
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
-    if not refused and not excluded and not without and not missing_items(material):
+    blank = _with(material, "blank")
+    if not refused and not excluded and not without and not blank and not missing_items(material):
         return (
             f"Nothing is missing: all {count(total, 'picture')} could be used "
             f"and all {count(labels, 'label')} have a value."
@@ -243,7 +245,8 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         parts.append(f"{count(excluded, 'picture')} could not be used.")
     if not refused and not excluded:
         made = " that were made" if _not_made(material) else ""
-        parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be used.")
+        could = "read" if blank else "used"
+        parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be {could}.")
     worst = max(records, key=lambda r: r["refused"] / r["len"])
     if worst["refused"]:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
@@ -258,20 +261,25 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
 
 
 def quality(material: Material) -> list[str]:
-    """Pictures that are blank or copies of another, in words; they count unless the audit leaves them out."""
-    labels = material.labels.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
+    """Pictures that are blank or copies of another, in words; copies count."""
     said = {
-        "blank": "blank",
+        "blank": "blank and left out of the scores",
         "exact_duplicate_of": "an exact copy of another",
         "near_duplicate_of": "nearly a copy of another",
     }
     found = []
     for attribute, what in said.items():
-        rows = labels.filter((pl.col("attribute") == attribute) & (pl.col("value") != "no"))
-        n = rows["subject_id"].n_unique()
+        n = _with(material, attribute)
         if n:
             found.append(f"{count(n, 'picture is', 'pictures are')} {what}.")
     return found
+
+
+def _with(material: Material, attribute: str) -> int:
+    """How many pictures have what an attribute of their quality speaks of."""
+    labels = material.labels.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
+    rows = labels.filter((pl.col("attribute") == attribute) & (pl.col("value") != "no"))
+    return rows["subject_id"].n_unique()
 
 
 def reasons(material: Material) -> list[tuple[str, int]]:
