@@ -36,6 +36,8 @@ LEAST_LEFT = 40
 """Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
 
 SEEN_IN_DISCOVERY = "seen_in_discovery"
+LONGEST_STEM = 100
+"""Characters of an annotator's name in that of its file."""
 
 Scope = annotate.Scope
 Taxonomies = Mapping[str, Mapping[Scope, annotate.Taxonomy]]
@@ -214,8 +216,14 @@ class _Discovering:
 
 
 def taxonomies_file(folder: Path, annotator: str) -> Path:
-    """Where the attributes discovered for an annotator stand, to be read and edited."""
-    return folder / "taxonomies" / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', annotator)}.yaml"
+    """Where the attributes discovered for an annotator stand, to be read and edited.
+
+    A name that no file can have as it is gets a part of its hash, so that no two share a file.
+    """
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", annotator)[:LONGEST_STEM]
+    if name != annotator:
+        name += f"-{hashlib.sha256(annotator.encode()).hexdigest()[:8]}"
+    return folder / "taxonomies" / f"{name}.yaml"
 
 
 def discover(
