@@ -3,7 +3,7 @@
 import pytest
 
 import stereotrope as st
-from stereotrope.errors import IncompleteError
+from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.testing import Loopback
 
 AUDIT = """\
@@ -91,6 +91,7 @@ def test_what_was_found_is_kept_through_renames_and_deletions_and_found_anew_by_
         assert asked(server) == 6 + 1 + 6
         found = file.read_text()
         assert asked(server, "seed: true", "seed: true, name: renamed") == 0
+        assert asked(server, "discover: true", "discover: true, name: renamed") == 0
         file.write_text(found.replace("[plain, striped,", "[plain, dotted, striped,"))
         assert asked(server) == 6
         file.unlink()
@@ -98,3 +99,13 @@ def test_what_was_found_is_kept_through_renames_and_deletions_and_found_anew_by_
         assert file.read_text() == found
         file.unlink()
         assert asked(server, "discover: true", "discover: true, order_seed: 7") == 1 + 6
+
+
+def test_one_instrument_under_two_names_is_refused(tmp_path):
+    entry = '  - {{questions: openai:judge, base_url: "http://127.0.0.1:1/v1", max_side: 64{more}}}\n'
+    text = AUDIT.format(images=2, url="http://127.0.0.1:1/v1").partition("  - {questions")[0]
+    one = entry.format(more="")
+    with pytest.raises(AuditFileError, match=r"'judge' and 'again' are one instrument .*`version:`"):
+        st.Audit.from_text(text + one + entry.format(more=", name: again")).plan()
+    for told_apart in (", name: again, version: second look", ", name: again, discover: true"):
+        assert st.Audit.from_text(text + one + entry.format(more=told_apart)).plan()

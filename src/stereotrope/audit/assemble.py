@@ -14,7 +14,7 @@ from stereotrope.annotate import FoldedLabels
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.plan import Plan, derives, looks
 from stereotrope.audit.published import published_for
-from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
+from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, polars_types
 
@@ -53,10 +53,10 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
 def labels_frame(plan: Plan, images: pl.DataFrame, assignment: Assignment, ledger: Ledger) -> pl.DataFrame:
     """What the picture annotators said: by annotator, image, attribute, in the order of the plan."""
     rows: list[dict[str, Any]] = []
+    said = ledger.get_all(ANNOTATE)
     for annotator in plan.annotators:
         if not looks(annotator):
             continue
-        said = ledger.get_all(stage_of(annotator))
         for look in assignment.looks(annotator, images):
             key = annotation_key(look.annotator, look.row["sha256"])
             outcome: Mapping[str, Any] = said.get(key, {"labels": []})

@@ -27,10 +27,22 @@ from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 if TYPE_CHECKING:
     from stereotrope.audit.conductor import Watcher
 
-__all__ = ["Assignment", "Look", "Scope", "discover", "found_before", "kept_before", "taxonomies_file"]
+__all__ = [
+    "DISCOVER",
+    "Assignment",
+    "Look",
+    "Scope",
+    "discover",
+    "found_before",
+    "kept_before",
+    "taxonomies_file",
+]
 
 PER_CONDITION = 2
 """Pictures of each condition in the sample that attributes are discovered on (SODA, section 3.2.1)."""
+
+DISCOVER = "discover"
+"""Name of the stage in the ledger."""
 
 LEAST_LEFT = 40
 """Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
@@ -254,10 +266,10 @@ def discover(
         if wait := [early[scope] for scope in samples if scope in early]:
             why = f"waits until each condition has {PER_CONDITION} pictures that can be shown"
             budget = any(one.budget for one in wait)
-            waiting.append(Missing("discover", annotator.name, len(wait), len(samples), why, budget))
+            waiting.append(Missing(DISCOVER, annotator.name, len(wait), len(samples), why, budget))
         samples = {scope: rows for scope, rows in samples.items() if scope not in early}
         stage = Stage(
-            stage_name(annotator.name),
+            DISCOVER,
             make=partial(_Discovering, annotator, into),
             kind="async",
             concurrency=annotator.concurrency,
@@ -266,7 +278,7 @@ def discover(
         items = [(_key(annotator, scope, rows), (scope, rows)) for scope, rows in samples.items()]
         tasks.append(
             Task(
-                "discover",
+                DISCOVER,
                 annotator.name,
                 Job(stage, items, commit=lambda key, item, found: found.to_payload()),
             )
@@ -297,7 +309,7 @@ def kept_before(plan: Plan, folder: Path, images: pl.DataFrame, ledger: Ledger) 
     found = found_before(plan, folder)
     kept: dict[str, Mapping[Scope, annotate.Taxonomy]] = dict(found.taxonomies)
     for annotator in _discovering(plan):
-        done, known = ledger.get_all(stage_name(annotator.name)), kept[annotator.name]
+        done, known = ledger.get_all(DISCOVER), kept[annotator.name]
         keys = {scope: _key(annotator, scope, rows) for scope, rows in _samples(plan, images).items()}
         back = {
             scope: annotate.Taxonomy.from_payload(done[key])
@@ -306,11 +318,6 @@ def kept_before(plan: Plan, folder: Path, images: pl.DataFrame, ledger: Ledger) 
         }
         kept[annotator.name] = {**known, **back}
     return Assignment(plan, kept)
-
-
-def stage_name(annotator: str) -> str:
-    """Name of an annotator's discovery in the ledger."""
-    return f"discover:{annotator}"
 
 
 def _discovering(plan: Plan) -> list[Any]:

@@ -9,9 +9,9 @@ import polars as pl
 
 from stereotrope.annotate import taxonomy_for
 from stereotrope.audit.assemble import images_frame
-from stereotrope.audit.assignment import Assignment, found_before, kept_before
+from stereotrope.audit.assignment import DISCOVER, Assignment, found_before, kept_before
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.audit.stages import GENERATE, annotation_key, stage_of
+from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
 
@@ -73,8 +73,8 @@ def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
     images = images_frame(plan, ledger) if ledger is not None else None
     if ledger is not None and images is not None:
         assignment = kept_before(plan, folder, images, ledger)
+        said = ledger.get_all(ANNOTATE)
         for annotator in filter(looks, plan.annotators):
-            said = ledger.get_all(stage_of(annotator))
             asked = (annotation_key(a, row["sha256"]) for a, row in assignment.looks(annotator, images))
             keys[annotator.name] = {key for key in asked if key in said}
     work = _discovering(plan, assignment)
@@ -82,7 +82,7 @@ def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
         total, done = _pictures(plan, annotator.name, images), len(keys.get(annotator.name, ()))
         expect = getattr(annotator, "expect", None)
         expected = expect(total - done) if expect is not None else None
-        work.append(Work("annotate", annotator.name, total, done, expected))
+        work.append(Work(ANNOTATE, annotator.name, total, done, expected))
     return work
 
 
@@ -106,5 +106,5 @@ def _discovering(plan: Plan, assignment: Assignment) -> list[Work]:
             known = assignment.taxonomies.get(annotator.name, {})
             left = sum(taxonomy_for(known, dict(scope)) is None for scope in scopes)
             expected = discoverer.expect(left)
-            work.append(Work("discover", annotator.name, len(scopes), len(scopes) - left, expected))
+            work.append(Work(DISCOVER, annotator.name, len(scopes), len(scopes) - left, expected))
     return work

@@ -178,6 +178,7 @@ def make_plan(
         source,
         "annotators",
     )
+    _refuse_same_labels(annotators, source)
     baseline = _baseline(spec, prompts, source)
     measures = resolve_measures(
         spec.measures if spec.measures is not None else _measures(spec, suite, prompts, annotators, names),
@@ -287,6 +288,25 @@ def _refuse_same_pictures(generators: Sequence[Drawer], source: Source) -> None:
                 f"generators: {other!r} and {generator.name!r} are one model with the same parameters; "
                 "remove one, or tell two servers of a model apart by `version:`",
                 "generators",
+                index,
+            )
+
+
+def _refuse_same_labels(annotators: Sequence[Annotator], source: Source) -> None:
+    """Two entries with one fingerprint look once: their agreement would be that of one look with itself."""
+    seen: list[tuple[Any, str]] = []
+    for index, annotator in enumerate(annotators):
+        if not looks(annotator):
+            continue
+        discovers = getattr(annotator, "discoverer", None) is not None
+        asks = (annotator.fingerprint, discovers, getattr(annotator, "taxonomies", None))
+        other = next((name for before, name in seen if before == asks), None)
+        seen.append((asks, annotator.name))
+        if other is not None:
+            raise source.error(
+                f"annotators: {other!r} and {annotator.name!r} are one instrument with the same parameters; "
+                "remove one, or tell two models of one name, or two looks of one model, apart by `version:`",
+                "annotators",
                 index,
             )
 

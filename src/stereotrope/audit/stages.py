@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stereotrope.audit.conductor import Watcher
 
 __all__ = [
+    "ANNOTATE",
     "GENERATE",
     "Missing",
     "annotate_pictures",
@@ -31,10 +32,11 @@ __all__ = [
     "carry_out",
     "generate_images",
     "said_of",
-    "stage_of",
 ]
 
 GENERATE = "generate"
+ANNOTATE = "annotate"
+"""Names of stages in the ledger. Keys say who did what: a name in an audit file is in none of them."""
 HALTING = (ModelUnusable, BudgetError)
 """After one of these no further request is worth sending."""
 
@@ -129,11 +131,6 @@ def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
     return {**payload, "sha256": sha256, "path": path, "width": found.width, "height": found.height}
 
 
-def stage_of(annotator: PictureAnnotator) -> str:
-    """Name of an annotator's stage in the ledger."""
-    return f"annotate:{annotator.name}"
-
-
 def annotation_key(annotator: PictureAnnotator, sha256: str) -> str:
     """Content key of one look: what is looked with, and the bytes looked at."""
     return hashlib.sha256(f"{annotator.fingerprint}\n{sha256}".encode()).hexdigest()
@@ -193,7 +190,7 @@ def annotate_pictures(
         }
         kind = _kind(annotator)
         stage = Stage(
-            stage_of(annotator),
+            ANNOTATE,
             make=partial(_Looking if kind == "threads" else _Asking, annotator, into),
             kind=kind,
             concurrency=annotator.concurrency,
@@ -205,7 +202,7 @@ def annotate_pictures(
             commit=lambda key, item, labels: _labels_payload(labels),
             on_failure=_unreadable,
         )
-        tasks.append(Task("annotate", annotator.name, job))
+        tasks.append(Task(ANNOTATE, annotator.name, job))
     here = [task for task in tasks if task.job.stage.kind == "threads"]
     missing = [one for task in here for one in carry_out([task], into, watcher, stop)]
     return missing + carry_out([task for task in tasks if task not in here], into, watcher, stop)
