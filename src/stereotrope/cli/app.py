@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -323,16 +324,16 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         return app(args=arguments)
     except StereotropeError as error:
-        if settings.verbose:
-            raise
+        _print_traceback()
         _print_error(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if settings.verbose or (error.filename is None and not full):
+        if error.filename is None and not full:
             raise
+        _print_traceback()
         where = "the output" if error.filename is None else error.filename
         why = f"{where}: {(error.strerror or 'cannot be used').lower()}"
         hint = "choose another place, or see who may read and write there"
@@ -340,6 +341,14 @@ def main(arguments: list[str] | None = None) -> Any:
             hint = "what was finished is kept; make room, then run the same command again to continue"
         _print_error(RunError(f"{why}; {hint}"))
         sys.exit(RunError.exit_code)
+
+
+def _print_traceback() -> None:
+    from stereotrope.report.escape import visible
+
+    if settings.verbose:
+        for line in traceback.format_exc().splitlines():
+            typer.echo(visible(line), err=True)
 
 
 def _print_error(error: StereotropeError) -> None:
