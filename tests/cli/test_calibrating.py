@@ -103,6 +103,7 @@ def test_a_model_alone_stays_as_it_is():
     [
         (["colour"], {"key": "A_KEY"}, r"--key: is for models, and none of the annotators \(colour\) is one"),
         (["{questions: openai:m"], {}, r"--annotator: is no YAML mapping \(.*\); write -a '\{questions:"),
+        (["{" * 5000], {}, r"--annotator: is no YAML mapping that can be read; write -a"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_done(annotators, options, message):

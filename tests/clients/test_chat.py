@@ -286,3 +286,12 @@ def test_a_loopback_judge_is_asked_as_any_endpoint(local):
         answer = asyncio.run(work())
         assert (answer.status, answer.content, answer.cost) == ("ok", GOOD, 0.0)
         assert server.counts() == {("chat", "judge", 200): 1}
+
+
+def test_an_answer_that_is_no_text_or_endless_can_be_repaired(script):
+    script.says("half a pair: \ud800 " + "x" * 1_000_000, TEXT)
+    answer = script.ask()
+    assert (answer.status, answer.calls, answer.repaired) == ("ok", 2, True)
+    repeated = script.bodies[1]["messages"][1]["content"]
+    assert repeated.startswith("half a pair: ? xxx")
+    assert len(repeated) == 20_000

@@ -91,6 +91,8 @@ def _mapping(text: str) -> dict[str, Any]:
         problem = str(getattr(error, "problem", None) or error).partition(" with value ")[0]
         found = " ".join(problem.split())
         raise UsageError(f"--annotator: is no YAML mapping ({found}); {hint}") from None
+    except (RecursionError, ValueError):
+        raise UsageError(f"--annotator: is no YAML mapping that can be read; {hint}") from None
     if not isinstance(spec, dict):
         raise UsageError(f"--annotator: must be a name or a YAML mapping; {hint}")
     return spec

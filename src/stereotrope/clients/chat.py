@@ -44,6 +44,8 @@ _OURS = {
 _ABOUT_FORMAT = re.compile(r"response_format|json_?schema|json_?object|structured|\bschema\b|guided", re.I)
 _TOKENS_A_PICTURE = 800
 _CHARACTERS_A_TOKEN = 4
+_SHOWN_AGAIN = 20_000
+"""Characters of an answer that its repair turn repeats; they are paid for."""
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
@@ -193,7 +195,7 @@ class ChatClient:
             return answer
         again = [
             *messages,
-            {"role": "assistant", "content": first.text or "(empty)"},
+            {"role": "assistant", "content": _shown_again(first.text)},
             {"role": "user", "content": _repair(answer.problems)},
         ]
         second = await self._turn(again, schema, name, tokens * 2)
@@ -330,6 +332,11 @@ def _data_url(image: bytes) -> str:
     if kind is None:
         raise UsageError("a picture shown to a model must be PNG, JPEG, WebP or GIF; found other bytes")
     return f"data:{kind};base64,{base64.b64encode(image).decode()}"
+
+
+def _shown_again(text: str) -> str:
+    """Return an answer as its repair turn repeats it: fit to be sent, and cut."""
+    return text[:_SHOWN_AGAIN].encode(errors="replace").decode() or "(empty)"
 
 
 def _repair(problems: Sequence[Problem]) -> str:
