@@ -55,30 +55,15 @@ def sent(server: Loopback) -> dict[tuple[str, str | None], int]:
     return found
 
 
-class Listener:
-    """Keeps what a run says."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def stage(self, name, total, done):
-        pass
-
-    def advance(self, name, done):
-        pass
-
-    def say(self, message):
-        self.said.append(message)
-
-
-def test_without_any_picture_measures_are_left_out_in_one_line(tmp_path):
-    listener = Listener()
+def test_without_any_picture_every_measure_is_null_with_a_reason(tmp_path):
     with Loopback() as server:
         server.misbehave("unknown_model", times=None)
         text = audit_of(server).source.text.replace("[refusal_rate, share]", "[refusal_rate, bds]")
         with pytest.raises(IncompleteError):
-            st.Audit.from_text(text).run(tmp_path / "run", watcher=listener)
-    assert listener.said == ["Left out until there is more to measure: refusal_rate, bds"]
+            st.Audit.from_text(text).run(tmp_path / "run")
+    rows = st.open(tmp_path / "run").estimates.select("measure", "value", "undefined").rows()
+    assert [(name, value) for name, value, _ in rows] == [("refusal_rate", None), ("bds", None)]
+    assert all(reason.startswith("not enough pictures and labels yet: ") for *_, reason in rows)
 
 
 def test_with_one_dead_model_of_five_the_other_four_finish_and_the_run_says_so(tmp_path):
@@ -251,3 +236,50 @@ def test_the_command_line_ends_with_4_at_the_cap_and_with_3_without_a_key(tmp_pa
     assert "SURELY_NOT_SET" in keyless.stderr
     assert "What is missing" in keyless.stdout
     assert pl.read_parquet(tmp_path / "keyless" / "images.parquet").height == 0
+
+
+def test_a_run_that_stopped_early_gives_null_with_a_reason_for_what_it_cannot_compute(tmp_path):
+    with Loopback() as server:
+        text = audit_of(server, images=4).source.text.replace(
+            "measures: [refusal_rate, share]", "measures: [refusal_rate, bds, default_rank, share_difference]"
+        )
+        with pytest.raises(BudgetError):
+            st.Audit.from_text(text).run(tmp_path / "run", max_cost=0.2)
+        run = st.open(tmp_path / "run")
+        estimates = run.estimates
+        rates = estimates.filter(measure="refusal_rate")
+        assert rates["value"].null_count() == 0
+        assert rates.height
+        for name in ("bds", "default_rank", "share_difference"):
+            (row,) = estimates.filter(measure=name).iter_rows(named=True)
+            assert row["value"] is None
+            assert row["undefined"].startswith("not enough pictures and labels yet: ")
+        page = (tmp_path / "run" / "report" / "index.html").read_text()
+        assert "not enough pictures and labels yet" in page
+        finished = st.Audit.from_text(text).run(tmp_path / "run")
+    assert finished.estimates.filter(measure="bds")["value"].null_count() == 0
+
+
+@pytest.mark.parametrize(("wrong", "status"), [("not_json", "invalid"), ("refusal", "refused")])
+def test_a_judge_that_says_nothing_of_use_ends_with_too_little_evidence(tmp_path, wrong, status):
+    with Loopback() as server:
+        server.misbehave(wrong, path="chat", times=None)
+        with pytest.raises(IncompleteError, match=r"annotator 'judge': 9 of 9 labels are refused or invalid"):
+            audit_of(server).run(tmp_path / "run")
+    run = st.open(tmp_path / "run")
+    assert run.labels["status"].unique().to_list() == [status]
+    assert (tmp_path / "run" / "report" / "index.html").is_file()
+
+
+def test_a_plan_adds_the_time_of_those_who_share_a_limit(tmp_path, capsys):
+    from stereotrope.cli.app import settings
+    from stereotrope.cli.planning import print_plan
+
+    with Loopback() as server:
+        judge = f"base_url: '{server.url}', requests_per_minute: 60, price: 0"
+        text = audit_of(server, images=20).source.text
+        start, end = text.index("annotators:"), text.index("measures:")
+        both = f"annotators: [{{questions: openai:j, {judge}}}, {{constraints: openai:j, {judge}}}]\n"
+        plan = st.Audit.from_text(text[:start] + both + text[end:]).plan()
+        print_plan(plan, tmp_path / "none", settings)
+    assert "Time: at least 2 min at the limits given" in capsys.readouterr().out

@@ -282,6 +282,7 @@ def _finish(
             f"{listed}. The report is written from what there is; the same command tries again"
         )
     _require_complete(plan, images)
+    _require_answers(plan, run)
     return run
 
 
@@ -301,3 +302,19 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
             f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures or "
             "raise it"
         )
+
+
+def _require_answers(plan: Plan, run: Run) -> None:
+    """End with too little evidence where an annotator that looks gave hardly anything that counts."""
+    names = [annotator.name for annotator in plan.annotators if looks(annotator)]
+    said = run.labels.filter(pl.col("annotator").is_in(names)).group_by("annotator", maintain_order=True)
+    useless = pl.col("status").is_in(["refused", "invalid"])
+    for name, n, lost in said.agg(pl.len(), useless.sum().alias("lost")).iter_rows():
+        if lost > plan.spec.max_unanswered * n:
+            reason = run.labels.filter((pl.col("annotator") == name) & useless)["rationale"].drop_nulls()
+            often = f"; most often: {reason.mode().sort()[0]}" if reason.len() else ""
+            raise IncompleteError(
+                f"annotator {name!r}: {lost:,} of {n:,} labels are refused or invalid{often}. Its scores, in "
+                f"the report, rest on too little; max_unanswered allows {plan.spec.max_unanswered:.0%}. "
+                "Take another annotator, or ask it otherwise"
+            )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["estimate", "tidy_labels"]
 
+
+RATES = ("refusal_rate", "violation_rate")
+"""Measures that give rates and, beside them, differences from a baseline."""
 
 WITH_AND_WITHOUT = ("bds", "cds", "vac")
 """Measures that are reported with and without the pictures that break their prompt."""
@@ -96,7 +101,7 @@ def estimate(
     """Compute every measure of the plan, and what is worth a look.
 
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
-    there is left out, and the watcher is told.
+    there is one row without a value that says why; rates that need no baseline are computed without it.
 
     ``tidy`` is the frame of :func:`tidy_with_quality`. Where an annotator says which pictures break their
     prompt, :data:`WITH_AND_WITHOUT` are computed a second time without these, under a name of their own.
@@ -111,7 +116,6 @@ def estimate(
     }
     taxonomy = assignment.taxonomy(images)
     done: list[pl.DataFrame] = []
-    left_out: list[str] = []
     watcher.stage("measure", len(plan.measures), 0)
     for number, planned in enumerate(plan.measures, start=1):
         call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
@@ -121,13 +125,14 @@ def estimate(
                 done += _corrected(plan, call, given["labels"])
             if kept is not None and plan.spec.violations == "both":
                 done += _without(call, done, kept)
-        except (UsageError, InputError):
+        except (UsageError, InputError) as error:
             if not partial:
                 raise
-            left_out.append(call.name)
+            done.append(_what_there_is(call, given, str(error)))
+        else:
+            if partial and not done[-1].height:
+                done.append(_what_there_is(call, given, "there is nothing of what it compares"))
         watcher.advance("measure", number)
-    if left_out:
-        watcher.say(f"Left out until there is more to measure: {', '.join(dict.fromkeys(left_out))}")
     if reference is not None:
         done.append(_agreement(plan, looks, reference))
     if plan.check is not None:
@@ -135,6 +140,32 @@ def estimate(
     estimates = _stack(done)
     shown = _answered(plan, looks) if partial else looks
     return estimates, measure.findings(estimates, shown, images=images)
+
+
+def _what_there_is(call: MeasureCall, given: Mapping[str, pl.DataFrame], why: str) -> pl.DataFrame:
+    """A rate without its comparison, or one row without a value that says why there is none."""
+    if call.name in RATES:
+        alone = {k: v for k, v in call.arguments.items() if k not in ("group", "baseline")}
+        if "by" in alone and "group" in call.arguments:
+            alone["by"] = [*alone["by"], call.arguments["group"]]
+        with contextlib.suppress(UsageError, InputError):
+            rates: pl.DataFrame = replace(call, arguments=alone)(given[call.needs])
+            if rates.height:
+                return rates
+    reason = f"not enough pictures and labels yet: {why.removeprefix(f'{call.name}: ')}"
+    row = {
+        "measure": call.name if call.on is None else _named_after(call),
+        "definition": call.arguments.get("definition", PAPER),
+        "undefined": reason,
+        "n": 0,
+    }
+    return measure.estimate_frame([row], factors=())
+
+
+def _named_after(call: MeasureCall) -> str:
+    """Name of the rows of a measure that reads those of another."""
+    info = measure.REGISTRY[call.name]
+    return f"{call.on}{info.suffix}" if info.suffix else call.name
 
 
 def _answered(plan: Plan, looks: pl.DataFrame) -> pl.DataFrame:

@@ -145,6 +145,13 @@ class AuditSpec(_Strict):
     max_excluded: float = Field(
         0.05, ge=0, le=1, description="share of unusable pictures beyond which the run ends with exit code 3"
     )
+    max_unanswered: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="share of an annotator's labels that are refused or invalid beyond which the run ends "
+        "with exit code 3",
+    )
     report: ReportSpec = Field(default_factory=lambda: ReportSpec(), description="title and level")
 
 

@@ -264,17 +264,25 @@ def calibrate(
 @app.command(rich_help_panel="On a paper")
 def reproduce(
     suite: Annotated[str, typer.Argument(help="A suite; `stereotrope suites` lists them.")],
+    captions: Annotated[
+        Path | None, typer.Option("--captions", help="Captions to count: a CSV or JSONL file, or a folder.")
+    ] = None,
+    lexicon: Annotated[
+        Path | None, typer.Option("--lexicon", help="Terms to count them by: the authors' JSON, or YAML.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
-    """Check the arithmetic of a suite's paper from its own published tables.
+    """Check the figures of a suite's paper.
 
-    Sets what the paper says beside what its figures give, with a verdict each:
-    it agrees, differs, or cannot be recomputed. Nothing is drawn or asked, and
+    Sets what the paper says beside what its own published tables give, with a
+    verdict each: it agrees, differs, or cannot be recomputed. With --captions
+    (biasbench), every number is made of these instead and set beside the
+    paper's, after what is odd about the file. Nothing is drawn or asked, and
     the exit code is 0 whatever the verdicts.
     """
     from stereotrope.cli.reproducing import run_reproduction
 
-    run_reproduction(suite, settings, as_json=as_json)
+    run_reproduction(suite, settings, as_json=as_json, captions=captions, lexicon=lexicon)
 
 
 @app.command(rich_help_panel="What there is")

@@ -42,7 +42,14 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     said = [f"{g.name}: {note}" for g in plan.generators if (note := getattr(g, "note", None))]
-    lines = (_found(work), _price(work), _spent(spent), _time(work), _keys(plan, work), f"Measures: {names}")
+    lines = (
+        _found(work),
+        _price(work),
+        _spent(spent),
+        _time(plan, work),
+        _keys(plan, work),
+        f"Measures: {names}",
+    )
     for line in (*lines, *said, *plan.notes):
         if line:
             print_line(safe(line), out)
@@ -107,19 +114,26 @@ def _spent(dollars: float) -> str:
     return f"Spent in this run folder before: {_dollars(dollars)}" if dollars else ""
 
 
-def _time(work: Sequence[Work]) -> str:
+def _server(plan: Plan, row: Work) -> tuple[str | None, str | None]:
+    """Address and key of what a line of the plan asks."""
+    entries = plan.generators if row.verb == "generate" else plan.annotators
+    endpoint = next((getattr(one, "endpoint", None) for one in entries if one.name == row.name), None)
+    return getattr(endpoint, "base_url", None), getattr(endpoint, "key", None)
+
+
+def _time(plan: Plan, work: Sequence[Work]) -> str:
     asked = [row for row in work if row.expected is not None and row.expected.calls]
     again = "A run can be stopped and continued."
     if not asked:
         return f"Time: depends on this computer; the progress bars show the rate. {again}"
     least = 0.0
     for verb in dict.fromkeys(row.verb for row in asked):
-        seconds = [
-            row.expected.seconds[0]
-            for row in asked
-            if row.verb == verb and row.expected is not None and row.expected.seconds is not None
-        ]
-        least += max(seconds, default=0.0)
+        servers: dict[Any, float] = {}  # those that share a server and key share its limit
+        for row in asked:
+            if row.verb == verb and row.expected is not None and row.expected.seconds is not None:
+                server = _server(plan, row)
+                servers[server] = servers.get(server, 0.0) + row.expected.seconds[0]
+        least += max(servers.values(), default=0.0)
     if not least:
         return (
             "Time: not known; no limit is given (`requests_per_minute:`), and calls go out as fast as the "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from stereotrope.cli.console import console
 from stereotrope.cli.scores import print_line
+from stereotrope.errors import UsageError
 from stereotrope.report.escape import terminal
 
 if TYPE_CHECKING:
@@ -34,14 +36,30 @@ _INDENT = 2
 _NAME = 12
 
 
-def run_reproduction(suite: str, settings: Settings, *, as_json: bool) -> None:
+def run_reproduction(
+    suite: str,
+    settings: Settings,
+    *,
+    as_json: bool,
+    captions: Path | None = None,
+    lexicon: Path | None = None,
+) -> None:
     """Check the figures of a suite's paper and print every check with its verdict.
 
     Raises
     ------
     UsageError
-        There is no such suite, or it has nothing to reproduce.
+        There is no such suite, it has nothing to reproduce, or a lexicon is given without captions.
+    InputError
+        The captions or the lexicon cannot be used.
     """
+    if captions is not None:
+        from stereotrope.cli.reproducing_captions import run_captions
+
+        run_captions(suite, settings, captions, lexicon, as_json=as_json)
+        return
+    if lexicon is not None:
+        raise UsageError("reproduce: --lexicon counts captions; give them with --captions FILE")
     from stereotrope.suites import reproduce
 
     found = reproduce(suite)
