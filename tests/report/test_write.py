@@ -209,3 +209,16 @@ def test_labels_of_two_annotators_stand_side_by_side(objects_run: Any, tmp_path:
     page = Reader(report.write(run, out=tmp_path, figures=False).read_text(encoding="utf-8"))
     assert "text presence (rater)" in page.text
     assert "text presence (text)" in page.text
+
+
+def test_labels_with_characters_beyond_the_basic_plane_are_drawn(objects_run: Any, tmp_path: Path) -> None:
+    long = "x" + "\N{SLIGHTLY SMILING FACE}" * 50
+    labels = objects_run.labels.with_columns(
+        value=pl.when(pl.col("value").is_not_null()).then(pl.lit(long)).otherwise(None)
+    )
+    estimates = objects_run.estimates.with_columns(
+        category=pl.when(pl.col("category").is_not_null()).then(pl.lit(long)).otherwise(None)
+    )
+    page = report.write(replace(objects_run, labels=labels, estimates=estimates), out=tmp_path)
+    assert long in page.read_text(encoding="utf-8")
+    assert list((tmp_path / "figures").glob("*.svg"))

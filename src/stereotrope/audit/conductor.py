@@ -299,8 +299,8 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
         listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
         raise IncompleteError(
             f"{missing.height} of {images.height} pictures cannot be used ({listed}); the report, which is "
-            f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures or "
-            "raise it"
+            f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures, ask "
+            "for others, or raise it"
         )
 
 

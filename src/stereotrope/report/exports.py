@@ -27,6 +27,7 @@ MOST_TEXT_ROWS = 1000
 MOST_PIXELS = 4_000_000
 """Pixels of one PNG."""
 
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _VARIABLE = re.compile(r"var\((--[a-z0-9-]+)\)")
 _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
 _PNG_SCALE = 2.0
@@ -161,6 +162,8 @@ def write_specs(
         text = _VARIABLE.sub(
             lambda m: colours[m.group(1)], json.dumps(whole, ensure_ascii=False, sort_keys=True)
         )
+        # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
+        text = _BEYOND.sub("\N{WHITE SQUARE}", text)
         svg = folder / f"{name}.svg"
         drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
         svg.write_bytes(drawn.encode("utf-8"))

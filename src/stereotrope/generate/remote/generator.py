@@ -99,6 +99,11 @@ class RemoteGenerator(ABC):
     async def close(self) -> None:
         """Close what the running event loop holds open."""
 
+    @property
+    def most_bytes(self) -> int:
+        """Of one reply: as many pictures as one call brings, in base64, and words beside them."""
+        return self.batch * (MAX_BYTES * 4 // 3) + 2**20
+
     def check(self, text: str, negative: str | None = None) -> str | None:
         """Say why no picture can be had for a prompt; None where it can."""
         if not text.strip():

@@ -54,7 +54,8 @@ class _Google(RemoteGenerator):
         super().__init__(settings, account)
         host = urlsplit(self.endpoint.base_url).hostname or ""
         vertex = host.endswith("aiplatform.googleapis.com")
-        self._http = HttpClient(self.endpoint, key_header=None if vertex else "x-goog-api-key")
+        header = None if vertex else "x-goog-api-key"
+        self._http = HttpClient(self.endpoint, key_header=header, most_bytes=self.most_bytes)
         self._path = f"models/{quote(self.model, safe='@.-_')}:{self.verb}"
 
     async def close(self) -> None:

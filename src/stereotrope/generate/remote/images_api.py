@@ -44,7 +44,7 @@ class ImagesApiGenerator(RemoteGenerator):
     def __init__(self, settings: Settings, account: Account) -> None:
         self._openai = settings.endpoint.base_url == PROVIDERS["openai"]["base_url"]
         super().__init__(settings, account)
-        self._http = HttpClient(self.endpoint)
+        self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)
 
     def _seeded(self) -> bool:
         return self.settings.seeded if self.settings.seeded is not None else not self._openai

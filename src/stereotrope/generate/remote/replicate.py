@@ -49,7 +49,7 @@ class ReplicateGenerator(RemoteGenerator):
 
     def __init__(self, settings: Settings, account: Account) -> None:
         super().__init__(settings, account)
-        self._http = HttpClient(self.endpoint)
+        self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)
         model, _, version = self.model.partition(":")
         label = settings.version or ""
         self._version = version or (label if _VERSION.fullmatch(label) else "")
