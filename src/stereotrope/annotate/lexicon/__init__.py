@@ -1,0 +1,26 @@
+"""Lexicons: terms and what they stand for, found in captions in one pass.
+
+:func:`read_lexicon` reads one, :meth:`Lexicon.match` finds its terms, :meth:`Lexicon.frame` says what
+each caption says.
+"""
+
+from stereotrope.annotate.lexicon.matching import Matches
+from stereotrope.annotate.lexicon.model import Lexicon
+from stereotrope.annotate.lexicon.parts import LISTS, Entry, Grouped, Matching, PromptEntry, TermList
+from stereotrope.annotate.lexicon.read import BUILT_IN, lexicon_from, read_lexicon
+from stereotrope.annotate.lexicon.wide import UNKNOWN
+
+__all__ = [
+    "BUILT_IN",
+    "LISTS",
+    "UNKNOWN",
+    "Entry",
+    "Grouped",
+    "Lexicon",
+    "Matches",
+    "Matching",
+    "PromptEntry",
+    "TermList",
+    "lexicon_from",
+    "read_lexicon",
+]
