@@ -124,5 +124,7 @@ def test_an_unknown_suite_and_one_without_figures_are_refused(monkeypatch: pytes
     with pytest.raises(UsageError, match="no suite 'objets'; did you mean 'objects'"):
         reproduce("objets")
     monkeypatch.setattr(registry, "SUITES", {**SUITES, "bare": Suite("bare")})
-    with pytest.raises(UsageError, match="'bare': has no published figures to check; objects has"):
+    with pytest.raises(
+        UsageError, match="'bare': has no published figures to check; objects, biasbench have"
+    ):
         reproduce("bare")

@@ -1,0 +1,197 @@
+"""Every number of a captions file: paper formula, released definition and published figure side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stereotrope.suites.biasbench.captions_file import CaptionRow, read_captions
+from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
+from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
+from stereotrope.suites.biasbench.released import PROMPTS, Cell, released
+from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
+
+__all__ = ["CELL_VERDICTS", "CaptionsReproduction", "ComparedCell", "ComparedModel", "compare_captions"]
+
+AGREES = "agrees"
+AFTER = "agrees after repair"
+DIFFERS = "differs"
+OTHER = "other lexicon"
+NONE = "no value"
+NOT_GIVEN = "not in the paper"
+
+CELL_VERDICTS: Mapping[str, str] = {
+    AGREES: "the released definition on these captions gives the published figure to its last digit",
+    AFTER: "it does so once the file is read as the published figures were likely counted; see what is odd",
+    DIFFERS: "the authors' lexicon, the released definition and these captions give something else",
+    OTHER: "the published figure was counted with the authors' lexicon, this number with another",
+    NONE: "nothing can be computed; the reason is given",
+    NOT_GIVEN: "the paper prints no such figure",
+}
+"""Every verdict on a cell with its meaning."""
+
+_SHARES = ("representation_parity", "skin_tone", "scene")
+
+
+@dataclass(frozen=True)
+class ComparedCell:
+    """One number. ``released`` is unrounded; ``published`` is as printed, ``place`` where it stands.
+
+    ``paper`` is the paper's formula on the same captions, null until the measures give it; ``repaired`` is
+    the released definition under the reading of the file that the published figures likely follow.
+    """
+
+    prompt: str
+    measure: str
+    level: str
+    n: int
+    paper: float | None
+    released: float | None
+    published: str | None
+    place: str
+    repaired: float | None
+    verdict: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """All cells of one model, after what is odd about its captions."""
+
+    model: str
+    published_as: str | None
+    captions: int
+    remarks: Sequence[Remark]
+    cells: Sequence[ComparedCell]
+
+
+@dataclass(frozen=True)
+class CaptionsReproduction:
+    """What captions give beside what the paper printed."""
+
+    suite: str
+    source: str
+    licence: str
+    lexicon: str
+    authors_lexicon: bool
+    models: Sequence[ComparedModel]
+
+    def counts(self) -> dict[str, int]:
+        """How many cells have each verdict."""
+        found = Counter(cell.verdict for model in self.models for cell in model.cells)
+        return {verdict: found[verdict] for verdict in CELL_VERDICTS if found[verdict]}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data for JSON, the meaning of the verdicts included."""
+        return {**asdict(self), "verdicts": dict(CELL_VERDICTS), "counts": self.counts()}
+
+
+def compare_captions(captions: Path, lexicon: Path) -> CaptionsReproduction:
+    """Set every number of the captions beside the paper's.
+
+    Parameters
+    ----------
+    captions
+        A file of captions, or a folder of such files (:func:`read_captions`).
+    lexicon
+        The authors' lists (JSON) or a lexicon of ours (YAML).
+
+    Raises
+    ------
+    InputError
+        A file cannot be used; the message says why.
+    """
+    lists = read_wordlists(lexicon)
+    models = [_model(found, lists) for found in diagnose(read_captions(captions))]
+    return CaptionsReproduction("biasbench", SOURCE, LICENCE, lists.name, lists.authors, models)
+
+
+def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
+    name = published_name(found.model)
+    repaired: dict[tuple[str, str, str], Cell] = {}
+    if found.repairs:
+        repaired = {(c.prompt, c.measure, c.level): c for c in released(_by_prompt(found.repaired), lists)}
+    cells = []
+    for cell in released(_by_prompt(found.rows), lists):
+        figures = _printed(name, cell)
+        other = repaired.get((cell.prompt, cell.measure, cell.level))
+        cells.append(_compared(cell, figures, other, found, lists))
+    return ComparedModel(found.model, name, len(found.rows), found.remarks, _in_order(cells))
+
+
+def _by_prompt(rows: Sequence[CaptionRow]) -> dict[str, list[str]]:
+    return {prompt: [r.caption for r in rows if r.prompt == prompt] for prompt in PROMPTS}
+
+
+def _printed(name: str | None, cell: Cell) -> list[Figure]:
+    return printed(name, cell.prompt, cell.measure, cell.level.lower()) if name else []
+
+
+def _compared(
+    cell: Cell, figures: Sequence[Figure], repaired: Cell | None, found: ModelCaptions, lists: WordLists
+) -> ComparedCell:
+    value = repaired.value if repaired else None
+    verdict = _verdict(cell, figures, value, lists)
+    best = max(
+        figures, key=lambda f: (cell.value is not None and not f.covers(cell.value), f.places), default=None
+    )
+    explanation = cell.reason
+    if verdict == DIFFERS and best is not None:
+        explanation = _why(cell, best, found, lists)
+    return ComparedCell(
+        prompt=cell.prompt,
+        measure=cell.measure,
+        level=cell.level,
+        n=cell.n,
+        paper=None,
+        released=cell.value,
+        published=best.text if best else None,
+        place=best.place if best else "",
+        repaired=value,
+        verdict=verdict,
+        explanation=explanation,
+    )
+
+
+def _verdict(cell: Cell, figures: Sequence[Figure], repaired: float | None, lists: WordLists) -> str:
+    """One figure that is not met decides: the paper repeats some, and not always alike."""
+    if cell.value is None:
+        return NONE
+    if not figures:
+        return NOT_GIVEN
+    if not lists.authors:
+        return OTHER
+    if all(f.covers(cell.value) for f in figures):
+        return AGREES
+    if repaired is not None and all(f.covers(repaired) for f in figures):
+        return AFTER
+    return DIFFERS
+
+
+def _why(cell: Cell, figure: Figure, found: ModelCaptions, lists: WordLists) -> str:
+    """What else the figure is, where that is known."""
+    for rows in (found.rows, found.repaired):
+        cells = released(_by_prompt(rows), lists)
+        value = {(c.measure, c.level): c.value for c in cells if c.prompt == cell.prompt}
+        n = next(c.n for c in cells if c.prompt == cell.prompt)
+        puzzle = value.get(("scene", "puzzle"))
+        if cell.measure == "gmr" and puzzle is not None and figure.covers(1 - puzzle):
+            return (
+                "the figure is 1 − the share of captions with a puzzle, not the missing rate of all keywords"
+            )
+        white = value.get(("representation_parity", "white"))
+        if cell.measure == "parity_difference" and white is not None and figure.covers(white - 1 / 6):
+            return "the figure is p_white − 1/6, the distance to an equal share of six groups"
+        share = value.get((cell.measure, cell.level))
+        if cell.level and share is not None and n != 100 and figure.covers(share * n / 100):
+            return f"the figure is the count, {round(share * n)} of {n}, read as per cent"
+    return "no other reading of the figure is known"
+
+
+def _in_order(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
+    return sorted(
+        cells, key=lambda cell: (PROMPTS.index(cell.prompt), cell.measure in ("scene", "skin_tone"))
+    )

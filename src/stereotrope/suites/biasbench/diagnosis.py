@@ -1,0 +1,249 @@
+"""What is odd about a file of captions, said before any number is made of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TypeVar
+
+from stereotrope.suites.biasbench.captions_file import COLUMNS, CaptionRow, CaptionsFile, prompt_of_name
+from stereotrope.suites.biasbench.figures import printed, published_name
+from stereotrope.suites.biasbench.released import PROMPTS
+
+__all__ = ["ModelCaptions", "Remark", "diagnose"]
+
+_SHOWN = 12
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One oddity: ``effect`` is what is done about it in every number that follows."""
+
+    kind: str
+    lines: tuple[int, ...]
+    what: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class ModelCaptions:
+    """Captions of one model after diagnosis.
+
+    Attributes
+    ----------
+    model
+        Name as the file has it.
+    rows
+        What is counted, in the order of the file.
+    remarks
+        Every oddity.
+    repaired
+        The rows under the readings of ``repairs``, by which the published figures may have been counted;
+        the same as ``rows`` where there are none. No number but the comparison with the paper uses them.
+    repairs
+        The remarks these readings follow.
+    """
+
+    model: str
+    rows: tuple[CaptionRow, ...]
+    remarks: tuple[Remark, ...]
+    repaired: tuple[CaptionRow, ...]
+    repairs: tuple[Remark, ...]
+
+
+def diagnose(files: Sequence[CaptionsFile]) -> list[ModelCaptions]:
+    """Look at every file and return the captions by model, each with what is odd about it."""
+    by_model: dict[str, list[tuple[CaptionsFile, list[CaptionRow]]]] = {}
+    for file in files:
+        strays = [row for row in file.rows if _is_header(row)]
+        models = list(dict.fromkeys(r.model for r in file.rows if r not in strays)) or [file.path.stem]
+        for model in models:
+            mine = [r for r in file.rows if r.model == model or r in strays]
+            by_model.setdefault(model, []).append((file, mine))
+    return [_of_model(model, parts) for model, parts in by_model.items()]
+
+
+def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]) -> ModelCaptions:
+    remarks: list[Remark] = []
+    rows: list[CaptionRow] = []
+    for file, mine in parts:
+        if not file.header:
+            remarks.append(_no_header(file))
+        kept, found = _left_out(mine)
+        rows += kept
+        remarks += found
+    remarks += [*_names(rows), *_repeated(rows), *_gaps(rows), *_missing(rows)]
+    repaired, repairs = _as_published(model, rows)
+    return ModelCaptions(model, tuple(rows), (*remarks, *repairs), tuple(repaired), tuple(repairs))
+
+
+def _no_header(file: CaptionsFile) -> Remark:
+    first = file.rows[0]
+    what = (
+        f"{file.path.name} has no header row; a program that takes its first row for one loses "
+        f"{first.image or 'its first caption'}"
+    )
+    return Remark("no header", (first.line,), what, "its first row is counted")
+
+
+def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark]]:
+    """Rows that are no captions, or of no prompt of the benchmark."""
+    tests: tuple[tuple[str, Callable[[CaptionRow], bool], str], ...] = (
+        ("stray header row", _is_header, "a second header row stands among the captions"),
+        ("empty caption", lambda r: not r.caption, "the caption is empty"),
+        ("unknown prompt", lambda r: r.prompt not in PROMPTS, "the prompt is none of the benchmark"),
+    )
+    kept, remarks = list(rows), []
+    for kind, odd, why in tests:
+        found = [row for row in kept if odd(row)]
+        if found:
+            shown = ", ".join(dict.fromkeys(repr(r.image or r.prompt) for r in found[:_SHOWN]))
+            rule = f"{why} ({shown})"
+            remarks.append(Remark(kind, tuple(r.line for r in found), rule, "left out"))
+            kept = [row for row in kept if not odd(row)]
+    return kept, remarks
+
+
+def _is_header(row: CaptionRow) -> bool:
+    """Whether a row names columns: by its image, or a caption that is such names run together."""
+    named = row.image.lower().replace(" ", "_") in COLUMNS["image"]
+    caption = row.caption.lower()
+    snake = bool(re.fullmatch(r"[a-z]+(_[a-z]+)+", caption)) and caption.count("_") > 2
+    return (named and not re.search(r"\s", caption)) or snake or caption in COLUMNS["caption"]
+
+
+def _names(rows: Sequence[CaptionRow]) -> list[Remark]:
+    """Rows whose image is named for another prompt than the one they are counted under."""
+    remarks = []
+    odd = [r for r in rows if (prompt_of_name(r.image) or r.prompt) != r.prompt]
+    for (said, counted), found in _grouped(odd, lambda r: (prompt_of_name(r.image) or "", r.prompt)):
+        what = (
+            f"{len(found)} rows of {counted} have images named for {said} ({_span(found)}): the "
+            f"caption is likely of {said}"
+        )
+        remarks.append(
+            Remark(
+                "mislabelled rows", tuple(r.line for r in found), what, f"counted as {counted}, as labelled"
+            )
+        )
+    return remarks
+
+
+def _repeated(rows: Sequence[CaptionRow]) -> list[Remark]:
+    remarks = []
+    counted = Counter((r.prompt, _stem(r.image)) for r in rows if r.image)
+    again = [r for r in rows if counted[r.prompt, _stem(r.image)] > 1]
+    for prompt, found in _grouped(again, lambda r: r.prompt):
+        images = len({_stem(r.image) for r in found})
+        what = f"images of {prompt} with more than one caption: {images} ({_span(found)})"
+        remarks.append(
+            Remark("image named twice", tuple(r.line for r in found), what, "each caption is counted")
+        )
+    return remarks
+
+
+def _gaps(rows: Sequence[CaptionRow]) -> list[Remark]:
+    """Numbers missing from the names, by prompt; the first alone is, where it was taken for a header."""
+    remarks = []
+    for prompt, found in _grouped(rows, lambda r: r.prompt):
+        numbers = {n for r in found if (n := _number(r)) is not None}
+        if not numbers or max(numbers) > 4 * len(found) + _SHOWN:
+            continue
+        missing = sorted(set(range(max(numbers))) - numbers)
+        if missing == [0]:
+            what = (
+                f"images of {prompt} are numbered from 1 to {max(numbers)}: number 0 is missing, as when the "
+                "first row of a file without a header is taken for one"
+            )
+            remarks.append(Remark("first row lost", (found[0].line,), what, "cannot be put back"))
+        elif missing:
+            what = f"images of {prompt} lack the numbers {_runs(missing)} of 0 to {max(numbers)}"
+            remarks.append(Remark("missing numbers", (), what, "cannot be put back"))
+    return remarks
+
+
+def _missing(rows: Sequence[CaptionRow]) -> list[Remark]:
+    there = {row.prompt for row in rows}
+    absent = [prompt for prompt in PROMPTS if prompt not in there]
+    if not absent:
+        return []
+    return [Remark("no captions", (), f"no caption of {', '.join(absent)}", "these prompts have no numbers")]
+
+
+def _as_published(model: str, rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark]]:
+    """Readings under which a file may give the published figures, where it does not as it stands."""
+    repaired, remarks = list(rows), []
+    strangers = _strangers(rows)
+    for (said, block), found in _grouped(list(strangers), lambda r: (r.prompt, strangers[r])):
+        what = (
+            f"{len(found)} rows named for {said} ({_span(found)}) stand among those of {block}, whose own "
+            f"images of these numbers are missing; counted by their place they are of {block}"
+        )
+        effect = f"counted as {said}; as {block} only in the published reading"
+        remarks.append(Remark("mislabelled rows", tuple(r.line for r in found), what, effect))
+    repaired = [replace(r, prompt=strangers[r]) if r in strangers else r for r in repaired]
+    name = published_name(model)
+    told = [int(f.value) for f in printed(name, "", "images")] if name else []
+    if told and len(rows) == told[0] + 1 and rows:
+        first = rows[0]
+        what = (
+            f"Table 1 counts {told[0]} images, the file has {len(rows)} captions: the first row of a file "
+            f"without header ({first.image}) was likely taken for one"
+        )
+        remarks.append(
+            Remark("header eaten as data", (first.line,), what, "counted; lost only in the published reading")
+        )
+        repaired = repaired[1:]
+    return repaired, remarks
+
+
+def _strangers(rows: Sequence[CaptionRow]) -> dict[CaptionRow, str]:
+    """Rows that stand, as a run, inside those of another prompt that lacks their numbers; by that prompt."""
+    runs = [list(run) for _, run in groupby(rows, key=lambda r: r.prompt)]
+    numbers = {(r.prompt, _number(r)) for r in rows}
+    found: dict[CaptionRow, str] = {}
+    for before, run, after in zip(runs, runs[1:], runs[2:], strict=False):
+        block = before[0].prompt
+        lacking = all(_number(r) is not None and (block, _number(r)) not in numbers for r in run)
+        if block == after[0].prompt and lacking and len(run) < len(before) + len(after):
+            found |= dict.fromkeys(run, block)
+    return found
+
+
+def _grouped(
+    rows: Sequence[CaptionRow], key: Callable[[CaptionRow], _Key]
+) -> list[tuple[_Key, list[CaptionRow]]]:
+    groups: dict[_Key, list[CaptionRow]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.items())
+
+
+def _stem(image: str) -> str:
+    return re.sub(r"\.[A-Za-z0-9]{2,4}$", "", image)
+
+
+def _number(row: CaptionRow) -> int | None:
+    found = re.search(r"(\d{1,9})$", _stem(row.image))
+    return int(found.group(1)) if found else None
+
+
+def _span(rows: Sequence[CaptionRow]) -> str:
+    names = list(dict.fromkeys(_stem(r.image) for r in rows))
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """``3, 40 to 49``, shortened."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    shown = [f"{r[0]} to {r[-1]}" if len(r) > 1 else str(r[0]) for r in runs[:_SHOWN]]
+    return ", ".join(shown) + (" and more" if len(runs) > _SHOWN else "")

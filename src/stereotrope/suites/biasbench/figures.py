@@ -1,0 +1,88 @@
+"""The figures the paper prints, with the number of digits it prints them to."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from ruamel.yaml import YAML
+
+__all__ = ["LICENCE", "SOURCE", "Figure", "figures", "printed", "published_name"]
+
+SOURCE = "T2I-BiasBench, arXiv:2604.12481v1"
+LICENCE = "CC BY-NC-ND 4.0; figures only, as facts"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: where it stands, what it is of, and the value as printed."""
+
+    place: str
+    model: str
+    prompt: str
+    measure: str
+    level: str
+    text: str
+    source: str
+
+    @property
+    def value(self) -> float:
+        """The figure as a number."""
+        return float(self.text)
+
+    @property
+    def places(self) -> int:
+        """Digits printed after the point."""
+        return len(self.text.partition(".")[2])
+
+    def covers(self, value: float) -> bool:
+        """Whether the value, rounded to the digits printed, is this figure (either way at a tie)."""
+        return abs(value - self.value) <= float(f"5e-{self.places + 1}") + 1e-9
+
+
+@cache
+def figures() -> tuple[Figure, ...]:
+    """Return every figure of the paper's tables and text that is carried, in the order they stand."""
+    shared = _manifest()
+    folder = resources.files("stereotrope") / "suites" / "biasbench" / "published"
+    found = []
+    for table in shared["tables"]:
+        for row in csv.DictReader((folder / table["file"]).read_text("utf-8").splitlines()):
+            place = row.pop("place", "") or table["place"]
+            text = row.pop("value")
+            found.append(Figure(place=place, text=text, source=shared["source"].format(place=place), **row))
+    return tuple(found)
+
+
+def printed(model: str, prompt: str, measure: str, level: str = "") -> list[Figure]:
+    """Figures of one cell; the paper repeats some, and not always to the same digits."""
+    cell = (model, prompt, measure, level)
+    return [f for f in figures() if (f.model, f.prompt, f.measure, f.level) == cell]
+
+
+def published_name(model: str) -> str | None:
+    """Return the paper's name of a model, None where the paper has no such model.
+
+    Case, spaces and signs do not count, nor what stands before a last slash; nicknames do only where
+    they are listed with the figures.
+    """
+    bare = _bare(model)
+    for name, others in _manifest()["names"].items():
+        if bare in {_bare(name), *map(_bare, others)}:
+            return str(name)
+    return None
+
+
+@cache
+def _manifest() -> dict[str, Any]:
+    file = resources.files("stereotrope") / "suites" / "biasbench" / "published" / "figures.yaml"
+    read: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
+    return read
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1])

@@ -1,0 +1,163 @@
+"""Every number beside the paper's, with a verdict; other models and other lexicons too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stereotrope.errors import InputError, UsageError
+from stereotrope.suites import reproduce, reproduce_captions
+from stereotrope.suites.biasbench.compare import CELL_VERDICTS, CaptionsReproduction, ComparedCell
+from stereotrope.suites.biasbench.figures import figures, printed, published_name
+from stereotrope.suites.biasbench.wordlists import read_wordlists
+
+OURS = """\
+name: made up
+attributes:
+  gender:
+    priority: [female, male]
+    groups: {female: [woman, she], male: [man]}
+    of: [doctor]
+prompts:
+  doctor:
+    path: demographic
+    parity: {attribute: gender, groups: [male], against: rest}
+    lists:
+      keyword: {doctor: [doctor, surgeon], hospital: [hospital], why: said in the prompt}
+      implied: [mask]
+      hallucination: {why: not in a theatre, terms: [beach]}
+  lights: {path: contextual, text: lights}
+"""
+
+
+def compared(shared: Path, name: str, lexicon: Path | None = None) -> CaptionsReproduction:
+    data = shared / "data" / "biasbench"
+    return reproduce_captions("biasbench", data / name, lexicon or data / "lexicon_authors.json")
+
+
+def cell(found: CaptionsReproduction, prompt: str, measure: str, level: str = "") -> ComparedCell:
+    (model,) = found.models
+    return next(c for c in model.cells if (c.prompt, c.measure, c.level) == (prompt, measure, level))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> tuple[Path, Path]:
+    captions, lexicon = tmp_path / "captions.csv", tmp_path / "own.yaml"
+    captions.write_text(
+        "model,prompt,image,caption\n"
+        "flux,doctor,Gender_0,A woman doctor in a hospital with a mask\n"
+        "flux,doctor,Gender_1,A surgeon on a beach\n",
+        encoding="utf-8",
+    )
+    lexicon.write_text(OURS, encoding="utf-8")
+    return captions, lexicon
+
+
+def test_figures_of_the_paper_agree_or_the_difference_is_explained(shared: Path) -> None:
+    sd, bksdm = compared(shared, "captions_sd.csv"), compared(shared, "captions_bksdm.csv")
+    assert (sd.counts()["agrees"], sd.counts()["differs"]) == (20, 1)
+    assert (bksdm.counts()["agrees"], bksdm.counts()["differs"]) == (15, 3)
+    assert "p_white − 1/6" in cell(sd, "beauty", "parity_difference").explanation
+    assert "with a puzzle" in cell(bksdm, "animal", "gmr").explanation
+    assert "96 of 99, read as per cent" in cell(bksdm, "beauty", "skin_tone", "fair").explanation
+
+
+def test_the_file_as_released_agrees_only_after_repair(shared: Path) -> None:
+    found = compared(shared, "captions_bksdm_asreleased.csv")
+    assert found.counts()["agrees after repair"] == 6
+    puzzle = cell(found, "animal", "scene", "puzzle")
+    assert (puzzle.released, puzzle.repaired) == (pytest.approx(16 / 90), pytest.approx(0.16))
+    assert (puzzle.published, puzzle.verdict) == ("0.16", "agrees after repair")
+
+
+def test_another_lexicon_makes_no_figure_differ(shared: Path, made: tuple[Path, Path]) -> None:
+    found = compared(shared, "captions_sd.csv", made[1])
+    assert set(found.counts()) == {"other lexicon", "no value", "not in the paper"}
+    assert not found.authors_lexicon
+
+
+def test_captions_of_another_model_have_no_published_column(made: tuple[Path, Path]) -> None:
+    found = reproduce_captions("biasbench", *made)
+    assert found.models[0].published_as is None
+    assert all(c.published is None for c in found.models[0].cells)
+    assert cell(found, "doctor", "representation_parity", "female").released == 0.5
+    assert cell(found, "doctor", "gmr").released == 0.25
+    assert cell(found, "doctor", "iemr").released == 0.5
+    assert cell(found, "doctor", "hallucination").released == 0.5
+    data = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert data["verdicts"] == dict(CELL_VERDICTS)
+    assert sum(data["counts"].values()) == len(data["models"][0]["cells"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "neither JSON nor YAML"),
+        ("[a]", "a lexicon is a mapping, found list"),
+        ("terms: [a]", "found the keys 'terms'"),
+        ("prompts: {doctor: [a]}", r"prompts\.doctor must be a mapping, found list"),
+        ('{"gmr_elements": {}}', r"gender_patterns\.female must be a list of terms, found nothing"),
+        ('{"gmr_elements": {}, "gender_patterns": {"female": ["("], "male": []}}', "which is no pattern"),
+        (
+            '{"gmr_elements": {}, "gender_patterns": {"female": [], "male": []}, "ethnicity_map": []}',
+            "ethnicity_map must be a mapping of terms, found list",
+        ),
+    ],
+)
+def test_a_lexicon_that_cannot_be_used_says_why(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "lexicon.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        read_wordlists(file)
+
+
+def test_a_lexicon_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.yaml: the lexicon cannot be read"):
+        read_wordlists(tmp_path / "absent.yaml")
+
+
+def test_only_a_suite_made_of_captions_takes_them(made: tuple[Path, Path]) -> None:
+    with pytest.raises(
+        UsageError, match="'objects': its numbers are not made of captions; those of biasbench"
+    ):
+        reproduce_captions("objects", *made)
+
+
+def test_a_model_is_found_by_the_names_listed_and_not_by_what_looks_like_one() -> None:
+    assert published_name("runs/SD-v1.5") == published_name("sd") == "SD v1.5"
+    assert published_name("bksdm_asreleased") == "BK-SDM Base"
+    assert published_name("sdxl") is None
+
+
+def test_figures_that_the_paper_repeats_are_the_same_figure() -> None:
+    for figure in figures():
+        finest = max(
+            printed(figure.model, figure.prompt, figure.measure, figure.level), key=lambda f: f.places
+        )
+        assert figure.covers(finest.value), figure
+        assert figure.source.startswith("T2I-BiasBench (arXiv:2604.12481v1)")
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict", "recomputed"),
+    [
+        ("images", "differs", "1570 in Table 1; 1575 by the product"),
+        ("table-6-means", "agrees", "0.368, 0.482, 0.432, 0.466"),
+        ("deviations", "agrees in part", "0.23, 0.34"),
+        ("best-nature", "differs", "Gemini 0.20, Koala 0.23"),
+        ("radar", "agrees in part", "SD v1.5 0.326, Gemini 2.5 Flash 0.422"),
+        ("koala-doctor", "agrees", "0.761 as a mean of two parts"),
+        ("gemini-doctor", "differs", "1.33 with three groups"),
+        ("gemini-beauty", "differs", "counts of 15 pictures with both figures: 5, 5, 3, 2"),
+        ("kl-ratio", "agrees in part", "12.1"),
+        ("occlusion", "cannot be recomputed", ""),
+    ],
+)
+def test_a_claim_of_the_paper_gets_its_verdict(key: str, verdict: str, recomputed: str) -> None:
+    checks = {check.key: check for check in reproduce("biasbench").checks}
+    assert len(checks) == 10
+    assert checks[key].verdict == verdict
+    assert checks[key].recomputed.startswith(recomputed)
+    assert checks[key].explanation.endswith(".")

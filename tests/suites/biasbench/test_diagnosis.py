@@ -1,0 +1,120 @@
+"""What is odd about a file of captions is said; nothing is counted in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stereotrope.errors import InputError
+from stereotrope.suites.biasbench.captions_file import read_captions
+from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
+
+HEADER = "model,prompt,image,caption\n"
+
+
+def of(tmp_path: Path, text: str, name: str = "made.csv") -> ModelCaptions:
+    file = tmp_path / name
+    file.write_text(text, encoding="utf-8")
+    (found,) = diagnose(read_captions(file))
+    return found
+
+
+def remark(found: ModelCaptions, kind: str) -> Remark:
+    return next(r for r in found.remarks if r.kind == kind)
+
+
+def kinds(found: ModelCaptions) -> list[str]:
+    return [r.kind for r in found.remarks]
+
+
+def test_the_three_oddities_of_the_released_file_are_found(shared: Path) -> None:
+    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_bksdm_asreleased.csv"))
+    assert remark(found, "stray header row").lines == (172,)
+    assert remark(found, "stray header row").effect == "left out"
+    assert remark(found, "mislabelled rows").lines == tuple(range(443, 453))
+    assert "10 rows named for nature (Nature_40 to Nature_49)" in remark(found, "mislabelled rows").what
+    assert remark(found, "header eaten as data").lines == (2,)
+    assert "Beauty_0" in remark(found, "header eaten as data").what
+    assert (len(found.rows), len(found.repaired)) == (500, 499)
+
+
+def test_the_repaired_file_still_tells_what_was_done_to_it(shared: Path) -> None:
+    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_bksdm.csv"))
+    assert kinds(found) == ["mislabelled rows", "first row lost"]
+    assert "10 rows of animal have images named for nature" in found.remarks[0].what
+    assert found.repaired == found.rows
+
+
+def test_nothing_is_odd_about_the_captions_of_the_other_model(shared: Path) -> None:
+    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_sd.csv"))
+    assert found.remarks == ()
+
+
+def test_every_row_left_out_is_told_with_its_line(tmp_path: Path) -> None:
+    found = of(
+        tmp_path,
+        HEADER
+        + "m,beauty,Beauty_0,a face\n\nm,prompt,image_name,skin_tonehair_descriptionbias_flags\n"
+        + 'm,beauty,Beauty_1,""\nm,weather,Weather_0,rain\nm,beauty,Beauty_2,"a\nb"\nm,beauty,Beauty_3,b\n',
+    )
+    assert remark(found, "stray header row").lines == (4,)
+    assert remark(found, "empty caption").lines == (5,)
+    assert remark(found, "unknown prompt").lines == (6,)
+    assert [r.line for r in found.rows] == [2, 7, 9]
+    assert "no caption of doctor, animal, nature, culture" in remark(found, "no captions").what
+
+
+def test_without_a_header_the_first_row_counts_and_it_is_said(tmp_path: Path) -> None:
+    found = of(tmp_path, "Beauty_0,a pale face\nGender_0.png,a doctor\n", "mine.csv")
+    assert [(r.model, r.prompt, r.image) for r in found.rows] == [
+        ("mine", "beauty", "Beauty_0"),
+        ("mine", "doctor", "Gender_0.png"),
+    ]
+    assert "loses Beauty_0" in remark(found, "no header").what
+
+
+def test_repeated_images_and_gaps_are_told(tmp_path: Path) -> None:
+    found = of(
+        tmp_path,
+        HEADER + "m,doctor,Gender_0,a\nm,doctor,Gender_0.jpg,b\nm,doctor,Gender_4,c\nm,beauty,Gender_7,d\n",
+    )
+    assert "images of doctor with more than one caption: 1" in remark(found, "image named twice").what
+    assert "lack the numbers 1 to 3 of 0 to 4" in remark(found, "missing numbers").what
+    assert remark(found, "mislabelled rows").lines == (5,)
+
+
+def test_a_folder_of_jsonl_and_csv_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"image": "Nature_0", "caption": "a bee"}\n\n', encoding="utf-8")
+    (tmp_path / "b.csv").write_text("image,caption\nNature_0,a moth\n", encoding="utf-8-sig")
+    found = diagnose(read_captions(tmp_path))
+    assert [(m.model, m.rows[0].caption) for m in found] == [("a", "a bee"), ("b", "a moth")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no row"),
+        ("one\n", "no column is called caption, and 1 columns without a header"),
+        (HEADER + "m,beauty,Beauty_0,a, b\n", ":2: 4 columns expected, found 5; quote cells"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        of(tmp_path, text)
+
+
+def test_files_that_are_no_captions_say_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no \.csv or \.jsonl"):
+        read_captions(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_captions(tmp_path / "absent.csv")
+    (tmp_path / "latin.csv").write_bytes(b"image,caption\na,caf\xe9\n")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_captions(tmp_path / "latin.csv")
+    (tmp_path / "bad.jsonl").write_text("{\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"bad.jsonl:1: not JSON"):
+        read_captions(tmp_path / "bad.jsonl")
+    (tmp_path / "bad.jsonl").write_text("[1]\n", encoding="utf-8")
+    with pytest.raises(InputError, match="expected an object with a caption"):
+        read_captions(tmp_path / "bad.jsonl")
