@@ -92,30 +92,56 @@ def test_captions_of_another_model_have_no_published_column(made: tuple[Path, Pa
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("name", "text", "message"),
     [
-        ("{", "neither JSON nor YAML"),
-        ("[a]", "a lexicon is a mapping, found list"),
-        ("terms: [a]", "found the keys 'terms'"),
-        ("prompts: {doctor: [a]}", r"prompts\.doctor must be a mapping, found list"),
-        ('{"gmr_elements": {}}', r"gender_patterns\.female must be a list of terms, found nothing"),
-        ('{"gmr_elements": {}, "gender_patterns": {"female": ["("], "male": []}}', "which is no pattern"),
+        ("own.json", "{", r"own\.json: the lexicon is not JSON"),
+        ("own.json", "[1]", "not the authors' lists, which hold gmr_elements"),
         (
+            "own.json",
+            '{"gmr_elements": {}}',
+            r"gender_patterns\.female must be a list of terms, found nothing",
+        ),
+        (
+            "own.json",
+            '{"gmr_elements": {}, "gender_patterns": {"female": ["("], "male": []}}',
+            "which is no pattern",
+        ),
+        (
+            "own.json",
             '{"gmr_elements": {}, "gender_patterns": {"female": [], "male": []}, "ethnicity_map": []}',
             "ethnicity_map must be a mapping of terms, found list",
         ),
+        ("own.yaml", "terms: [a]", r"own\.yaml:1: unknown key 'terms'"),
     ],
 )
-def test_a_lexicon_that_cannot_be_used_says_why(tmp_path: Path, text: str, message: str) -> None:
-    file = tmp_path / "lexicon.yaml"
+def test_a_lexicon_that_cannot_be_used_says_why(tmp_path: Path, name: str, text: str, message: str) -> None:
+    file = tmp_path / name
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_wordlists(file)
 
 
-def test_a_lexicon_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"absent\.yaml: the lexicon cannot be read"):
-        read_wordlists(tmp_path / "absent.yaml")
+@pytest.mark.parametrize("name", ["absent.json", "absent.yaml"])
+def test_a_lexicon_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        read_wordlists(tmp_path / name)
+
+
+def test_without_a_lexicon_the_built_in_one_counts(made: tuple[Path, Path]) -> None:
+    found = reproduce_captions("biasbench", made[0])
+    assert (found.lexicon, found.authors_lexicon) == ("biasbench", False)
+    assert cell(found, "doctor", "representation_parity", "female").released == 0.5
+    assert cell(found, "doctor", "cbs").released is not None
+
+
+def test_the_authors_lists_become_a_lexicon_of_whole_words(shared: Path) -> None:
+    lists = read_wordlists(shared / "data" / "biasbench" / "lexicon_authors.json")
+    lexicon = lists.lexicon
+    assert lexicon is not None
+    assert lexicon.matching.boundary == "word"
+    assert set(lexicon.attributes["species"].groups) == set(lists.prompts["animal"].groups)
+    assert lexicon.attributes["gender"].decide == "most"
+    assert "woman" in lexicon.attributes["gender"].groups["female"]
 
 
 def test_only_a_suite_made_of_captions_takes_them(made: tuple[Path, Path]) -> None:

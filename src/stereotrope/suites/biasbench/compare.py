@@ -89,7 +89,7 @@ class CaptionsReproduction:
         return {**asdict(self), "verdicts": dict(CELL_VERDICTS), "counts": self.counts()}
 
 
-def compare_captions(captions: Path, lexicon: Path) -> CaptionsReproduction:
+def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproduction:
     """Set every number of the captions beside the paper's.
 
     Parameters
@@ -97,7 +97,7 @@ def compare_captions(captions: Path, lexicon: Path) -> CaptionsReproduction:
     captions
         A file of captions, or a folder of such files (:func:`read_captions`).
     lexicon
-        The authors' lists (JSON) or a lexicon of ours (YAML).
+        The authors' lists (JSON) or a lexicon (YAML); the built-in one for None.
 
     Raises
     ------

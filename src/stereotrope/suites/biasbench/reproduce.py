@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
-from stereotrope.errors import UsageError
 from stereotrope.suites.biasbench.arithmetic import arithmetic
 from stereotrope.suites.biasbench.compare import CaptionsReproduction, compare_captions
 from stereotrope.suites.biasbench.figures import LICENCE, SOURCE
@@ -27,10 +25,4 @@ def reproduce_biasbench() -> Reproduction:
 
 def reproduce_biasbench_captions(captions: Path, lexicon: Path | None = None) -> CaptionsReproduction:
     """Set every number of the captions beside the paper's; our own lexicon where none is given."""
-    if lexicon is not None:
-        return compare_captions(captions, lexicon)
-    own = resources.files("stereotrope") / "annotate" / "lexicon" / "biasbench.yaml"
-    if not own.is_file():
-        raise UsageError("reproduce biasbench --captions: needs --lexicon FILE, a lexicon as JSON or YAML")
-    with resources.as_file(own) as path:
-        return compare_captions(captions, path)
+    return compare_captions(captions, lexicon)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
+from stereotrope.annotate.lexicon import Lexicon, lexicon_from, read_lexicon
 from stereotrope.errors import InputError
 
 __all__ = ["AUTHORS_COMMIT", "PromptLists", "WordLists", "from_authors", "from_lexicon", "read_wordlists"]
+
+_FLAT = ("stereotype", "diversity", "hallucination", "reference")
 
 Terms = tuple[str, ...]
 Groups = Mapping[str, Terms]
@@ -47,40 +47,47 @@ class PromptLists:
 
 @dataclass(frozen=True)
 class WordLists:
-    """Terms of every prompt; ``authors`` where they are the authors' lists, unchanged."""
+    """Terms of every prompt, as the released definitions use them.
+
+    Attributes
+    ----------
+    name, prompts
+        Of the lexicon, and its lists.
+    lexicon
+        The same terms for the paper's formulas: whole words, found by the lexicon's own matching.
+    authors
+        Whether they are the authors' lists, unchanged.
+    """
 
     name: str
     prompts: Mapping[str, PromptLists]
+    lexicon: Lexicon | None = None
     authors: bool = False
 
 
-def read_wordlists(path: Path) -> WordLists:
-    """Read a lexicon file: the authors' lists as JSON, or a lexicon of ours as YAML.
+def read_wordlists(path: Path | None = None) -> WordLists:
+    """Read a lexicon file: the authors' lists as JSON, or a lexicon of ours; the built-in one for None.
 
     Raises
     ------
     InputError
         The file cannot be read, or is neither; the message says what is missing.
     """
+    if path is None:
+        return from_lexicon(read_lexicon("biasbench"))
+    if path.suffix.lower() != ".json":
+        return from_lexicon(read_lexicon(path))
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: the lexicon cannot be read ({error}); give a JSON or YAML file") from error
-    try:
-        data = json.loads(text) if text.lstrip().startswith("{") else YAML(typ="safe", pure=True).load(text)
-    except (ValueError, YAMLError, RecursionError) as error:
-        first = str(error).splitlines()[0] if str(error) else "not well-formed"
-        raise InputError(f"{path}: the lexicon is neither JSON nor YAML ({first})") from error
-    if not isinstance(data, dict):
-        raise InputError(f"{path}: a lexicon is a mapping, found {type(data).__name__}")
-    if "gmr_elements" in data or "ethnicity_map" in data:
-        return from_authors(data, name=path.name)
-    if "prompts" in data:
-        return from_lexicon(data, name=str(data.get("name", path.name)))
-    raise InputError(
-        f"{path}: neither the authors' lists (no gmr_elements) nor a lexicon (no prompts); found the keys "
-        f"{', '.join(map(repr, list(data)[:8])) or 'none'}"
-    )
+        data = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{path}: the lexicon cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: the lexicon is not JSON ({error})") from error
+    if not isinstance(data, dict) or "gmr_elements" not in data:
+        raise InputError(
+            f"{path}: not the authors' lists, which hold gmr_elements; write a lexicon of your own as YAML"
+        )
+    return from_authors(data, name=path.name)
 
 
 def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
@@ -126,73 +133,98 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
         )
         for prompt, lists in own.items()
     }
-    return WordLists(name, prompts, authors=_digest(data) == _AUTHORS_DIGEST)
+    lexicon = lexicon_from(authors_mapping(prompts, name=name))
+    return WordLists(name, prompts, lexicon, authors=_digest(data) == _AUTHORS_DIGEST)
 
 
-def from_lexicon(data: Mapping[str, Any], *, name: str) -> WordLists:
-    """Lists of a lexicon in YAML, as far as the released definitions use them; negations do not apply."""
-    attributes = data.get("attributes") or {}
+def from_lexicon(lexicon: Lexicon) -> WordLists:
+    """Lists of a lexicon, as far as the released definitions use them: negations and ``*`` do not apply."""
     prompts = {}
-    for prompt, entry in (data.get("prompts") or {}).items():
-        if not isinstance(entry, Mapping):
-            raise InputError(f"{name}: prompts.{prompt} must be a mapping, found {type(entry).__name__}")
-        lists = entry.get("lists") or {}
-        attribute = _attribute(prompt, entry, attributes)
-        found = (attributes.get(attribute) or {}).get("groups") or {}
-        groups = {str(g): _flat(terms) for g, terms in found.items()}
-        patterns = (
-            {g: tuple(rf"\b{re.escape(t)}\b" for t in ts) for g, ts in groups.items()}
-            if attribute == "gender"
-            else {}
+    for prompt, entry in lexicon.prompts.items():
+        attribute = _attribute(prompt, lexicon)
+        found = lexicon.attributes[attribute].groups if attribute else {}
+        groups = {group: tuple(map(_plain, terms)) for group, terms in found.items()}
+        patterns = {g: tuple(rf"\b{re.escape(t)}\b" for t in terms) for g, terms in groups.items()}
+        by_patterns = attribute == "gender"
+        lists = {
+            name: tuple(tuple(map(_plain, terms)) for terms in one.elements.values())
+            for name, one in entry.lists.items()
+        }
+        flat = {name: tuple(t for terms in elements for t in terms) for name, elements in lists.items()}
+        prompts[prompt] = PromptLists(
+            groups={} if by_patterns else groups,
+            rest="other" if entry.path == "contextual" else "unknown",
+            patterns=patterns if by_patterns else {},
+            stereotype=flat.get("stereotype", ()) if entry.cas else (),
+            diversity=flat.get("diversity", ()) if entry.cas else (),
+            keyword=lists.get("keyword", ()),
+            alignment=lists.get("keyword", ()),
+            implied=lists.get("implied", ()),
+            hallucination=flat.get("hallucination", ()),
+            reference=flat.get("reference", ()),
         )
-        keyword = _elements(lists.get("keyword"))
-        prompts[str(prompt)] = PromptLists(
-            groups={} if patterns else groups,
-            rest="other" if entry.get("path") == "contextual" else "unknown",
-            patterns=patterns,
-            stereotype=_flat(lists.get("stereotype")),
-            diversity=_flat(lists.get("diversity")),
-            keyword=keyword,
-            alignment=keyword,
-            implied=_elements(lists.get("implied")),
-            hallucination=_flat(lists.get("hallucination")),
-            reference=_flat(lists.get("reference")),
-        )
-    return WordLists(name, prompts)
+    return WordLists(lexicon.name, prompts, lexicon)
 
 
-def _attribute(prompt: str, entry: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
-    """The attribute whose groups a prompt is about: its parity's, or the first said to be of it."""
-    told = (entry.get("parity") or {}).get("attribute")
-    if told:
-        return str(told)
-    of = (name for name, a in attributes.items() if isinstance(a, Mapping) and prompt in (a.get("of") or ()))
-    return str(next(of, ""))
+def _attribute(prompt: str, lexicon: Lexicon) -> str | None:
+    """The attribute whose groups a prompt is about: its parity's, or the first that is said to be of it."""
+    parity = lexicon.prompts[prompt].parity
+    if parity is not None:
+        return str(parity["attribute"])
+    return next((name for name, a in lexicon.attributes.items() if prompt in (a.of or ())), None)
 
 
-def _elements(listed: Any) -> tuple[Terms, ...]:
-    """Elements of a list, each with the terms that name it."""
-    if isinstance(listed, Mapping):
-        inner = listed.get("terms", listed.get("elements"))
-        if inner is not None:
-            return _elements(inner)
-        return tuple(_flat(terms) or (_lower(e),) for e, terms in listed.items() if e != "why")
-    return _single(_flat(listed))
+def _plain(term: str) -> str:
+    """A term as the released matching would have it: letters, without the mark of an open end."""
+    return " ".join(re.sub(r"[/;-]", " ", term.lower().replace("*", "")).split())
 
 
-def _flat(listed: Any) -> Terms:
-    """Every term of a list, however it is nested; reasons left out."""
-    if listed is None:
-        return ()
-    if isinstance(listed, Mapping):
-        return tuple(t for key, inner in listed.items() if key not in ("why", "not") for t in _flat(inner))
-    if isinstance(listed, Sequence) and not isinstance(listed, str):
-        return tuple(t for inner in listed for t in _flat(inner))
-    return (_lower(listed),)
+def authors_mapping(prompts: Mapping[str, PromptLists], *, name: str) -> dict[str, Any]:
+    """The authors' lists as a lexicon: whole words (equation 3), the first listed group first."""
+    attributes = {
+        "gender": (prompts["doctor"].patterns, "doctor"),
+        "ethnicity": (prompts["beauty"].groups, "beauty"),
+        "skin_tone": (prompts["culture"].groups, "culture"),
+        "species": (prompts["animal"].groups, "animal"),
+        "insect": (prompts["nature"].groups, "nature"),
+    }
+    grouped = {
+        attribute: {
+            "of": [prompt],
+            "priority": list(groups),
+            "decide": "most" if attribute == "gender" else "first",
+            "groups": {g: list(dict.fromkeys(map(_word, terms))) for g, terms in groups.items()},
+        }
+        for attribute, (groups, prompt) in attributes.items()
+    }
+    return {
+        "name": name,
+        "matching": {"boundary": "word", "split_case": False},
+        "attributes": grouped,
+        "prompts": {prompt: _prompt_mapping(prompt, lists) for prompt, lists in prompts.items()},
+    }
 
 
-def _lower(term: Any) -> str:
-    return " ".join(re.sub(r"[/;-]", " ", str(term).lower()).split())
+def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
+    parity = {
+        "beauty": {"attribute": "ethnicity", "groups": ["white"], "against": "rest"},
+        "doctor": {"attribute": "gender", "groups": ["male"], "against": ["female"]},
+        "culture": {"attribute": "skin_tone", "groups": ["dark", "medium"], "against": ["fair"]},
+    }
+    flat = {"keyword": [t for terms in lists.keyword for t in terms]}
+    flat |= {"implied": [t for terms in lists.implied for t in terms]}
+    flat |= {name: list(getattr(lists, name)) for name in _FLAT}
+    entry: dict[str, Any] = {
+        "path": "demographic" if prompt in parity else "contextual",
+        "cas": bool(lists.stereotype),
+        "lists": {name: {"terms": terms} for name, terms in flat.items() if terms},
+    }
+    return entry | ({"parity": parity[prompt]} if prompt in parity else {})
+
+
+def _word(term: str) -> str:
+    """A term of a group, or of a pattern the word it is about."""
+    return re.sub(r"\\b|\^|\[\\w\]", "", term)
 
 
 def _single(terms: Terms) -> tuple[Terms, ...]:
