@@ -25,9 +25,15 @@ from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, hol
 from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
+from stereotrope.stats.resampling import Resample, ScoreOfSums
+from stereotrope.stats.tfidf import tfidf
+from stereotrope.stats.uniform import expected_sum, expected_tie
+from stereotrope.stats.vendi import vendi_score, vendi_scores, vendi_standard_error
 
 __all__ = [
+    "Resample",
     "ResampledJS",
+    "ScoreOfSums",
     "accuracy",
     "benjamini_hochberg",
     "chao_shen_entropy",
@@ -38,6 +44,8 @@ __all__ = [
     "effective_counts",
     "entropy",
     "expected_js",
+    "expected_sum",
+    "expected_tie",
     "fisher_exact",
     "fisher_z",
     "goodman",
@@ -64,6 +72,10 @@ __all__ = [
     "shuffled_js",
     "signed_rank",
     "spearman",
+    "tfidf",
     "unanimous_js",
+    "vendi_score",
+    "vendi_scores",
+    "vendi_standard_error",
     "wilson",
 ]

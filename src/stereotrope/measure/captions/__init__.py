@@ -1,0 +1,53 @@
+"""Measures of captions: who and what they name, what they lack, and how alike they are.
+
+All read one *captions frame*: a row an image, its ``caption``, a column of text for each attribute that a
+lexicon found one label of, and a column of lists for each list of terms (:func:`captions_frame`). Each
+follows the formula of T2I-BiasBench (``definition="paper"``) or what its authors' scripts compute
+(``"released"``).
+"""
+
+from stereotrope.measure.captions.against import DELTA, against_baseline
+from stereotrope.measure.captions.association import cas
+from stereotrope.measure.captions.composite import BANDS, Band, cbs, contextual_diversity, severity
+from stereotrope.measure.captions.declared import Declared, declared_of
+from stereotrope.measure.captions.distribution import (
+    bias_amplification,
+    kl_from_uniform,
+    representation_parity,
+    shannon_entropy,
+)
+from stereotrope.measure.captions.frame import LISTS, captions_frame
+from stereotrope.measure.captions.occlusion import occlusion_split
+from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
+from stereotrope.measure.captions.parity import parity_difference, signed_parity
+from stereotrope.measure.captions.similarity import clip_proxy, vendi
+from stereotrope.measure.captions.together import caption_measures
+
+__all__ = [
+    "BANDS",
+    "DELTA",
+    "LISTS",
+    "Band",
+    "Declared",
+    "against_baseline",
+    "bias_amplification",
+    "caption_measures",
+    "captions_frame",
+    "car",
+    "cas",
+    "cbs",
+    "clip_proxy",
+    "contextual_diversity",
+    "declared_of",
+    "gmr",
+    "hallucination",
+    "iemr",
+    "kl_from_uniform",
+    "occlusion_split",
+    "parity_difference",
+    "representation_parity",
+    "severity",
+    "shannon_entropy",
+    "signed_parity",
+    "vendi",
+]

@@ -1,0 +1,189 @@
+"""Which group each caption names, and the sides that a parity sets against each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.measure.captions.frame import Captions
+
+__all__ = ["DOUBLE", "NO_GROUP", "REST", "UNKNOWN", "Groups", "Sides", "count_groups", "sides_of"]
+
+Floats = NDArray[np.float64]
+
+UNKNOWN = "unknown"
+"""Label of a caption that names no group."""
+
+REST = "rest"
+"""Stands for every group, ``unknown`` included, that is not on the first side of a parity."""
+
+JOINED = " and "
+"""Joins the groups of a caption that names several."""
+
+DOUBLE = "several groups named"
+"""Reason where a caption names several groups and no priority decides."""
+
+FOREIGN = "not a declared group"
+"""Reason where a label is no group that was declared."""
+
+NO_GROUP = "no caption with a usable group"
+"""Why a score is null where no caption of the cell has a group that counts."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of one attribute in one cell.
+
+    Attributes
+    ----------
+    attribute
+        Name of the attribute.
+    names
+        The groups that share the captions: those declared, and ``unknown`` unless it is left out.
+    columns
+        Shape (k, n), 1 where the caption names the group.
+    excluded
+        Captions with a label that does not count, by reason.
+    declared
+        Whether the groups were declared, or are those seen.
+    """
+
+    attribute: str
+    names: tuple[str, ...]
+    columns: Floats
+    excluded: dict[str, int]
+    declared: bool
+
+    @property
+    def n(self) -> int:
+        """Captions with a group that counts."""
+        return int(self.columns.sum())
+
+    @property
+    def method(self) -> str:
+        """Which groups k counts."""
+        inside = f"{UNKNOWN} in" if UNKNOWN in self.names else f"{UNKNOWN} out"
+        return f"k = {len(self.names)} groups {'declared' if self.declared else 'seen'}, {inside}"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two sides of a parity: rows of the groups on each, and what they are called."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    of: str
+    against: str
+
+
+def count_groups(
+    cell: Captions,
+    attribute: str,
+    *,
+    groups: Sequence[str] | None,
+    unknown: bool,
+    released: bool,
+) -> Groups:
+    """Count the captions of each group; under the released definition the groups are those seen.
+
+    Raises
+    ------
+    UsageError
+        ``groups`` is a string, or names a group twice or the label ``unknown``.
+    """
+    declared = _declared(groups, attribute)
+    labels = cell.frame[attribute].cast(pl.String).to_list()
+    seen = Counter(label for label in labels if label is not None)
+    known = declared if declared is not None else tuple(sorted(v for v in seen if v != UNKNOWN))
+    names = (*known, UNKNOWN) if unknown else known
+    excluded: Counter[str] = Counter({"missing": labels.count(None)})
+    for label, count in seen.items():
+        if label in names:
+            continue
+        if label == UNKNOWN:
+            excluded[UNKNOWN] += count
+        elif set(label.split(JOINED)) <= set(known):
+            excluded[DOUBLE] += count
+        else:
+            excluded[FOREIGN] += count
+    if released:
+        names = tuple(name for name in names if seen[name])
+    columns = np.array([[label == name for label in labels] for name in names], np.float64)
+    return Groups(
+        attribute,
+        names,
+        columns.reshape(len(names), len(labels)),
+        {reason: n for reason, n in excluded.items() if n},
+        declared is not None and not released,
+    )
+
+
+def _declared(groups: Sequence[str] | None, attribute: str) -> tuple[str, ...] | None:
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        raise UsageError(f"groups must be a list of names, found the string {groups!r}; write [{groups!r}]")
+    names = tuple(groups)
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"groups: {name!r} of {attribute!r} is given twice; give it once")
+        if name == UNKNOWN:
+            raise UsageError(
+                f"groups: {UNKNOWN!r} is no group of {attribute!r}; leave it out and use unknown="
+            )
+    if not names:
+        raise UsageError(f"groups: {attribute!r} has no group; list them, or pass None for those seen")
+    return names
+
+
+def sides_of(
+    counted: Groups,
+    of: Sequence[str] | None,
+    against: Sequence[str] | str | None,
+    groups: Sequence[str] | None,
+) -> list[Sides]:
+    """The sides asked for; without any, every pair of groups.
+
+    Raises
+    ------
+    UsageError
+        A side names a group that was not declared, or one that is on the other side.
+    """
+    if of is None:
+        pairs = [name for name in counted.names if name != UNKNOWN]
+        if groups is not None:
+            pairs = list(groups)
+        return [_sides(counted, (a,), (b,), b) for a, b in combinations(pairs, 2)]
+    if isinstance(of, str):
+        raise UsageError(f"of must be a list of groups, found the string {of!r}; write [{of!r}]")
+    first = tuple(of)
+    if against is None or against == REST:
+        return [_sides(counted, first, tuple(n for n in counted.names if n not in first), REST, groups)]
+    second = (against,) if isinstance(against, str) else tuple(against)
+    if both := [name for name in first if name in second]:
+        raise UsageError(f"parity: {both[0]!r} is on both sides; leave it on one")
+    return [_sides(counted, first, second, " + ".join(second), groups)]
+
+
+def _sides(
+    counted: Groups,
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    named: str,
+    groups: Sequence[str] | None = None,
+) -> Sides:
+    if groups is not None:
+        for name in (*first, *second):
+            if name not in groups and name != UNKNOWN:
+                hint = did_you_mean(name, groups, otherwise=f"groups are {', '.join(map(repr, groups))}")
+                raise UsageError(f"parity: {name!r} is no group of {counted.attribute!r}; {hint}")
+    place = {name: at for at, name in enumerate(counted.names)}
+    rows = [tuple(place[name] for name in side if name in place) for side in (first, second)]
+    return Sides(rows[0], rows[1], " + ".join(first), named)

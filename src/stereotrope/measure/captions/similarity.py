@@ -1,0 +1,379 @@
+"""How alike captions are to each other, and to their prompt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.measure.captions.association import hits
+from stereotrope.measure.captions.formulas import mean_of
+from stereotrope.measure.captions.frame import BY, Captions, read_captions
+from stereotrope.measure.captions.omission import OTHER_SCRIPT, read_elements
+from stereotrope.measure.captions.rows import (
+    NO_CAPTION,
+    How,
+    Row,
+    base_row,
+    clipped,
+    described,
+    make_how,
+    scored,
+    undefined,
+    without_pseudo,
+)
+from stereotrope.measure.captions.words import is_spaced, readable, released_words, words
+from stereotrope.measure.tidy import estimate_frame
+from stereotrope.stats import (
+    ScoreOfSums,
+    normal_quantile,
+    tfidf,
+    vendi_score,
+    vendi_scores,
+    vendi_standard_error,
+)
+
+__all__ = ["Compared", "alignment_score", "clip_proxy", "clip_proxy_row", "compare", "vendi", "vendi_rows"]
+
+Floats = NDArray[np.float64]
+
+NO_WORD = "no word"
+"""Reason where a caption has no word of two letters."""
+
+UNSPACED = "script without spaces between words"
+"""Reason where words of a caption cannot be told apart: the whole would count as one word."""
+
+ONE_CAPTION = "a single caption shows no diversity"
+NO_TEXT = "no prompt text declared"
+
+_RESAMPLED = 256
+"""Captions up to which Vendi is resampled; beyond, its standard error is the infinitesimal jackknife's."""
+
+_RELEASED_CAPTIONS = 50
+"""Captions that the authors' script compares."""
+
+_VENDI = "T2I-BiasBench, eq. 14; Friedman and Dieng 2023, eq. 1"
+_PROXY = "T2I-BiasBench, eq. 15"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Captions of a cell as vectors of their words' weights.
+
+    Attributes
+    ----------
+    vectors
+        Unit vectors of the captions that have words, a sparse array of shape (n kept, words).
+    rows
+        Their places among the captions of the cell.
+    cosines
+        Cosine of each of them with the prompt; None without a prompt.
+    excluded
+        Captions left out, by reason.
+    """
+
+    vectors: Any
+    rows: NDArray[np.int64]
+    cosines: Floats | None
+    excluded: dict[str, int]
+
+
+def compare(cell: Captions, text: str | None) -> Compared:
+    """Weigh the words of a cell's captions, those of the prompt among them where it is given."""
+    excluded: Counter[str] = Counter()
+    kept: list[int] = []
+    documents: list[list[str]] = []
+    for place, caption in enumerate(cell.texts):
+        found = words(caption)
+        if not is_spaced(caption):
+            excluded[UNSPACED] += 1
+        elif not found:
+            excluded[NO_WORD] += 1
+        else:
+            kept.append(place)
+            documents.append(found)
+    asked = words(text) if text is not None else []
+    vectors = tfidf([*documents, asked] if text is not None else documents)
+    cosines = None
+    if text is not None:
+        cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(documents))
+        vectors = vectors[:-1]
+    return Compared(vectors, np.asarray(kept, np.int64), cosines, dict(excluded))
+
+
+def vendi(
+    captions: Any,
+    *,
+    text: str | None = None,
+    by: Sequence[str] = BY,
+    definition: str = "paper",
+    level: float = 0.95,
+    n_bootstrap: int = 1_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    r"""Vendi score of captions: the effective number of different ones.
+
+    Formula
+    -------
+    :math:`VS = \exp(-\sum_j λ_j \ln λ_j)`, with :math:`λ_j` the eigenvalues of :math:`K/N` and :math:`K`
+    the cosines of the captions' TF-IDF vectors (:func:`stereotrope.stats.tfidf`); normalised,
+    :math:`(VS - 1)/(N - 1)`.
+
+    Parameters
+    ----------
+    captions
+        Captions frame: ``image_id``, ``caption`` and the factors in ``by``.
+    text
+        The prompt, where its words are to count among the documents that weigh words, as they do for
+        :func:`clip_proxy`; None: captions only.
+    by
+        Factors whose combinations are the cells.
+    definition
+        ``paper``: as above, rows ``vendi`` and ``vendi_normalised``. ``released``: one row
+        ``vendi_normalised`` with 1 less the mean Jaccard index of the sets of words of the first 50
+        captions in the frame's order, which is no Vendi score.
+    level, n_bootstrap, seed
+        Nominal coverage of the interval, and the resamples and their seed; 0 resamples leave it null.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates: ``vendi`` in [1, N], ``vendi_normalised`` in [0, 1]. Least where all captions are the
+        same, greatest where no two share a word.
+
+    Undefined
+    ---------
+    ``a single caption shows no diversity`` (N = 1); ``no usable caption``.
+
+    Raises
+    ------
+    TableError
+        A column is missing, or an image stands in the frame twice.
+    UsageError
+        ``definition`` is unknown.
+
+    Notes
+    -----
+    It grows with N and so does its normalised form shrink: scores at different N are not to be compared.
+    It measures words, not pictures: different sentences about pictures that look alike are diverse. The
+    interval is of the score expected at this N: score ± z times the standard deviation over resamples,
+    too wide at 15 captions and right at 100; above 256 captions the standard error is the infinitesimal
+    jackknife's. Weights of words are those of the whole sample. Captions without a word, and those in
+    scripts without spaces between words (Chinese, Japanese, Thai …), are left out with a reason.
+
+    References
+    ----------
+    T2I-BiasBench, eq. 14; Friedman and Dieng (2023), TMLR, eq. 1.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "image_id": list("abcd"), "generator": "m", "prompt": "doctor",
+    ...     "caption": ["red cup", "red cup", "blue car", "blue car"],
+    ... })
+    >>> vendi(frame, n_bootstrap=99).select("measure", pl.col("value").round(4)).rows()
+    [('vendi', 2.0), ('vendi_normalised', 0.3333)]
+    """
+    how = make_how("vendi", by, definition, level)
+    cells = read_captions(captions, by=by, measure="vendi", n_bootstrap=n_bootstrap, seed=seed)
+    rows = [row for cell in cells for row in vendi_rows(cell, how, compare(cell, text))]
+    return estimate_frame(rows, factors=how.by)
+
+
+def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[Row]:
+    """Rows of :func:`vendi` of one cell."""
+    if how.released:
+        return [_released_row(cell, how)]
+    n = len(compared.rows)
+    names = ("vendi", "vendi_normalised")
+    base = [base_row(cell, how, name, _VENDI, n=n, extra=compared.excluded) for name in names]
+    if n < 2:
+        return [undefined(row, ONE_CAPTION if n else NO_CAPTION) for row in base]
+    dense = compared.vectors.toarray()
+    value = vendi_score(dense)
+    spread, method = _spread(cell, how, compared, dense)
+    half = normal_quantile(how.level) * spread
+    raw = {**base[0], "value": value, **clipped(value - half, value + half, (1.0, float(n)))}
+    unit = {name: (raw[name] - 1.0) / (n - 1.0) for name in ("value", "low", "high")}
+    return [{**raw, "method": method}, {**base[1], **unit, "method": method}]
+
+
+def _spread(cell: Captions, how: How, compared: Compared, dense: Floats) -> tuple[float, str | None]:
+    resample = cell.resample
+    if not resample.n_resamples:
+        return float("nan"), None
+    if len(dense) > _RESAMPLED and not cell.clustered:
+        return vendi_standard_error(dense), "interval: normal, infinitesimal jackknife"
+    kernel = (compared.vectors @ compared.vectors.T).toarray()
+    made_up = None if cell.clustered else resample.made_up
+    scores = vendi_scores(kernel, resample.weights[compared.rows], made_up)
+    return float(np.nanstd(scores, ddof=1)), described(cell)
+
+
+def _released_row(cell: Captions, how: How) -> Row:
+    n = min(cell.n, _RELEASED_CAPTIONS)
+    row = base_row(cell, how, "vendi_normalised", "T2I-BiasBench, released metrics", n=n)
+    if n < 2:
+        return undefined(row, ONE_CAPTION if n else NO_CAPTION)
+    sets = [released_words(text) for text in cell.texts[:n]]
+    alike = np.ones((n, n))
+    for a, b in combinations(range(n), 2):
+        either = len(sets[a] | sets[b])
+        alike[a, b] = alike[b, a] = len(sets[a] & sets[b]) / either if either else 1.0
+    value = 1.0 - (alike.sum() - n) / (n * (n - 1.0))
+    method = f"1 − mean Jaccard index of the first {n} captions"
+    row = {**row, "value": float(value), "method": method}
+    if not cell.resample.n_resamples:
+        return row
+    w = cell.resample.weights[:n].astype(np.float64)
+    own = (w**2).sum(axis=0)
+    pairs = w.sum(axis=0) ** 2 - own
+    kept = pairs > 0
+    scores = 1.0 - ((w * (alike @ w)).sum(axis=0) - own)[kept] / pairs[kept]
+    half = normal_quantile(how.level) * float(scores.std(ddof=1)) if len(scores) > 1 else float("nan")
+    if not half > 1e-12:
+        half = float("nan")
+    return row | clipped(value - half, value + half, (0.0, 1.0)) | {"method": described(cell, method)}
+
+
+def clip_proxy(
+    captions: Any,
+    text: str | None,
+    *,
+    keywords: Sequence[str] = (),
+    column: str = "alignment",
+    by: Sequence[str] = BY,
+    definition: str = "paper",
+    level: float = 0.95,
+    n_bootstrap: int = 1_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    r"""CLIP proxy: how alike captions are to their prompt, on average.
+
+    Formula
+    -------
+    :math:`CPS = \frac{1}{N} \sum_i \cos(v_p, v_{c_i})`, with TF-IDF vectors fitted to the captions of the
+    cell and the prompt.
+
+    Parameters
+    ----------
+    captions
+        Captions frame: ``image_id``, ``caption`` and the factors in ``by``; for ``released`` also
+        ``column``.
+    text
+        The prompt.
+    keywords, column
+        For ``released``: the declared keywords, and the column of lists of those found.
+    by
+        Factors whose combinations are the cells.
+    definition
+        ``paper``: as above. ``released``: the mean share of the keywords that a caption names, another
+        list than that of :func:`gmr` in the authors' scripts.
+    level, n_bootstrap, seed
+        Nominal coverage of the interval, and the resamples and their seed; 0 resamples leave it null.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates, one row a cell; ``value`` in [0, 1]: TF-IDF weights are not negative.
+
+    Undefined
+    ---------
+    ``no prompt text declared``; ``no keyword declared`` under ``released``; ``no usable caption``. No
+    interval where all captions score the same.
+
+    Raises
+    ------
+    TableError
+        A column is missing or holds no lists, or an image stands in the frame twice.
+    UsageError
+        ``definition`` is unknown, or ``keywords`` is a string or names one twice.
+
+    Notes
+    -----
+    A proxy in words: no CLIP model and no picture enters. It is low even where captions fit, because most
+    words of a caption are not the prompt's; it compares models on one prompt, not prompts. Captions that
+    share no script with the prompt are left out (``other script than the terms``). Weights of words are
+    those of the whole sample in every resample.
+
+    References
+    ----------
+    T2I-BiasBench, eq. 15.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "image_id": ["a", "b"], "generator": "m", "prompt": "cup", "caption": ["red cup", "blue car"],
+    ... })
+    >>> clip_proxy(frame, "red cup", n_bootstrap=99)["value"].round(9).to_list()
+    [0.5]
+    """
+    how = make_how("clip_proxy", by, definition, level)
+    listed = read_elements(keywords, "clip_proxy")
+    cells = read_captions(
+        captions,
+        by=by,
+        measure="clip_proxy",
+        lists=[column] if how.released and listed else [],
+        n_bootstrap=n_bootstrap,
+        seed=seed,
+    )
+    rows = [clip_proxy_row(cell, how, compare(cell, text), text, listed, column) for cell in cells]
+    return estimate_frame(rows, factors=how.by)
+
+
+def clip_proxy_row(
+    cell: Captions,
+    how: How,
+    compared: Compared,
+    text: str | None,
+    keywords: Sequence[str],
+    column: str = "alignment",
+) -> Row:
+    """The row of :func:`clip_proxy` of one cell."""
+    if how.released and not keywords:
+        return undefined(base_row(cell, how, "clip_proxy", _PROXY), "no keyword declared")
+    if not how.released and text is None:
+        return undefined(base_row(cell, how, "clip_proxy", _PROXY), NO_TEXT)
+    score, excluded = alignment_score(cell, how, compared, text, keywords, column)
+    n = int(score.features[1].sum())
+    row = base_row(cell, how, "clip_proxy", _PROXY, n=n, extra=excluded)
+    if not n:
+        return undefined(row, NO_CAPTION)
+    method = f"share of {len(keywords)} keywords" if how.released else "TF-IDF of the captions and the prompt"
+    return scored(row, cell, how, score, limits=(0.0, 1.0), method=method)
+
+
+def alignment_score(
+    cell: Captions,
+    how: How,
+    compared: Compared,
+    text: str | None,
+    keywords: Sequence[str],
+    column: str = "alignment",
+) -> tuple[ScoreOfSums, dict[str, int]]:
+    """The proxy as a score of sums, and the captions it leaves out by reason."""
+    excluded: dict[str, int] = {}
+    values = np.zeros(cell.n)
+    could = readable(cell.texts, keywords if how.released else [text or ""])
+    excluded[OTHER_SCRIPT] = int(cell.n - could.sum())
+    if how.released:
+        values = hits(cell, column, keywords) / len(keywords)
+    elif compared.cosines is not None:
+        usable = np.zeros(cell.n)
+        usable[compared.rows] = 1.0
+        lost = could * (1.0 - usable)
+        if lost.sum():
+            excluded[NO_WORD] = int(lost.sum())
+        could = could * usable
+        values[compared.rows] = compared.cosines
+
+    return without_pseudo(np.stack([values * could, could]), mean_of), excluded

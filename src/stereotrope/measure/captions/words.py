@@ -1,0 +1,92 @@
+"""Words of captions in any script."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["is_spaced", "readable", "released_words", "scripts", "words"]
+
+_UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
+"""Scripts, by the first word of their characters' names, that are written without spaces between words."""
+
+_RELEASED_SPACES = str.maketrans("/-;", "   ")
+
+
+def words(text: str) -> list[str]:
+    """Words of a text: case-folded runs of two or more letters, digits, marks and underscores.
+
+    In scripts without marks these are the words of scikit-learn's default pattern. Combining marks are
+    part of a word, so that Hindi or Tamil are not cut at their vowels.
+
+    Examples
+    --------
+    >>> words("A Doctor's X-ray in हिंदी")
+    ['doctor', 'ray', 'in', 'हिंदी']
+    """
+    return [word for word in _pattern(text.isascii()).findall(text.casefold()) if len(word) > 1]
+
+
+def released_words(text: str) -> frozenset[str]:
+    """The set of words that the authors' script compares: lower case, split at space, ``/``, ``-``, ``;``."""
+    return frozenset(text.lower().translate(_RELEASED_SPACES).split())
+
+
+def scripts(text: str) -> frozenset[str]:
+    """Scripts of a text's letters, such as ``LATIN`` or ``DEVANAGARI``.
+
+    Examples
+    --------
+    >>> sorted(scripts("Holi होली 2024"))
+    ['DEVANAGARI', 'LATIN']
+    """
+    if text.isascii():
+        return frozenset({"LATIN"}) if any(map(str.isalpha, text)) else frozenset()
+    return frozenset(script for character in set(text) if (script := _script(character)))
+
+
+def is_spaced(text: str) -> bool:
+    """Whether spaces part the words of at least some of the text's letters."""
+    found = scripts(text)
+    return not found or bool(found - _UNSPACED)
+
+
+@cache
+def _script(character: str) -> str | None:
+    if not character.isalpha():
+        return None
+    return unicodedata.name(character, "UNKNOWN").partition(" ")[0].partition("-")[0]
+
+
+@cache
+def _pattern(ascii_only: bool) -> re.Pattern[str]:
+    if ascii_only:
+        return re.compile(r"\w+")
+    marks: list[str] = []
+    first = last = None
+    for code in range(0x300, sys.maxunicode + 1):
+        if not unicodedata.category(chr(code)).startswith("M"):
+            continue
+        if last is not None and code == last + 1:
+            last = code
+            continue
+        if first is not None and last is not None:
+            marks.append(f"{chr(first)}-{chr(last)}")
+        first = last = code
+    if first is not None and last is not None:
+        marks.append(f"{chr(first)}-{chr(last)}")
+    return re.compile(rf"[\w{''.join(marks)}]+")
+
+
+def readable(texts: Sequence[str], terms: Iterable[str]) -> NDArray[np.float64]:
+    """1 where a text shares a script with any term, or has no letters; else no term could stand there."""
+    known = scripts(" ".join(terms))
+    if not known:
+        return np.ones(len(texts))
+    return np.array([float(not (found := scripts(text)) or bool(found & known)) for text in texts])

@@ -1,0 +1,142 @@
+"""How many different things a similarity kernel holds: the Vendi score, plain and resampled."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["vendi_score", "vendi_scores", "vendi_standard_error"]
+
+Floats = NDArray[np.float64]
+
+_CHUNK = 128
+"""Kernels whose eigenvalues are taken in one call."""
+
+
+def vendi_score(vectors: ArrayLike) -> float:
+    r"""Vendi score of unit vectors: the effective number of different ones.
+
+    :math:`\exp(-\sum_j λ_j \ln λ_j)` with :math:`λ_j` the eigenvalues of :math:`XX^T/n`. They are those
+    of :math:`X^TX/n` but for zeros, so the smaller of the two is taken, and all its eigenvalues.
+
+    Parameters
+    ----------
+    vectors
+        Unit vectors :math:`X`, shape (n, d); any embedding, of captions or of pictures.
+
+    Returns
+    -------
+    float
+        In [1, n]: 1 where all are the same, n where all are orthogonal. NaN where n = 0.
+
+    References
+    ----------
+    Friedman and Dieng (2023). The Vendi Score: a diversity evaluation metric for machine learning. TMLR,
+    eq. 1.
+
+    Examples
+    --------
+    >>> round(vendi_score([[1, 0], [1, 0], [0, 1], [0, 1]]), 6)
+    2.0
+    """
+    x = np.asarray(vectors, np.float64)
+    if not len(x):
+        return float("nan")
+    gram = x @ x.T if x.shape[0] <= x.shape[1] else x.T @ x
+    return float(np.exp(_entropies(np.asarray(np.linalg.eigvalsh(gram / len(x)), np.float64))))
+
+
+def vendi_scores(kernel: ArrayLike, weights: ArrayLike, extra: ArrayLike | None = None) -> Floats:
+    r"""Vendi scores of resamples of one kernel.
+
+    The score of the items with weights :math:`w_i/W`, :math:`W = \sum_i w_i`, is that of the kernel
+    :math:`\sqrt{w_i w_j} K_{ij} / W` over the items that were drawn: an item drawn twice is one item of
+    weight 2, so that about 63% of the rows remain, and all their eigenvalues are taken.
+
+    Parameters
+    ----------
+    kernel
+        Similarities :math:`K` with ones on the diagonal, shape (n, n).
+    weights
+        How often each item was drawn, shape (n, B).
+    extra
+        Further items of each resample that are like no other, shape (B,).
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (B,). NaN where nothing was drawn.
+
+    Examples
+    --------
+    >>> vendi_scores([[1, 0], [0, 1]], [[1, 2], [1, 0]]).round(6).tolist()
+    [2.0, 1.0]
+    """
+    k = np.asarray(kernel, np.float64)
+    w = np.asarray(weights, np.float64)
+    others = np.zeros(w.shape[1]) if extra is None else np.asarray(extra, np.float64)
+    total = w.sum(axis=0) + others
+    entropies = np.full(w.shape[1], np.nan)
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for column, size in enumerate((w > 0).sum(axis=0).tolist()):
+        if total[column] > 0:
+            by_size[size].append(column)
+    for size, columns in by_size.items():
+        for start in range(0, len(columns), _CHUNK):
+            part = columns[start : start + _CHUNK]
+            drawn = np.argsort(w[:, part] <= 0, axis=0, kind="stable")[:size].T
+            root = np.sqrt(np.take_along_axis(w[:, part].T, drawn, axis=1) / total[part, None])
+            kernels = k[drawn[:, :, None], drawn[:, None, :]]
+            kernels *= root[:, :, None]
+            kernels *= root[:, None, :]
+            entropies[part] = _entropies(np.asarray(np.linalg.eigvalsh(kernels), np.float64)) if size else 0.0
+    alone = np.divide(others, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(np.exp(entropies + alone * np.log(np.maximum(total, 1.0))), np.float64)
+
+
+def vendi_standard_error(vectors: ArrayLike) -> float:
+    r"""Standard error of :func:`vendi_score` by the infinitesimal jackknife.
+
+    The score's derivative by the weight of item :math:`i` is
+    :math:`V\,(-\sum_j n u_{ij}^2 λ_j \ln λ_j - \ln V)`, with :math:`u_j` the eigenvectors of
+    :math:`XX^T/n`; their root sum of squares over :math:`n` is the standard error. One decomposition, for
+    samples too large to resample.
+
+    Parameters
+    ----------
+    vectors
+        Unit vectors, shape (n, d).
+
+    Returns
+    -------
+    float
+        0 where all items stand alike to the others; too small below about 100 items.
+
+    Examples
+    --------
+    >>> vendi_standard_error([[1, 0], [0, 1]])
+    0.0
+    """
+    x = np.asarray(vectors, np.float64)
+    n, d = x.shape
+    if n <= d:
+        values, left = np.linalg.eigh(x @ x.T / n)
+        squares = left**2
+    else:
+        values, right = np.linalg.eigh(x.T @ x / n)
+        kept = values > 1e-12
+        values = values[kept]
+        squares = (x @ right[:, kept]) ** 2 / (n * values)
+    positive = np.maximum(values, np.finfo(np.float64).tiny)
+    terms = positive * np.log(positive)
+    entropy = -float(terms.sum())
+    influence = -n * (squares @ terms) - entropy
+    error = float(np.exp(entropy) * np.sqrt(np.sum(influence**2)) / n)
+    return error if error > 1e-12 else 0.0
+
+
+def _entropies(eigenvalues: Floats) -> Floats:
+    positive = np.maximum(eigenvalues, np.finfo(np.float64).tiny)
+    return np.asarray(-(positive * np.log(positive)).sum(axis=-1), np.float64)
