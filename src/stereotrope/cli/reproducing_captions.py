@@ -101,7 +101,7 @@ def _prompt(prompt: str, cells: list[ComparedCell], out: Console) -> None:
     ]
     print_rows(f"{prompt}, n = {cells[0].n}", columns, rows, out)
     for cell in cells:
-        if cell.explanation:
+        if cell.explanation and (cell.published is not None or cell.paper is None):
             line = f"{cell.measure} {cell.level}".strip() + f": {cell.explanation}"
             print_line(Text(terminal(line), style="dim"), out)
     out.print()

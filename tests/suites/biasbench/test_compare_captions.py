@@ -64,6 +64,16 @@ def test_figures_of_the_paper_agree_or_the_difference_is_explained(shared: Path)
     assert "96 of 99, read as per cent" in cell(bksdm, "beauty", "skin_tone", "fair").explanation
 
 
+def test_the_paper_formula_stands_beside_the_released_number(shared: Path) -> None:
+    found = compared(shared, "captions_sd.csv")
+    rat = cell(found, "animal", "representation_parity", "rat")
+    assert (rat.paper, rat.released, rat.published, rat.verdict) == (0.0, 0.45, "0.45", "agrees")
+    kl = cell(found, "doctor", "kl_from_uniform")
+    assert (kl.released, kl.verdict) == (None, "not in the paper")
+    assert kl.paper == pytest.approx(0.036, abs=1e-4)
+    assert "do not report it" in kl.explanation
+
+
 def test_the_file_as_released_agrees_only_after_repair(shared: Path) -> None:
     found = compared(shared, "captions_bksdm_asreleased.csv")
     assert found.counts()["agrees after repair"] == 6
@@ -137,7 +147,6 @@ def test_without_a_lexicon_the_built_in_one_counts(made: tuple[Path, Path]) -> N
 def test_the_authors_lists_become_a_lexicon_of_whole_words(shared: Path) -> None:
     lists = read_wordlists(shared / "data" / "biasbench" / "lexicon_authors.json")
     lexicon = lists.lexicon
-    assert lexicon is not None
     assert lexicon.matching.boundary == "word"
     assert set(lexicon.attributes["species"].groups) == set(lists.prompts["animal"].groups)
     assert lexicon.attributes["gender"].decide == "most"

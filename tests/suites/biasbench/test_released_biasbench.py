@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stereotrope.annotate.lexicon import lexicon_from
 from stereotrope.suites.biasbench.captions_file import read_captions
 from stereotrope.suites.biasbench.diagnosis import diagnose
 from stereotrope.suites.biasbench.released import PROMPTS, Cell, fold, released
@@ -97,7 +98,8 @@ def test_the_authors_lists_are_known_from_edited_ones(shared: Path, tmp_path: Pa
 
 LISTS = WordLists(
     "made up",
-    {
+    lexicon=lexicon_from({"attributes": {"gender": {"groups": {"female": ["woman"]}}}}),
+    prompts={
         "beauty": PromptLists(
             groups={"white": ("white", "pale"), "black": ("black",)},
             stereotype=("young",),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from stereotrope.suites.biasbench.captions_file import CaptionRow, read_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
+from stereotrope.suites.biasbench.formulas import paper_values
 from stereotrope.suites.biasbench.released import PROMPTS, Cell, released
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
@@ -33,15 +34,26 @@ CELL_VERDICTS: Mapping[str, str] = {
 }
 """Every verdict on a cell with its meaning."""
 
-_SHARES = ("representation_parity", "skin_tone", "scene")
+_FORMULAS = (
+    "parity_difference",
+    "bias_amplification",
+    "kl_from_uniform",
+    "cas",
+    "cbs",
+    "contextual_diversity",
+)
+_UNREPORTED = "the released scripts do not report it for this prompt"
+
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class ComparedCell:
     """One number. ``released`` is unrounded; ``published`` is as printed, ``place`` where it stands.
 
-    ``paper`` is the paper's formula on the same captions, null until the measures give it; ``repaired`` is
-    the released definition under the reading of the file that the published figures likely follow.
+    ``paper`` is the paper's formula on the same captions and terms, as whole words, null where the lexicon
+    does not declare what it needs; ``repaired`` is the released definition under the reading of the file
+    that the published figures likely follow.
     """
 
     prompt: str
@@ -114,12 +126,23 @@ def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
     repaired: dict[tuple[str, str, str], Cell] = {}
     if found.repairs:
         repaired = {(c.prompt, c.measure, c.level): c for c in released(_by_prompt(found.repaired), lists)}
+    captions = _by_prompt(found.rows)
+    paper = paper_values(captions, lists)
     cells = []
-    for cell in released(_by_prompt(found.rows), lists):
+    for cell in _cells(captions, lists, paper):
         figures = _printed(name, cell)
         other = repaired.get((cell.prompt, cell.measure, cell.level))
-        cells.append(_compared(cell, figures, other, found, lists))
+        compared = _compared(cell, figures, other, found, lists)
+        cells.append(replace(compared, paper=paper.get((cell.prompt, cell.measure, cell.level))))
     return ComparedModel(found.model, name, len(found.rows), found.remarks, _in_order(cells))
+
+
+def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: Iterable[Key]) -> list[Cell]:
+    """Every number the scripts report, then what only the paper's formulas give."""
+    cells = released(captions, lists)
+    there = {(cell.prompt, cell.measure, cell.level) for cell in cells}
+    only = [key for key in paper if key not in there and key[1] in _FORMULAS]
+    return cells + [Cell(*key, None, len(captions[key[0]]), _UNREPORTED) for key in only]
 
 
 def _by_prompt(rows: Sequence[CaptionRow]) -> dict[str, list[str]]:
@@ -159,7 +182,7 @@ def _compared(
 def _verdict(cell: Cell, figures: Sequence[Figure], repaired: float | None, lists: WordLists) -> str:
     """One figure that is not met decides: the paper repeats some, and not always alike."""
     if cell.value is None:
-        return NONE
+        return NONE if figures or cell.reason != _UNREPORTED else NOT_GIVEN
     if not figures:
         return NOT_GIVEN
     if not lists.authors:

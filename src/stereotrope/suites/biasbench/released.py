@@ -24,7 +24,7 @@ from itertools import combinations
 
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
-__all__ = ["FIRST", "PROMPTS", "Cell", "fold", "released"]
+__all__ = ["FIRST", "PROMPTS", "Cell", "by_patterns", "fold", "released"]
 
 PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
 """The prompts of the benchmark, in the order of its figures."""
@@ -112,7 +112,7 @@ def _why(measure: str) -> str:
 
 def _shares(captions: Sequence[str], lists: PromptLists) -> dict[str, float]:
     if lists.patterns:
-        labels = [_by_patterns(caption, lists.patterns) for caption in captions]
+        labels = [by_patterns(caption, lists.patterns) for caption in captions]
     elif lists.groups:
         labels = [_first(caption, lists.groups, lists.rest) for caption in captions]
     else:
@@ -128,8 +128,8 @@ def _first(caption: str, groups: Mapping[str, Sequence[str]], rest: str) -> str:
     return next((group for group, terms in groups.items() if _hits(caption, terms)), rest)
 
 
-def _by_patterns(caption: str, patterns: Mapping[str, Sequence[str]]) -> str:
-    """The group with most hits; the first listed at a tie."""
+def by_patterns(caption: str, patterns: Mapping[str, Sequence[str]]) -> str:
+    """Return the group whose patterns hit most; the first listed at a tie, ``unknown`` where none does."""
     counts = {g: sum(len(re.findall(p, caption)) for p in listed) for g, listed in patterns.items()}
     best = max(counts, key=lambda group: counts[group])
     return best if counts[best] else "unknown"

@@ -13,8 +13,17 @@ from typing import Any
 from stereotrope.annotate.lexicon import Lexicon, lexicon_from, read_lexicon
 from stereotrope.errors import InputError
 
-__all__ = ["AUTHORS_COMMIT", "PromptLists", "WordLists", "from_authors", "from_lexicon", "read_wordlists"]
+__all__ = [
+    "AUTHORS_COMMIT",
+    "PromptLists",
+    "WordLists",
+    "attribute_of",
+    "from_authors",
+    "from_lexicon",
+    "read_wordlists",
+]
 
+_STEMS = ("symmetr", "manipulat")
 _FLAT = ("stereotype", "diversity", "hallucination", "reference")
 
 Terms = tuple[str, ...]
@@ -57,12 +66,15 @@ class WordLists:
         The same terms for the paper's formulas: whole words, found by the lexicon's own matching.
     authors
         Whether they are the authors' lists, unchanged.
+    by_patterns
+        Prompts whose groups go by patterns in the paper's formulas too: the authors' for gender.
     """
 
     name: str
     prompts: Mapping[str, PromptLists]
-    lexicon: Lexicon | None = None
+    lexicon: Lexicon
     authors: bool = False
+    by_patterns: frozenset[str] = frozenset()
 
 
 def read_wordlists(path: Path | None = None) -> WordLists:
@@ -134,14 +146,14 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
         for prompt, lists in own.items()
     }
     lexicon = lexicon_from(authors_mapping(prompts, name=name))
-    return WordLists(name, prompts, lexicon, authors=_digest(data) == _AUTHORS_DIGEST)
+    return WordLists(name, prompts, lexicon, _digest(data) == _AUTHORS_DIGEST, frozenset({"doctor"}))
 
 
 def from_lexicon(lexicon: Lexicon) -> WordLists:
     """Lists of a lexicon, as far as the released definitions use them: negations and ``*`` do not apply."""
     prompts = {}
     for prompt, entry in lexicon.prompts.items():
-        attribute = _attribute(prompt, lexicon)
+        attribute = attribute_of(prompt, lexicon)
         found = lexicon.attributes[attribute].groups if attribute else {}
         groups = {group: tuple(map(_plain, terms)) for group, terms in found.items()}
         patterns = {g: tuple(rf"\b{re.escape(t)}\b" for t in terms) for g, terms in groups.items()}
@@ -166,8 +178,8 @@ def from_lexicon(lexicon: Lexicon) -> WordLists:
     return WordLists(lexicon.name, prompts, lexicon)
 
 
-def _attribute(prompt: str, lexicon: Lexicon) -> str | None:
-    """The attribute whose groups a prompt is about: its parity's, or the first that is said to be of it."""
+def attribute_of(prompt: str, lexicon: Lexicon) -> str | None:
+    """Return the attribute whose groups a prompt is about: its parity's, or the first said to be of it."""
     parity = lexicon.prompts[prompt].parity
     if parity is not None:
         return str(parity["attribute"])
@@ -213,7 +225,7 @@ def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
     }
     flat = {"keyword": [t for terms in lists.keyword for t in terms]}
     flat |= {"implied": [t for terms in lists.implied for t in terms]}
-    flat |= {name: list(getattr(lists, name)) for name in _FLAT}
+    flat |= {name: [_stem(term) for term in getattr(lists, name)] for name in _FLAT}
     entry: dict[str, Any] = {
         "path": "demographic" if prompt in parity else "contextual",
         "cas": bool(lists.stereotype),
@@ -225,6 +237,11 @@ def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
 def _word(term: str) -> str:
     """A term of a group, or of a pattern the word it is about."""
     return re.sub(r"\\b|\^|\[\\w\]", "", term)
+
+
+def _stem(term: str) -> str:
+    """A term, open at its end where it is the stem of words and no word."""
+    return f"{term}*" if term in _STEMS else term
 
 
 def _single(terms: Terms) -> tuple[Terms, ...]:
