@@ -4,6 +4,7 @@
 each caption says.
 """
 
+from stereotrope.annotate.lexicon.audit import MatchingAudit, matching_audit
 from stereotrope.annotate.lexicon.matching import Matches
 from stereotrope.annotate.lexicon.model import Lexicon
 from stereotrope.annotate.lexicon.parts import LISTS, Entry, Grouped, Matching, PromptEntry, TermList
@@ -19,8 +20,10 @@ __all__ = [
     "Lexicon",
     "Matches",
     "Matching",
+    "MatchingAudit",
     "PromptEntry",
     "TermList",
     "lexicon_from",
+    "matching_audit",
     "read_lexicon",
 ]

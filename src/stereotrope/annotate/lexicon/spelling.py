@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 __all__ = ["Spelt", "composed", "folded", "spell"]
 
 _SPACE, _NONE = 0x20, 0x110000
+_SHORT = 50_000
+"""Characters below which sorting them is quicker than a table of all of Unicode."""
 _JOINTS = "-/;_\u2010\u2011\u2012\u2013\u2014\u2212"
 """Characters read as a blank, as every white space is: ``light-skinned`` and ``light skinned`` are one."""
 _UNSPACED = (
@@ -104,6 +106,9 @@ def spell(texts: Sequence[str], *, split: bool) -> Spelt:
 
 def _coded(points: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return each character's place among those present, and those present."""
+    if len(points) < _SHORT:
+        few, places = np.unique(points, return_inverse=True)
+        return places, few.astype(np.intp)
     there = np.zeros(_NONE, dtype=bool)
     there[points] = True
     places = np.cumsum(there) - 1

@@ -16,7 +16,7 @@ from stereotrope.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     from stereotrope.annotate.lexicon.model import Lexicon
 
-__all__ = ["AND", "UNKNOWN", "add_columns", "elements_of", "groups_of", "prompt_numbers"]
+__all__ = ["AND", "UNKNOWN", "add_columns", "asked_of", "elements_of", "groups_of", "prompt_numbers"]
 
 UNKNOWN = "unknown"
 """Value of a grouped attribute where no term of any group was found."""
@@ -107,6 +107,17 @@ def _group(attribute: Grouped, groups: Sequence[str], counts: NDArray[np.int64])
         first = [name for name in attribute.priority if name in found][:1]
         found = first or found
     return AND.join(found) or UNKNOWN
+
+
+def asked_of(lexicon: Lexicon, own: NDArray[np.int64], said: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Say for each caption and term whether the term is of the caption's prompt."""
+    prompts = list(lexicon.prompts)
+    grouped = {name: _has(one, lexicon.prompts, own) for name, one in lexicon.attributes.items()}
+    listed = {prompt: own == place for place, prompt in enumerate(prompts)}
+    asked = np.zeros((len(own), len(lexicon.terms)), dtype=bool)
+    for term, entry in enumerate(lexicon.terms):
+        asked[:, term] = said & (grouped[entry.attribute] if entry.prompt is None else listed[entry.prompt])
+    return asked
 
 
 def elements_of(
