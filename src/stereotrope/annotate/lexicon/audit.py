@@ -40,10 +40,10 @@ class MatchingAudit:
         found; ``inside_words`` and ``nouns``, the most frequent first; up to three captions each in
         ``examples``, ``examples_inside`` and ``examples_noun``.
     labels
-        A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole
-        word for it, glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on hits before such nouns alone, ``n_doubtful`` on
-        these two alone; of those ``unknown``, ``n_named`` that the second reading gives a group and
-        ``named``, how often which; ``examples`` of these captions.
+        A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for it,
+        glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on hits
+        before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named`` that
+        the second reading gives a group and ``named``, how often which; ``examples`` of these captions.
     second
         Name of the lexicon that read the captions a second time.
     """
