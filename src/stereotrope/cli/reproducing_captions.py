@@ -59,6 +59,8 @@ def _head(found: CaptionsReproduction, out: Console) -> None:
     kind = "the authors' lists, unchanged" if found.authors_lexicon else "not the authors' lists"
     line = f"Figures of {found.source}, {found.licence}. Lexicon: {found.lexicon}, {kind}."
     print_line(Text(terminal(line), style="dim"), out)
+    for skipped in found.skipped:
+        print_line(Text(f"Not read: {terminal(skipped)}"), out)
     out.print()
 
 

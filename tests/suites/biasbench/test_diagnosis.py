@@ -91,11 +91,23 @@ def test_a_folder_of_jsonl_and_csv_is_read(tmp_path: Path) -> None:
     assert [(m.model, m.rows[0].caption) for m in found] == [("a", "a bee"), ("b", "a moth")]
 
 
+def test_other_tables_of_a_folder_are_passed_over_and_named(tmp_path: Path) -> None:
+    (tmp_path / "captions.csv").write_text("image,caption\nNature_0,a moth\n", encoding="utf-8")
+    (tmp_path / "scores.csv").write_text("model,prompt,metric,value\nm,beauty,cas,0.5\n", encoding="utf-8")
+    files = read_captions(tmp_path)
+    assert [file.path.name for file in files if file.skipped] == ["scores.csv"]
+    assert [found.model for found in diagnose(files)] == ["captions"]
+    (tmp_path / "captions.csv").unlink()
+    with pytest.raises(InputError, match="none of its 1 files holds captions"):
+        read_captions(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "holds no row"),
-        ("one\n", "no column is called caption, and 1 columns without a header"),
+        ("one\n", "no column is called caption; name the columns"),
+        ("model,prompt,metric,value\nm,beauty,cas,0.5\n", r"found 'model', 'prompt', 'metric', 'value'"),
         (HEADER + "m,beauty,Beauty_0,a, b\n", ":2: 4 columns expected, found 5; quote cells"),
     ],
 )

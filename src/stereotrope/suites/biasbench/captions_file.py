@@ -55,11 +55,26 @@ class CaptionRow:
 
 @dataclass(frozen=True)
 class CaptionsFile:
-    """One file as read; ``header`` says whether its first row names the columns."""
+    """One file as read.
+
+    Attributes
+    ----------
+    path, rows
+        The file and its captions.
+    header
+        Whether its first row names the columns.
+    skipped
+        Why a file of a folder is not read, else empty.
+    """
 
     path: Path
     header: bool
     rows: tuple[CaptionRow, ...]
+    skipped: str = ""
+
+
+class _NotCaptions(InputError):
+    """A table without captions: an error by itself, passed over in a folder."""
 
 
 def prompt_of_name(image: str) -> str | None:
@@ -69,7 +84,7 @@ def prompt_of_name(image: str) -> str | None:
 
 
 def read_captions(path: Path) -> list[CaptionsFile]:
-    """Read a file of captions, or every ``.csv`` and ``.jsonl`` file of a folder.
+    """Read a file of captions, or every ``.csv`` and ``.jsonl`` file of a folder that holds captions.
 
     Without a header row, two columns are image and caption, three have the prompt before them, four the
     model before that. A model that no column names is the name of the file; a prompt that none names is the
@@ -85,8 +100,18 @@ def read_captions(path: Path) -> list[CaptionsFile]:
         if not files:
             raise InputError(f"{path}: holds no .csv or .jsonl file of captions")
     else:
-        files = [path]
-    return [_read(file) for file in files]
+        return [_read(path)]
+    read = [_read_or_skip(file) for file in files]
+    if all(file.skipped for file in read):
+        raise InputError(f"{path}: none of its {len(read)} files holds captions; {read[0].skipped}")
+    return read
+
+
+def _read_or_skip(path: Path) -> CaptionsFile:
+    try:
+        return _read(path)
+    except _NotCaptions as error:
+        return CaptionsFile(path, False, (), skipped=str(error))
 
 
 def _read(path: Path) -> CaptionsFile:
@@ -113,12 +138,13 @@ def _csv(text: str, path: Path) -> CaptionsFile:
     if header:
         columns = named
         cells = cells[1:]
-    elif len(first) in _BY_WIDTH:
+    elif len(first) in _BY_WIDTH and not any(named):
         columns = list(_BY_WIDTH[len(first)])
     else:
-        raise InputError(
-            f"{path}:{line}: no column is called caption, and {len(first)} columns without a header cannot "
-            f"be told apart; name them model, prompt, image, caption"
+        shown = ", ".join(map(repr, first[:6]))
+        raise _NotCaptions(
+            f"{path}:{line}: no column is called caption; name the columns model, prompt, image, caption "
+            f"(found {shown})"
         )
     rows = []
     for line, found in cells:

@@ -82,7 +82,7 @@ class ComparedModel:
 
 @dataclass(frozen=True)
 class CaptionsReproduction:
-    """What captions give beside what the paper printed."""
+    """What captions give beside what the paper printed; ``skipped`` says which files hold no captions."""
 
     suite: str
     source: str
@@ -90,6 +90,7 @@ class CaptionsReproduction:
     lexicon: str
     authors_lexicon: bool
     models: Sequence[ComparedModel]
+    skipped: Sequence[str] = ()
 
     def counts(self) -> dict[str, int]:
         """How many cells have each verdict."""
@@ -117,8 +118,10 @@ def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproducti
         A file cannot be used; the message says why.
     """
     lists = read_wordlists(lexicon)
-    models = [_model(found, lists) for found in diagnose(read_captions(captions))]
-    return CaptionsReproduction("biasbench", SOURCE, LICENCE, lists.name, lists.authors, models)
+    files = read_captions(captions)
+    models = [_model(found, lists) for found in diagnose(files)]
+    skipped = [file.skipped for file in files if file.skipped]
+    return CaptionsReproduction("biasbench", SOURCE, LICENCE, lists.name, lists.authors, models, skipped)
 
 
 def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:

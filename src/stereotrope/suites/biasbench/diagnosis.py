@@ -59,6 +59,8 @@ def diagnose(files: Sequence[CaptionsFile]) -> list[ModelCaptions]:
     """Look at every file and return the captions by model, each with what is odd about it."""
     by_model: dict[str, list[tuple[CaptionsFile, list[CaptionRow]]]] = {}
     for file in files:
+        if file.skipped:
+            continue
         strays = [row for row in file.rows if _is_header(row)]
         models = list(dict.fromkeys(r.model for r in file.rows if r not in strays)) or [file.path.stem]
         for model in models:
