@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from stereotrope.cli.app import Settings
     from stereotrope.suites.biasbench.compare import CaptionsReproduction, ComparedCell, ComparedModel
     from stereotrope.suites.biasbench.diagnosis import Remark
+    from stereotrope.suites.biasbench.hits import Hits
 
 __all__ = ["run_captions"]
 
@@ -75,6 +77,27 @@ def _model(model: ComparedModel, out: Console) -> None:
     out.print()
     for prompt, cells in groupby(model.cells, key=lambda cell: cell.prompt):
         _prompt(prompt, list(cells), out)
+    if model.hits:
+        _hits(model.hits, out)
+
+
+def _hits(hits: Sequence[Hits], out: Console) -> None:
+    columns = ["value", "captions", "as a word", "inside words only", "before such a noun only", "read again"]
+    rows = [
+        [
+            f"{hit.attribute} {hit.value}",
+            hit.n,
+            "–" if hit.whole_word is None else hit.whole_word,
+            hit.inside_only,
+            hit.noun_only,
+            ", ".join(f"{group} {n}" for group, n in hit.named.items()),
+        ]
+        for hit in hits
+    ]
+    print_rows("What the terms hit, read as letters anywhere", columns, rows, out)
+    line = "Such a noun is of clothes, hair or a background; read again: by the built-in lexicon."
+    print_line(Text(line, style="dim"), out)
+    out.print()
 
 
 def _where(remark: Remark) -> str:

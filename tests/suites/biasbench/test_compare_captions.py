@@ -74,6 +74,16 @@ def test_the_paper_formula_stands_beside_the_released_number(shared: Path) -> No
     assert "do not report it" in kl.explanation
 
 
+def test_what_the_terms_hit_shows_the_known_artefacts(shared: Path) -> None:
+    hits = {(h.attribute, h.value): h for h in compared(shared, "captions_sd.csv").models[0].hits}
+    rat, bee = hits["species", "rat"], hits["insect", "bee"]
+    black, unknown = hits["ethnicity", "black"], hits["gender", "unknown"]
+    assert (rat.n, rat.whole_word) == (45, 0)
+    assert (bee.n, bee.inside_only) == (31, 24)
+    assert (black.n, black.noun_only) == (12, 12)
+    assert (unknown.n, unknown.named["male"]) == (42, 21)
+
+
 def test_the_file_as_released_agrees_only_after_repair(shared: Path) -> None:
     found = compared(shared, "captions_bksdm_asreleased.csv")
     assert found.counts()["agrees after repair"] == 6

@@ -12,6 +12,7 @@ from stereotrope.suites.biasbench.captions_file import CaptionRow, read_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
 from stereotrope.suites.biasbench.formulas import paper_values
+from stereotrope.suites.biasbench.hits import Hits, doubtful_values
 from stereotrope.suites.biasbench.released import PROMPTS, Cell, released
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
@@ -71,13 +72,14 @@ class ComparedCell:
 
 @dataclass(frozen=True)
 class ComparedModel:
-    """All cells of one model, after what is odd about its captions."""
+    """All cells of one model, after what is odd about its captions; ``hits`` are values to be doubted."""
 
     model: str
     published_as: str | None
     captions: int
     remarks: Sequence[Remark]
     cells: Sequence[ComparedCell]
+    hits: Sequence[Hits]
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,14 @@ def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
         other = repaired.get((cell.prompt, cell.measure, cell.level))
         compared = _compared(cell, figures, other, found, lists)
         cells.append(replace(compared, paper=paper.get((cell.prompt, cell.measure, cell.level))))
-    return ComparedModel(found.model, name, len(found.rows), found.remarks, _in_order(cells))
+    return ComparedModel(
+        model=found.model,
+        published_as=name,
+        captions=len(found.rows),
+        remarks=found.remarks,
+        cells=_in_order(cells),
+        hits=doubtful_values(captions, lists),
+    )
 
 
 def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: Iterable[Key]) -> list[Cell]:
