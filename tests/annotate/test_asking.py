@@ -167,12 +167,12 @@ def test_what_a_server_fails_to_answer_is_an_error_and_no_label(judging, kind, e
 
 
 def test_a_spent_budget_is_no_label(judging):
-    account = Account(max_cost=1e-9)
+    account = Account(max_cost=1)
     annotator = annotate.create(
         {
             "questions": "openai:judge",
             "base_url": judging.server.url,
-            "price": {"input": 1000, "output": 1000},
+            "price": {"call": 1},
         },
         account=account,
     )

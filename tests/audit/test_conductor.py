@@ -261,7 +261,9 @@ def test_a_picture_an_annotator_cannot_decode_has_invalid_labels_with_the_reason
         raise PictureError("truncated")
 
     monkeypatch.setattr(ColourAnnotator, "process", process)
-    run = audit().run(tmp_path / "undecodable")
+    with pytest.raises(IncompleteError, match=r"annotator 'colour': 24 of 24 .* most often: truncated"):
+        audit().run(tmp_path / "undecodable")
+    run = st.open(tmp_path / "undecodable")
     said = run.labels.filter(annotator="colour")
     assert set(said["status"]) == {"invalid"}
     assert set(said["rationale"]) == {"truncated"}

@@ -48,7 +48,7 @@ def paired_t(before: ArrayLike, after: ArrayLike) -> float:
     Examples
     --------
     >>> round(paired_t([1, 2, 3, 4], [2, 4, 3, 7]), 4)
-    0.0972
+    0.1027
     """
     first, second = _pairs(before, after)
     change = second - first
