@@ -21,6 +21,8 @@ from stereotrope.errors import TableError
 __all__ = [
     "ALL_ATTRIBUTES",
     "AVERAGE",
+    "CAPTION",
+    "CAPTION_LISTS",
     "CONSTRAINTS",
     "ESTIMATES",
     "FINDINGS",
@@ -61,6 +63,21 @@ NOT_VALUES = ("unclear", "refused", "invalid")
 CONSTRAINTS = ("people_present", "several_products")
 """Attributes that say whether a picture breaks its prompt's constraints: `yes` where it does, else `no`."""
 
+CAPTION = "caption"
+"""Attribute whose value is what somebody wrote of a picture, whole sentences."""
+
+CAPTION_LISTS = (
+    "stereotype",
+    "diversity",
+    "keyword",
+    "implied",
+    "hallucination",
+    "reference",
+    "alignment",
+    "ppe",
+)
+"""Attributes of a caption's term lists: one label an element found, any number of them a picture."""
+
 QUALITY_ATTRIBUTES = (
     "blank",
     "perceptual_hash",
@@ -68,8 +85,11 @@ QUALITY_ATTRIBUTES = (
     "near_duplicate_of",
     "seen_in_discovery",
     *CONSTRAINTS,
+    CAPTION,
+    *CAPTION_LISTS,
 )
-"""Attributes that say whether a picture can be used, not how it looks: no measure of looks takes them in."""
+"""Attributes that say whether a picture can be used, or hold its caption and what was found in that, not how
+it looks: no measure of looks takes them in, and their values are not folded."""
 
 
 @dataclass(frozen=True)

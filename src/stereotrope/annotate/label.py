@@ -122,7 +122,10 @@ class TableAnnotator(Protocol):
         """Attributes that other annotators must have labelled before."""
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        """Return a frame with the columns of :data:`stereotrope.tables.LABELS`."""
+        """Return a frame with the columns of :data:`stereotrope.tables.LABELS`.
+
+        ``images`` also has the factors of the prompts, each in a column.
+        """
 
 
 def fingerprint_of(name: str, version: int, parameters: Mapping[str, Any], *data: bytes) -> str:

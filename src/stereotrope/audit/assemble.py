@@ -16,7 +16,7 @@ from stereotrope.audit.plan import Plan, derives, looks
 from stereotrope.audit.published import published_for
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.run import Ledger, RunFolder
-from stereotrope.tables import IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, polars_types
+from stereotrope.tables import CAPTION, IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, factors_of, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -93,15 +93,24 @@ def derive_labels(
 ) -> tuple[pl.DataFrame, dict[str, list[dict[str, Any]]]]:
     """Add what follows without looking: imports, duplicates, marks, folded open values; what was merged."""
     labels = pl.concat([labels, _frame(assignment.marks(images), LABELS)])
-    for annotator in plan.annotators:
-        if derives(annotator):
-            labels = pl.concat([labels, annotator.derive(images, labels)])
+    told = _with_factors(images, plan)
+    # What reads captions comes after what gives them.
+    for annotator in sorted(filter(derives, plan.annotators), key=lambda each: CAPTION in each.needs):
+        labels = pl.concat([labels, annotator.derive(told, labels)])
     merged: dict[str, list[dict[str, Any]]] = {}
     for name, folded in folders(plan).items():
         labels = pl.concat([labels, folded.derive(images, labels)])
         if folded.merges.height:
             merged[name] = folded.merges.to_dicts()
     return labels, merged
+
+
+def _with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    """Return the images with the factors of their prompts."""
+    factors = [name for name in factors_of(plan.prompts.columns) if name not in images.columns]
+    return images.join(
+        plan.prompts.select("prompt_id", *factors), on="prompt_id", how="left", maintain_order="left"
+    )
 
 
 def info_of(

@@ -4,6 +4,7 @@
 each caption says.
 """
 
+from stereotrope.annotate.lexicon.annotator import LexiconAnnotator
 from stereotrope.annotate.lexicon.audit import MatchingAudit, matching_audit
 from stereotrope.annotate.lexicon.matching import Matches
 from stereotrope.annotate.lexicon.model import Lexicon
@@ -18,6 +19,7 @@ __all__ = [
     "Entry",
     "Grouped",
     "Lexicon",
+    "LexiconAnnotator",
     "Matches",
     "Matching",
     "MatchingAudit",

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from stereotrope.tables import CAPTION_LISTS
+
 __all__ = ["LISTS", "Entry", "Grouped", "Matching", "PromptEntry", "TermList"]
 
-LISTS = ("stereotype", "diversity", "keyword", "implied", "hallucination", "reference", "ppe")
+LISTS = CAPTION_LISTS
 """Term lists that a prompt may have, each an attribute of its captions."""
 
 

@@ -1,0 +1,170 @@
+"""Reading lexicons: what is accepted, and what is said where not."""
+
+import polars as pl
+import pytest
+
+from stereotrope.annotate.lexicon import BUILT_IN, lexicon_from, read_lexicon
+from stereotrope.errors import InputError
+
+GOOD = """\
+name: mine
+matching: {boundary: substring, split_case: true}
+attributes:
+  gender:
+    priority: [female]
+    of: [doctor]
+    groups:
+      female: [woman]
+      male: [man, 'he']
+prompts:
+  doctor:
+    path: contextual
+    parity: {attribute: gender, groups: [male], against: [female]}
+    cas: false
+    lists:
+      keyword: {doctor: [doctor, surgeon]}
+      stereotype: [coat]
+      hallucination:
+        why: indoors
+        not: ["no {}"]
+        terms: [sky]
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text):
+        path = tmp_path / "lexicon.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_file_is_read_whole(file):
+    made = read_lexicon(file(GOOD))
+    assert (made.name, made.matching.boundary, made.matching.split_case) == ("mine", "substring", True)
+    assert made.attributes["gender"].priority == ("female",)
+    assert made.lists == ("stereotype", "keyword", "hallucination")
+    entry = made.prompts["doctor"]
+    assert (entry.path, entry.cas, entry.parity["against"]) == ("contextual", False, ("female",))
+    assert entry.lists["hallucination"].why == "indoors"
+    assert [e.term for e in made.terms] == ["woman", "man", "he", "doctor", "surgeon", "coat", "sky"]
+
+
+def test_a_change_of_terms_or_rules_changes_the_fingerprint_and_a_reason_does_not(file):
+    prints = {
+        read_lexicon(file(text)).fingerprint
+        for text in (
+            GOOD,
+            GOOD.replace("woman", "lady"),
+            GOOD.replace("substring", "word"),
+            GOOD.replace('"no {}"', '"without {}"'),
+            GOOD.replace("    priority: [female]\n", ""),
+        )
+    }
+    assert len(prints) == 5
+    assert read_lexicon(file(GOOD.replace("indoors", "outdoors"))).fingerprint in prints
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        (
+            "boundary: substring",
+            "boundary: words",
+            r"lexicon.yaml:2: boundary: must be word or substring, found 'words'",
+        ),
+        ("split_case: true", "split_case: 1", r":2: split_case: must be true or false, found 1"),
+        ("matching:", "maching:", r":2: unknown key 'maching'; did you mean 'matching'\?"),
+        (
+            "priority: [female]",
+            "priority: [femal]",
+            r":5: gender: priority: no group 'femal'; did you mean 'female'\?",
+        ),
+        ("of: [doctor]", "of: [docter]", r":6: gender: of: no prompt 'docter'; did you mean 'doctor'\?"),
+        ("female: [woman]", "female: []", r":8: female: must list at least one term, found an empty list"),
+        ("female: [woman]", "female: [no, true]", r":8: female: a term must be a text, found True"),
+        ("female: [woman]", "female: [woman, Woman]", r":8: female: 'woman' and 'Woman' are matched alike"),
+        ("female: [woman]", "female: ['*']", r":8: female: a term must have a letter or sign"),
+        ("female: [woman]", "unknown: [woman]", r":8: gender: groups: 'unknown' is what a caption"),
+        ("  gender:\n", "  caption:\n", r":4: attributes: 'caption' is the name of a list or column"),
+        ("keyword:", "keywords:", r":16: unknown key 'keywords'; did you mean 'keyword'\?"),
+        (
+            "attribute: gender",
+            "attribute: sex",
+            r":13: parity: attribute: must be one of the lexicon's attributes",
+        ),
+        (
+            "groups: [male]",
+            "groups: [mail]",
+            r":13: parity: no group 'mail' of 'gender'; did you mean 'male'\?",
+        ),
+        ("terms: [sky]", "terms: [sky, '{}']", r":21: terms: \{\} stands for a term in `not:` only"),
+        ("name: mine", "name: mine\nname: two", r":2: not readable as YAML: .*; write each key once"),
+        ("path: contextual", "path: [", r"lexicon.yaml:\d+: not readable as YAML"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(file, old, new, match):
+    assert old in GOOD
+    with pytest.raises(InputError, match=match):
+        read_lexicon(file(GOOD.replace(old, new, 1)))
+
+
+def test_a_file_that_is_none_is_refused(file, tmp_path):
+    with pytest.raises(InputError, match=r"biasbenc: no such lexicon file; did you mean 'biasbench'\?"):
+        read_lexicon("biasbenc")
+    with pytest.raises(InputError, match="must have terms under `attributes:`"):
+        read_lexicon(file("name: empty"))
+    with pytest.raises(InputError, match="must be a mapping, found nothing"):
+        read_lexicon(file(""))
+    (tmp_path / "lexicon.yaml").write_bytes(b"name: \xff")
+    with pytest.raises(InputError, match="must be UTF-8 text, found another encoding at byte 6"):
+        read_lexicon(tmp_path / "lexicon.yaml")
+
+
+def test_a_mapping_names_the_place_of_a_mistake():
+    with pytest.raises(InputError, match=r"lexicon x: attributes.a.groups.b: b: must list at least one term"):
+        lexicon_from({"name": "x", "attributes": {"a": {"groups": {"b": 3}}}})
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_list_says_why(name):
+    made = read_lexicon(name)
+    assert all(each.why for each in made.attributes.values())
+    assert all(one.why for prompt in made.prompts.values() for one in prompt.lists.values())
+    assert {"beauty", "doctor", "animal", "nature", "culture"} == set(made.prompts)
+    assert "ppe" in made.prompts["doctor"].lists
+
+
+def frame(lexicon, *rows):
+    captions = pl.DataFrame(rows, schema={"prompt": pl.String, "caption": pl.String}, orient="row")
+    return lexicon.frame(captions)
+
+
+def test_a_frame_has_a_column_an_attribute_and_a_list(file):
+    made = read_lexicon(file(GOOD))
+    rows = frame(
+        made, ("doctor", "no sky: a woman in a coat"), ("doctor", None), ("other", "man"), ("doctor", "")
+    )
+    assert rows["gender"].to_list() == ["female", None, None, "unknown"]
+    assert rows["stereotype"].to_list() == [["coat"], None, None, []]
+    assert rows["hallucination"].to_list() == [[], None, None, []]
+    assert rows.schema["keyword"] == pl.List(pl.String)
+
+
+def test_most_hits_decide_where_asked_and_priority_on_ties():
+    groups = {"groups": {"a": ["x"], "b": ["y"]}, "decide": "most"}
+    texts = [("p", "x x y"), ("p", "x y y"), ("p", "x y")]
+    undecided = lexicon_from({"attributes": {"k": groups}})
+    assert frame(undecided, *texts)["k"].to_list() == ["a", "b", "a and b"]
+    decided = lexicon_from({"attributes": {"k": {**groups, "priority": ["b", "a"]}}})
+    assert frame(decided, *texts)["k"].to_list() == ["a", "b", "b"]
+
+
+def test_a_column_in_the_way_or_missing_is_named(file):
+    made = read_lexicon(file(GOOD))
+    with pytest.raises(InputError, match=r"captions frame: no column 'prompt'"):
+        made.frame(pl.DataFrame({"caption": ["a"]}))
+    with pytest.raises(InputError, match="the column 'gender' is there already"):
+        made.frame(pl.DataFrame({"caption": ["a"], "prompt": ["doctor"], "gender": ["x"]}))
