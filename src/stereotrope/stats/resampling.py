@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from stereotrope.stats.bootstrap import normal_interval
 from stereotrope.stats.counts import tally
+from stereotrope.stats.intervals import normal_quantile
 
 __all__ = ["Resample", "ScoreOfSums"]
 
@@ -114,10 +114,24 @@ class Resample:
         truth = (1.0 - self._share) * whole + self._share * self.n * of.pseudo.mean(axis=1)
         return of.score(sums + size * (of.pseudo @ which)), float(of.score(truth[:, None])[0])
 
-    def interval(self, of: ScoreOfSums, *, level: float) -> tuple[float, float]:
-        """Normal bootstrap interval of a score, corrected for the bias that the resamples show.
+    def interval(self, of: ScoreOfSums, *, level: float, curved: bool = False) -> tuple[float, float]:
+        """Bootstrap interval of a score.
 
-        NaN where there are no resamples, or where none of them differs from another.
+        Parameters
+        ----------
+        of
+            The score.
+        level
+            Nominal coverage.
+        curved
+            False, for means, differences and quotients: the percentiles of the resamples. True, for scores
+            that are biased at small n (entropies, distances): the score, corrected for half of the bias
+            that the resamples show, ± z times the root of their variance and that bias squared.
+
+        Returns
+        -------
+        low, high
+            NaN where there are no resamples, or where none of them differs from another.
         """
         if not self.n_resamples or not self.n:
             return float("nan"), float("nan")
@@ -125,5 +139,9 @@ class Resample:
         known = drawn[~np.isnan(drawn)]
         if len(known) < 2 or np.ptp(known) < 1e-12 or np.isnan(truth):
             return float("nan"), float("nan")
-        low, high = normal_interval(of.value, drawn, truth, level=level)
-        return float(low), float(high)
+        if not curved:
+            low, high = np.quantile(known, [0.5 - level / 2.0, 0.5 + level / 2.0])
+            return float(min(low, of.value)), float(max(high, of.value))
+        bias = float(known.mean()) - truth
+        half = normal_quantile(level) * float(np.hypot(known.std(ddof=1), bias))
+        return of.value - bias / 2.0 - half, of.value - bias / 2.0 + half

@@ -184,7 +184,7 @@ def cbs_row(
         skewed = 0.25 if how.released else 1.0 / 3.0
         score = combined([fair, association], lambda parts: skewed * parts[0] + weight * parts[1])
         terms = "(PD + 1 − H)/4 + CAS/2" if how.released else "mean of PD, 1 − H and CAS"
-    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}")
+    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
 
 
 def contextual_diversity(
@@ -327,7 +327,7 @@ def contextual_row(
         terms = "1 − mean of H, 1 − GMR and CPS"
     if np.isnan(score.value):
         return undefined(row, "a part of the mean is undefined")
-    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}")
+    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
 
 
 def _coin(missing: ScoreOfSums) -> ScoreOfSums:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from stereotrope.measure.captions.formulas import (
     amplification_of,
@@ -188,9 +189,10 @@ def bias_amplification(
     -----
     It measures distance from equal shares and says nothing about training data, whatever its name: the
     greatest value grows with k (1 for two groups, 1.71 for seven), so a fixed threshold of 1 is passed
-    with many groups by shares that stay under it with few. Too high at small n: at 15 captions of seven
-    equally frequent groups it reads 0.50. Under ``released`` a model that shows one group only has the
-    score of one that shows all equally often.
+    with many groups by shares that stay under it with few. The interval reaches 0 where a
+    likelihood-ratio test does not tell the shares from equal ones; simulated coverage at 0.95 was 0.91
+    to 0.97. Too high at small n: at 15 captions of seven equally frequent groups it reads 0.50. Under
+    ``released`` a model that shows one group only has the score of one that shows all equally often.
 
     References
     ----------
@@ -377,6 +379,7 @@ def spread_rows(cell: Captions, counted: Groups, how: How, *, only: str | None =
         "shannon_entropy": (entropy_of, 7, 1.0),
         "kl_from_uniform": (divergence_of, 8, most * np.log(2.0) if released else most),
     }
+    even = bool(n) and _could_be_even(cell, counted, how)
     rows = []
     for measure, (make, equation, greatest) in kinds.items():
         if only not in (None, measure):
@@ -389,9 +392,20 @@ def spread_rows(cell: Captions, counted: Groups, how: How, *, only: str | None =
             rows.append(undefined(row, ONE_GROUP))
             continue
         score = group_score(counted.columns, make(released=released))
-        row = scored(row, cell, how, score, limits=(0.0, float(greatest)), method=counted.method)
+        limits = (0.0, float(greatest))
+        row = scored(row, cell, how, score, limits=limits, method=counted.method, curved=True)
+        if even and not released and row["low"] == row["low"]:
+            row["high" if measure == "shannon_entropy" else "low"] = float(measure == "shannon_entropy")
         rows.append(row if released else above_floor(row, _floor(measure, n, k), float(greatest)))
     return rows
+
+
+def _could_be_even(cell: Captions, counted: Groups, how: How) -> bool:
+    """Whether a likelihood-ratio test does not tell the shares from equal ones."""
+    bits = float(divergence_of(released=False)(counted.columns.sum(axis=1, keepdims=True))[0])
+    independent = counted.n * cell.resample.n_units / cell.n
+    greatest = float(special.chdtri(max(len(counted.names) - 1, 1), (1.0 - how.level) / 2.0))
+    return bool(2.0 * independent * np.log(2.0) * bits <= greatest)
 
 
 def _floor(measure: str, n: int, k: int) -> float:

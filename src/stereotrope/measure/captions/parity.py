@@ -74,7 +74,8 @@ def parity_difference(
     Reads too high at small n: 0.08 on average at 100 captions of two equally frequent groups, 0.21 at 15.
     It cannot say which side leads; :func:`signed_parity` does. Two sides seldom named at all are at
     parity: read it beside the share of ``unknown``. The bootstrap makes up 2 captions on average that
-    name any group, so that unanimous captions still have an interval.
+    name any group, so that unanimous captions still have an interval; it is the folded interval of
+    :func:`signed_parity`, simulated to cover in 0.94 to 0.99 of samples of 15 and 100.
 
     References
     ----------
@@ -211,9 +212,19 @@ def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signe
         return undefined(row, NO_GROUP)
     if not sides.first and not sides.second:
         return undefined(row, "no group of either side is seen")
-    score = group_score(counted.columns, parity_of(sides, signed=signed))
-    row = scored(row, cell, how, score, limits=(-1.0, 1.0) if signed else (0.0, 1.0), method=counted.method)
-    if signed or how.released:
+    score = group_score(counted.columns, parity_of(sides, signed=True))
+    row = scored(row, cell, how, score, limits=(-1.0, 1.0), method=counted.method)
+    if signed:
+        return row
+    row |= _folded(row)
+    if how.released:
         return row
     both = int(counted.columns[[*sides.first, *sides.second]].sum())
     return above_floor(row, expected_tie(both, counted.n), 1.0)
+
+
+def _folded(row: Row) -> Row:
+    """Size of a signed score: its interval reaches 0 where the signed one holds 0."""
+    low, high = row["low"], row["high"]
+    least = max(0.0, low, -high) if low == low else low
+    return {"value": abs(row["value"]), "low": least, "high": max(abs(low), abs(high))}

@@ -100,11 +100,20 @@ def undefined(row: Row, reason: str) -> Row:
 
 
 def scored(
-    row: Row, cell: Captions, how: How, of: ScoreOfSums, *, limits: Limits, method: str | None = None
+    row: Row,
+    cell: Captions,
+    how: How,
+    of: ScoreOfSums,
+    *,
+    limits: Limits,
+    method: str | None = None,
+    curved: bool = False,
 ) -> Row:
     """The row of a score of sums, with its bootstrap interval inside the score's limits."""
-    low, high = cell.resample.interval(of, level=how.level)
-    return {**row, "value": of.value, **clipped(low, high, limits), "method": described(cell, method)}
+    low, high = cell.resample.interval(of, level=how.level, curved=curved)
+    kind = "normal" if curved else "percentile"
+    made = described(cell, method, kind)
+    return {**row, "value": of.value, **clipped(low, high, limits), "method": made}
 
 
 def clipped(low: float, high: float, limits: Limits) -> Row:
@@ -117,12 +126,12 @@ def clipped(low: float, high: float, limits: Limits) -> Row:
     return {"low": low, "high": high}
 
 
-def described(cell: Captions, method: str | None = None) -> str | None:
+def described(cell: Captions, method: str | None = None, kind: str = "normal") -> str | None:
     """How a score and its interval were made."""
     parts = [method] if method else []
     if b := cell.resample.n_resamples:
         unit = "prompts" if cell.clustered else "captions"
-        parts.append(f"interval: normal bootstrap, {b} resamples of {unit}, seed {cell.resample.seed}")
+        parts.append(f"interval: {kind} bootstrap, {b} resamples of {unit}, seed {cell.resample.seed}")
     return "; ".join(parts) or None
 
 

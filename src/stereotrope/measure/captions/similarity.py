@@ -34,6 +34,7 @@ from stereotrope.stats import (
     ScoreOfSums,
     normal_quantile,
     tfidf,
+    vendi_of_kernel,
     vendi_score,
     vendi_scores,
     vendi_standard_error,
@@ -196,22 +197,25 @@ def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[Row]:
     base = [base_row(cell, how, name, _VENDI, n=n, extra=compared.excluded) for name in names]
     if n < 2:
         return [undefined(row, ONE_CAPTION if n else NO_CAPTION) for row in base]
-    dense = compared.vectors.toarray()
-    value = vendi_score(dense)
-    spread, method = _spread(cell, how, compared, dense)
+    large = n > _RESAMPLED and not cell.clustered
+    vectors = compared.vectors
+    kernel = None if large else (vectors @ vectors.T).toarray()
+    value = vendi_score(vectors.toarray()) if kernel is None else vendi_of_kernel(kernel)
+    spread, method = _spread(cell, compared, kernel)
     half = normal_quantile(how.level) * spread
     raw = {**base[0], "value": value, **clipped(value - half, value + half, (1.0, float(n)))}
     unit = {name: (raw[name] - 1.0) / (n - 1.0) for name in ("value", "low", "high")}
     return [{**raw, "method": method}, {**base[1], **unit, "method": method}]
 
 
-def _spread(cell: Captions, how: How, compared: Compared, dense: Floats) -> tuple[float, str | None]:
+def _spread(cell: Captions, compared: Compared, kernel: Floats | None) -> tuple[float, str | None]:
+    """The score's standard error and how it was found."""
     resample = cell.resample
     if not resample.n_resamples:
         return float("nan"), None
-    if len(dense) > _RESAMPLED and not cell.clustered:
-        return vendi_standard_error(dense), "interval: normal, infinitesimal jackknife"
-    kernel = (compared.vectors @ compared.vectors.T).toarray()
+    if kernel is None:
+        error = vendi_standard_error(compared.vectors.toarray())
+        return error, "interval: normal, infinitesimal jackknife"
     made_up = None if cell.clustered else resample.made_up
     scores = vendi_scores(kernel, resample.weights[compared.rows], made_up)
     return float(np.nanstd(scores, ddof=1)), described(cell)

@@ -1,0 +1,94 @@
+"""Vendi scores beside a plain eigenvalue computation, and TF-IDF beside its formula."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from stereotrope.stats import (
+    Resample,
+    ScoreOfSums,
+    tfidf,
+    vendi_of_kernel,
+    vendi_score,
+    vendi_scores,
+    vendi_standard_error,
+)
+
+
+def unit(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    x = np.abs(rng.normal(size=(n, d)))
+    return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def plain(x: np.ndarray) -> float:
+    values = np.linalg.eigvalsh(x @ x.T / len(x))
+    values = values[values > 1e-14]
+    return math.exp(-(values * np.log(values)).sum())
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 3), (2, 2), (30, 90), (90, 30), (230, 250)])
+def test_the_smaller_gram_matrix_gives_the_same_score(n: int, d: int) -> None:
+    x = unit(np.random.default_rng(n), n, d)
+    assert vendi_score(x) == pytest.approx(plain(x), rel=1e-9)
+    assert vendi_of_kernel(x @ x.T) == pytest.approx(plain(x), rel=1e-9)
+
+
+def test_weights_are_the_same_as_rows_drawn_again() -> None:
+    rng = np.random.default_rng(0)
+    x = unit(rng, 40, 60)
+    draws = rng.integers(0, 40, (25, 40))
+    weights = np.stack([np.bincount(draw, minlength=40) for draw in draws], axis=1)
+    expected = [plain(x[draw]) for draw in draws]
+    assert vendi_scores(x @ x.T, weights) == pytest.approx(expected, rel=2e-5)
+
+
+def test_items_like_no_other_add_up() -> None:
+    kernel = np.ones((3, 3))
+    found = vendi_scores(kernel, [[2.0], [1.0], [0.0]], [1.0])
+    assert found[0] == pytest.approx(math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25))), rel=1e-5)
+
+
+def test_nothing_has_no_score() -> None:
+    assert math.isnan(vendi_score(np.zeros((0, 4))))
+    assert np.isnan(vendi_scores(np.eye(2), np.zeros((2, 1)))).all()
+
+
+@pytest.mark.parametrize("d", [80, 600])
+def test_the_standard_error_of_large_samples_is_near_that_of_resamples(d: int) -> None:
+    rng = np.random.default_rng(3)
+    topics = rng.dirichlet(np.full(d, 0.05), 12)
+    counts = np.array([rng.multinomial(25, topics[t]) for t in rng.integers(0, 12, 300)], float)
+    x = counts / np.linalg.norm(counts, axis=1, keepdims=True)
+    weights = rng.multinomial(300, np.full(300, 1 / 300), 60).T
+    resampled = vendi_scores(x @ x.T, weights).std()
+    assert vendi_standard_error(x) == pytest.approx(resampled, rel=0.35)
+
+
+def test_tfidf_weighs_by_its_formula() -> None:
+    vectors = tfidf([["a", "a", "b"], ["b"], []]).toarray()
+    one = np.array([2 * (1 + math.log(4 / 2)), 1 + math.log(4 / 3)])
+    assert vectors[0] == pytest.approx(one / np.linalg.norm(one))
+    assert vectors[1:].tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    assert tfidf([]).shape == (0, 0)
+
+
+def test_resamples_hold_as_many_units_as_there_are() -> None:
+    units = np.array([0, 0, 1, 1, 2, 2])
+    drawn = Resample(units, 500, seed=4)
+    assert (drawn.weights[::2].sum(axis=0) + drawn.made_up == 3).all()
+    assert (drawn.weights[::2] == drawn.weights[1::2]).all()
+    count = ScoreOfSums(np.ones((1, 6)), lambda sums: sums[0], np.ones((1, 1)))
+    scores, truth = drawn.replicates(count)
+    assert (scores == 6).all()
+    assert truth == 6
+
+
+def test_one_seed_gives_one_interval_and_cells_differ() -> None:
+    x = np.random.default_rng(0).random((1, 50))
+    mean = ScoreOfSums(np.vstack([x, np.ones((1, 50))]), lambda s: s[0] / s[1], np.zeros((2, 0)))
+    units = np.arange(50)
+    one, again, other = (Resample(units, 200, 1, s).interval(mean, level=0.9) for s in (0, 0, 1))
+    assert one == again != other
