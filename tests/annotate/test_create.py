@@ -9,7 +9,9 @@ from stereotrope import annotate
 from stereotrope.annotate import Label, Picture, PictureAnnotator, TableAnnotator
 from stereotrope.errors import UsageError
 
-OFFLINE = sorted(set(annotate.KINDS) - {"labels", "questions", "constraints"})
+OFFLINE = sorted(
+    set(annotate.KINDS) - {"labels", "questions", "constraints", "caption", "captions", "lexicon"}
+)
 
 
 @pytest.mark.parametrize("name", OFFLINE)

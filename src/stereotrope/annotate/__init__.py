@@ -8,6 +8,7 @@ labels from tables.
 from stereotrope.annotate.asking import RemoteAnnotator
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
+from stereotrope.annotate.captions import CaptionAnnotator, ImportedCaptions
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.create import KINDS, create
@@ -16,6 +17,7 @@ from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.folding import FoldedLabels, fold
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
+from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
@@ -27,13 +29,16 @@ __all__ = [
     "KINDS",
     "Attributes",
     "BlankAnnotator",
+    "CaptionAnnotator",
     "ColourAnnotator",
     "ConstraintAnnotator",
     "Discoverer",
     "DuplicatesAnnotator",
     "FoldedLabels",
+    "ImportedCaptions",
     "ImportedLabels",
     "Label",
+    "LexiconAnnotator",
     "Picture",
     "PictureAnnotator",
     "QuestionAnnotator",

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.annotate.blank import BlankAnnotator
+from stereotrope.annotate.captions import CaptionAnnotator, ImportedCaptions
 from stereotrope.annotate.chosen import Chosen
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
-from stereotrope.annotate.entry import constraint_annotator, question_annotator
+from stereotrope.annotate.entry import caption_annotator, constraint_annotator, question_annotator
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import PictureAnnotator, TableAnnotator
+from stereotrope.annotate.lexicon import BUILT_IN, LexiconAnnotator, read_lexicon
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.text import TextAnnotator
 from stereotrope.clients import Account, is_model, split_model
@@ -35,8 +37,13 @@ KINDS: Mapping[str, str] = {
     "questions": "attributes of your own choice, by a chat model: {questions: openai:gpt-4o, …}",
     "constraints": "people or several products in the picture, by a chat model: {constraints: openai:gpt-4o}",
     "labels": "labels made elsewhere, from a CSV or JSONL file",
+    "caption": "a caption of each picture, by a chat model: {caption: openai:gpt-4o}",
+    "captions": "captions made elsewhere, from a CSV or JSONL file: {captions: FILE, name: NAME}",
+    "lexicon": "what captions say, by lists of terms: {lexicon: biasbench}, or a YAML file of your own",
 }
 """Name → what it looks at, one line."""
+_CAPTIONS_KEYS = ("captions", "name", "image", "caption")
+_LEXICON_KEYS = ("lexicon", "name", "of", "factor")
 _LABELS_KEYS = ("labels", "name", "key", "attributes", "layout")
 
 
@@ -44,6 +51,9 @@ _WRITE = {
     "labels": "write {labels: FILE, name: NAME}",
     "questions": "write {questions: PROVIDER:MODEL}",
     "constraints": "write {constraints: PROVIDER:MODEL}",
+    "caption": "write {caption: PROVIDER:MODEL}",
+    "captions": "write {captions: FILE, name: NAME}",
+    "lexicon": "write {lexicon: biasbench}, or {lexicon: FILE}",
 }
 
 
@@ -52,7 +62,7 @@ def create(
     *,
     relative_to: Path | str | None = None,
     account: Account | None = None,
-) -> PictureAnnotator | TableAnnotator | QuestionAnnotator | ConstraintAnnotator:
+) -> PictureAnnotator | TableAnnotator | QuestionAnnotator | ConstraintAnnotator | CaptionAnnotator:
     """Make an annotator.
 
     Parameters
@@ -65,6 +75,10 @@ def create(
         (``{"constraints": "openai:gpt-4o"}``, see :class:`ConstraintAnnotator`); or a mapping for labels
         made elsewhere: ``{"labels": "human.csv", "name": "rater-1", "key": …, "attributes": […],
         "layout": …}`` (see :class:`ImportedLabels`).
+        Captions come from a chat model (``{"caption": "openai:gpt-4o"}``, see :class:`CaptionAnnotator`) or
+        a file (``{"captions": "captions.csv", "name": "blip-2", "image": …, "caption": …}``, see
+        :class:`ImportedCaptions`); a lexicon reads them (``{"lexicon": "biasbench", "of": "blip-2",
+        "factor": "prompt"}``, see :class:`LexiconAnnotator`).
     relative_to
         Folder that relative paths start from; the working directory when None.
     account
@@ -77,7 +91,7 @@ def create(
     MetadataError
         The file of labels cannot be used.
     InputError
-        The file of taxonomies cannot be used.
+        The file of taxonomies or the lexicon cannot be used.
     """
     if isinstance(spec, str) and is_model(spec):
         spec = {"questions": spec}
@@ -86,6 +100,12 @@ def create(
             return question_annotator(spec, relative_to=relative_to, account=account)
         if "constraints" in spec:
             return constraint_annotator(spec, account=account)
+        if "lexicon" in spec:
+            return _lexicon(spec, relative_to)
+        if "captions" in spec:
+            return _captions(spec, relative_to)
+        if "caption" in spec:
+            return caption_annotator(spec, account=account)
         known = [key for key in spec if key in _MAKERS]
         return _chosen(known[0], spec) if known else _imported(spec, relative_to)
     if spec in _MAKERS:
@@ -109,6 +129,41 @@ def _chosen(name: str, spec: Mapping[str, Any]) -> Chosen:
 def _are_names(value: Any) -> bool:
     listed = isinstance(value, Sequence) and not isinstance(value, str)
     return listed and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _texts(spec: Mapping[str, Any], keys: Sequence[str], needed: Sequence[str]) -> dict[str, str | None]:
+    """Return the options of an entry whose options are all texts."""
+    for key in spec:
+        if key not in keys:
+            raise UsageError(f"annotator: unknown key {key!r}; {_hint(str(key), keys)}")
+    for key in keys:
+        value = spec.get(key)
+        if (value is None and key in needed) or (
+            value is not None and (not isinstance(value, str) or not value)
+        ):
+            raise UsageError(f"annotator: {key!r} must be given as text, found {value!r}; {_WRITE[keys[0]]}")
+    return {key: spec.get(key) for key in keys}
+
+
+def _captions(spec: Mapping[str, Any], relative_to: Path | str | None) -> ImportedCaptions:
+    given = _texts(spec, _CAPTIONS_KEYS, ("captions", "name"))
+    return ImportedCaptions(
+        given["captions"] or "",
+        name=given["name"] or "",
+        image=given["image"],
+        caption=given["caption"],
+        folder=relative_to,
+    )
+
+
+def _lexicon(spec: Mapping[str, Any], relative_to: Path | str | None) -> LexiconAnnotator:
+    given = _texts(spec, _LEXICON_KEYS, ("lexicon",))
+    file = given["lexicon"] or ""
+    if file not in BUILT_IN and relative_to is not None and Path(file).suffix:
+        file = str(Path(relative_to) / file)
+    return LexiconAnnotator(
+        read_lexicon(file), name=given["name"], of=given["of"], factor=given["factor"] or "prompt"
+    )
 
 
 def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> ImportedLabels:

@@ -11,6 +11,7 @@ from typing import Any
 
 from stereotrope.annotate.asking import MAX_SIDE
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN
+from stereotrope.annotate.captions.chat import CaptionAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.question import QuestionAnnotator
@@ -29,10 +30,11 @@ from stereotrope.clients import (
 from stereotrope.errors import UsageError
 from stereotrope.tables import FOLDED
 
-__all__ = ["constraint_annotator", "question_annotator"]
+__all__ = ["caption_annotator", "constraint_annotator", "question_annotator"]
 
 _LOOK = ("name", "max_side", "order_seed", "version")
 _QUESTIONS = (*_LOOK, "attributes", "subject", "discover", "taxonomy")
+_CAPTION = ("name", "max_side", "version")
 _CHAT = ("temperature", "max_tokens", "seed", "logprobs", "price", "parameters")
 _NEAR = 0.8
 """Likeness from which an unknown key is taken for a slip and not for a parameter of the model."""
@@ -88,6 +90,23 @@ def constraint_annotator(spec: Mapping[str, Any], *, account: Account | None) ->
     )
 
 
+def caption_annotator(spec: Mapping[str, Any], *, account: Account | None) -> CaptionAnnotator:
+    """Make the annotator of ``{caption: PROVIDER:MODEL, …}``.
+
+    Raises
+    ------
+    UsageError
+        An option cannot be used.
+    """
+    entry = _Entry("caption", spec, _CAPTION)
+    return CaptionAnnotator(
+        entry.client(account),
+        name=entry.name(default="{model} captions"),
+        max_side=entry.whole("max_side", MAX_SIDE, least=64),
+        version=entry.text("version"),
+    )
+
+
 def _attributes(entry: _Entry) -> Attributes:
     given = entry.options.get("attributes")
     if given is None:
@@ -134,7 +153,11 @@ class _Entry:
     def _extra(self, rest: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
         for key in rest:
             near = difflib.get_close_matches(str(key).lower(), known, n=1, cutoff=_NEAR)
-            if not isinstance(key, str) or near or key in (*_QUESTIONS, "questions", "constraints"):
+            if (
+                not isinstance(key, str)
+                or near
+                or key in (*_QUESTIONS, "questions", "constraints", "caption")
+            ):
                 hint = f"did you mean {near[0]!r}" if near else f"`{self.kind}` does not take it"
                 raise self.error(
                     f"unknown key {_short(key)}; {hint}? A parameter of the model by this name goes under "

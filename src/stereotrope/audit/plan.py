@@ -33,6 +33,7 @@ Annotator = (
     | annotate.TableAnnotator
     | annotate.QuestionAnnotator
     | annotate.ConstraintAnnotator
+    | annotate.CaptionAnnotator
 )
 
 

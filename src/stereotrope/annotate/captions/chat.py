@@ -1,0 +1,110 @@
+"""Captions by a chat model."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from collections.abc import Mapping
+
+from stereotrope.annotate.answers import inert, schema_of
+from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, picture_tokens, text_tokens
+from stereotrope.annotate.attributes import UNCLEAR
+from stereotrope.annotate.label import Label
+from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.protocol import question_wording
+from stereotrope.clients import ChatClient, Expectation, expectation
+from stereotrope.tables import CAPTION
+
+__all__ = ["CaptionAnnotator"]
+
+LONGEST_CAPTION = 4000
+"""Characters a caption may have; a longer one is invalid, never cut."""
+_ANSWERED = 40, 250
+"""Tokens a caption of the asked length may count as."""
+
+
+class CaptionAnnotator(ModelAnnotator):
+    """Asks a chat model for a caption of each picture.
+
+    The model sees the picture and no prompt, so that it cannot repeat what was asked for. A refusal is
+    ``refused``, an answer without text or longer than 4,000 characters ``invalid``.
+
+    Parameters
+    ----------
+    client
+        The model.
+    name
+        Name in the ``annotator`` column.
+    max_side
+        Longest side in pixels at which a picture is sent.
+    version
+        Tells one deployment of a model from another; part of the fingerprint.
+    """
+
+    kind = "caption"
+
+    def __init__(
+        self, client: ChatClient, *, name: str, max_side: int = MAX_SIDE, version: str | None = None
+    ) -> None:
+        super().__init__(client, name=name, attributes={CAPTION: None}, max_side=max_side, version=version)
+
+    async def process(self, picture: Picture) -> list[Label]:
+        """Caption one picture.
+
+        Raises
+        ------
+        ModelError
+            The server did not answer; the picture can be tried again later.
+        ModelUnusable
+            No request to it can succeed.
+        BudgetError
+            The cap on what calls may cost is reached.
+        PictureError
+            The picture cannot be decoded.
+        """
+        blind = self._variant == "blind"
+        answer = await self._client.ask(
+            self.text(self.attributes),
+            images=() if blind else (await asyncio.to_thread(self._shown, picture),),
+            schema=schema_of(self.attributes),
+            system=question_wording(self.kind).system,
+            name=self.kind,
+        )
+        if answer.status == "refused":
+            reason = inert(answer.reason or "the model declined to answer")
+            return [Label(CAPTION, None, status="refused", rationale=reason)]
+        said = answer.content.get(CAPTION) if isinstance(answer.content, Mapping) else None
+        if not isinstance(said, str):
+            reason = inert(answer.reason or "no caption in the answer")
+            return [Label(CAPTION, None, status="invalid", rationale=reason)]
+        return [_label(said)]
+
+    def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
+        """Return the question in words."""
+        return str(question_wording(self.kind).texts["opening_without_subject"])
+
+    def expect(self, n: int) -> Expectation:
+        """Say what captions of ``n`` pictures take: calls, tokens, price and seconds."""
+        asked = text_tokens(question_wording(self.kind).system + self.text(self.attributes))
+        seen = (0, 0) if self._variant == "blind" else picture_tokens(self.max_side)
+        return expectation(
+            self._client.endpoint,
+            self._client.price,
+            calls=n,
+            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
+            output_tokens=(n * _ANSWERED[0], n * _ANSWERED[1]),
+        )
+
+
+def _label(said: str) -> Label:
+    text = inert(unicodedata.normalize("NFC", said), limit=max(1, len(said)))
+    if not text:
+        return Label(CAPTION, None, status="invalid", rationale="answered nothing")
+    if len(text) > LONGEST_CAPTION:
+        reason = f"a caption has at most {LONGEST_CAPTION:,} characters, answered {len(text):,}"
+        return Label(CAPTION, None, status="invalid", rationale=reason)
+    if any("\ud800" <= character <= "\udfff" for character in said):
+        return Label(CAPTION, None, status="invalid", rationale="answered half a surrogate pair")
+    if text.casefold().rstrip(".") == UNCLEAR:
+        return Label(CAPTION, None, status="unclear")
+    return Label(CAPTION, text)

@@ -1,0 +1,137 @@
+"""Captions made elsewhere as an annotator."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import polars as pl
+
+from stereotrope.annotate.captions.file import read_captions
+from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
+from stereotrope.annotate.lookup import Lookup, normal_path
+from stereotrope.tables import CAPTION
+
+__all__ = ["ImportedCaptions"]
+
+_SHOWN = 5
+
+
+class ImportedCaptions:
+    """Captions from a CSV or JSON Lines file.
+
+    The file's images are found by ``image_id``, by ``sha256`` where the column is called so, else by the
+    path or name of the file they came from, with or without its extension.
+
+    Parameters
+    ----------
+    file
+        The file, as the user wrote it.
+    name
+        Who wrote them, the ``annotator`` of the labels.
+    image, caption
+        Columns; found by their usual names when None (see :func:`read_captions`).
+    folder
+        Folder that a relative ``file`` starts from.
+
+    Attributes
+    ----------
+    notes
+        What was odd about the file, and what the last derivation could not match, one sentence each.
+
+    Raises
+    ------
+    MetadataError
+        The file cannot be used.
+    """
+
+    version = 1
+    needs: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        file: Path | str,
+        *,
+        name: str,
+        image: str | None = None,
+        caption: str | None = None,
+        folder: Path | str | None = None,
+    ) -> None:
+        self.name = name
+        self.file = str(file)
+        self.attributes: Attributes = {CAPTION: None}
+        self._read = read_captions(Path(folder or ".") / file, image=image, caption=caption, name=self.file)
+        self.notes: list[str] = list(self._read.notes)
+        parameters = {"image": image, "caption": caption}
+        self.fingerprint = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return the captions of the images in the table, in the table's order."""
+        self.notes = list(self._read.notes)
+        usable = images.filter(pl.col("status") == "ok")
+        find = _Finder(usable, by_hash=self._read.by_hash)
+        said: dict[str, str] = {}
+        strays, several, again = [], [], []
+        for line, image, caption in self._read.frame.select("line", "image", "caption").iter_rows():
+            ids = find(image)
+            if not ids:
+                strays.append(line)
+            elif len(ids) > 1 and not self._read.by_hash:
+                several.append(line)
+            else:
+                again += [line] if any(one in said for one in ids) else []
+                for one in ids:
+                    said.setdefault(one, caption)
+        self._note("row matches no image", "rows match no image", strays)
+        self._note(
+            "row names several images and was left out", "rows name several images and were left out", several
+        )
+        self._note(
+            "row names an image that has a caption; the first counts",
+            "rows name an image that has a caption; the first counts",
+            again,
+        )
+        missing = usable.height - len(said)
+        if missing:
+            self.notes.append(f"{self.file}: {missing} of {usable.height} images have no caption")
+        return labels_frame(
+            [
+                {
+                    "subject_kind": "image",
+                    "subject_id": image_id,
+                    "attribute": CAPTION,
+                    "value": said[image_id],
+                    "annotator": self.name,
+                    "status": "ok",
+                }
+                for image_id in usable["image_id"]
+                if image_id in said
+            ]
+        )
+
+    def _note(self, one: str, many: str, lines: list[int]) -> None:
+        if lines:
+            shown = ", ".join(map(str, lines[:_SHOWN])) + (" …" if len(lines) > _SHOWN else "")
+            self.notes.append(f"{self.file}: {len(lines)} {one if len(lines) == 1 else many} (line {shown})")
+
+
+class _Finder:
+    """Images by what a file of captions calls them."""
+
+    def __init__(self, images: pl.DataFrame, *, by_hash: bool) -> None:
+        self._ways = (
+            [Lookup(images, "sha256")] if by_hash else [Lookup(images, "image_id"), Lookup(images, "source")]
+        )
+        self._bare: dict[str, list[str]] = defaultdict(list)
+        if not by_hash:
+            for image_id, source in images.select("image_id", "source").iter_rows():
+                if source is not None:
+                    self._bare[Path(source.replace("\\", "/")).stem].append(image_id)
+
+    def __call__(self, image: str) -> list[str]:
+        for way in self._ways:
+            spelt = {"sha256": image.lower(), "source": normal_path(image)}.get(way.column, image)
+            ids = way.find(spelt)
+            if ids:
+                return ids
+        return self._bare.get(Path(image.replace("\\", "/")).stem, []) if self._bare else []

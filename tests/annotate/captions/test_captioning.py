@@ -1,0 +1,141 @@
+"""Captions as annotators: imported ones, and those of a chat model."""
+
+import asyncio
+
+import polars as pl
+import pytest
+
+from stereotrope import annotate
+from stereotrope.annotate import CaptionAnnotator, ImportedCaptions, LexiconAnnotator, TableAnnotator
+from stereotrope.annotate.label import labels_frame
+from stereotrope.errors import InputError, MetadataError, UsageError
+
+IMAGES = pl.DataFrame(
+    {
+        "image_id": ["i1", "i2", "i3", "i4"],
+        "source": ["sd/Beauty_0.jpg", "sd/Beauty_1.png", None, "sd/x.jpg"],
+        "sha256": ["aa", "bb", "cc", "dd"],
+        "status": ["ok", "ok", "ok", "excluded"],
+        "prompt": ["beauty"] * 4,
+    }
+)
+
+
+def imported(folder, text, **options):
+    (folder / "c.csv").write_text(text, encoding="utf-8")
+    return annotate.create({"captions": "c.csv", "name": "blip", **options}, relative_to=folder)
+
+
+def test_images_are_found_by_id_by_path_and_by_bare_name(tmp_path):
+    annotator = imported(
+        tmp_path, "image,caption\ni3,three\nBeauty_0,zero\n./sd/Beauty_1.png,one\nghost,none\n"
+    )
+    assert isinstance(annotator, ImportedCaptions)
+    assert isinstance(annotator, TableAnnotator)
+    made = annotator.derive(IMAGES, labels_frame([]))
+    assert made.select("subject_id", "attribute", "value", "annotator", "status").rows() == [
+        ("i1", "caption", "zero", "blip", "ok"),
+        ("i2", "caption", "one", "blip", "ok"),
+        ("i3", "caption", "three", "blip", "ok"),
+    ]
+    assert annotator.notes[-1] == "c.csv: 1 row matches no image (line 5)"
+
+
+def test_a_second_name_of_an_image_and_images_without_captions_are_noted(tmp_path):
+    annotator = imported(tmp_path, "image_id,caption\ni1,first\nBeauty_0.jpg,second\n")
+    made = annotator.derive(IMAGES, labels_frame([]))
+    assert made["value"].to_list() == ["first"]
+    assert annotator.notes == [
+        "c.csv: 1 row names an image that has a caption; the first counts (line 3)",
+        "c.csv: 2 of 3 images have no caption",
+    ]
+
+
+def test_hashes_find_every_copy(tmp_path):
+    made = imported(tmp_path, "sha256,caption\nAA,same\n").derive(
+        IMAGES.with_columns(sha256=pl.lit("aa")), labels_frame([])
+    )
+    assert made["subject_id"].to_list() == ["i1", "i2", "i3"]
+
+
+def test_captions_and_a_lexicon_work_together(tmp_path):
+    said = imported(tmp_path, "image_id,caption\ni1,A young woman\n").derive(IMAGES, labels_frame([]))
+    lexicon = annotate.create({"lexicon": "biasbench", "of": "blip"})
+    assert isinstance(lexicon, LexiconAnnotator)
+    made = lexicon.derive(IMAGES, said)
+    assert made.filter(pl.col("attribute") == "gender")["value"].to_list() == ["female"]
+    assert made.filter(pl.col("attribute") == "stereotype")["value"].to_list() == ["young"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "match"),
+    [
+        (
+            {"captions": "c.csv"},
+            UsageError,
+            "'name' must be given as text, found None; write {captions: FILE",
+        ),
+        ({"captions": "c.csv", "name": "x", "kaption": "y"}, UsageError, "did you mean 'caption'"),
+        ({"captions": "none.csv", "name": "x"}, MetadataError, "none.csv: cannot be read"),
+        ({"lexicon": "biasbench", "off": "x"}, UsageError, "unknown key 'off'; did you mean 'of'"),
+        ({"lexicon": 3}, UsageError, "'lexicon' must be given as text, found 3; write {lexicon: biasbench}"),
+        ({"lexicon": "mine.yaml"}, InputError, "mine.yaml: no such lexicon file"),
+        ("lexicon", UsageError, "no such annotator; write {lexicon: biasbench}"),
+        ({"caption": "openai:gpt-4o", "subject": "car"}, UsageError, "`caption` does not take it"),
+    ],
+)
+def test_mistakes_in_an_entry_are_named(tmp_path, spec, error, match):
+    with pytest.raises(error, match=match):
+        annotate.create(spec, relative_to=tmp_path)
+
+
+def label(judging, annotator, picture):
+    (found,) = judging.run(annotator, picture)
+    return found
+
+
+def test_a_chat_model_writes_a_caption_and_sees_no_prompt(answering):
+    judging = answering(lambda question: {"caption": " A woman\n in a coat. "})
+    annotator = judging.annotator("caption")
+    assert isinstance(annotator, CaptionAnnotator)
+    assert (annotator.name, dict(annotator.attributes)) == ("judge captions", {"caption": None})
+    found = label(judging, annotator, judging.drawn())
+    assert (found.attribute, found.value, found.status) == ("caption", "A woman in a coat.", "ok")
+    assert len(judging.sent()) == 1
+    assert "cup for women" not in str(judging.bodies[-1]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "reason"),
+    [
+        ("   ", "invalid", "answered nothing"),
+        ("x" * 4001, "invalid", "at most 4,000 characters, answered 4,001"),
+        ("Unclear.", "unclear", None),
+    ],
+)
+def test_what_is_no_caption_is_not_taken_for_one(answering, said, status, reason):
+    judging = answering(lambda question: {"caption": said})
+    found = label(judging, judging.annotator("caption"), judging.drawn())
+    assert (found.value, found.status) == (None, status)
+    assert found.rationale is None if reason is None else reason in found.rationale
+
+
+def test_a_refusal_is_a_refused_caption(judging):
+    judging.server.misbehave("refusal", times=None)
+    assert label(judging, judging.annotator("caption"), judging.drawn()).status == "refused"
+
+
+def test_blind_sends_no_picture_and_costs_can_be_foreseen(answering):
+    judging = answering(lambda question: {"caption": "nothing"})
+    annotator = judging.annotator("caption").variant("blind")
+    asyncio.run(_once(annotator, judging.drawn()))
+    assert judging.sent() == []
+    assert annotator.expect(10).calls == 10
+    assert annotator.fingerprint != judging.annotator("caption").fingerprint
+
+
+async def _once(annotator, picture):
+    try:
+        await annotator.process(picture)
+    finally:
+        await annotator.close()
