@@ -164,7 +164,7 @@ def main() -> int:
     print(f"{'the same without drawing figures as SVG and PNG':58}{page:8.2f}{'–':>12}{'–':>9}")
     print(
         f"* extrapolated: {SLICE_TESTS} tests × {SLICE_SHUFFLES} shuffles, and 1 condition × "
-        f"{SLICE_RESAMPLES} samples, and 1 prompt's captions × 20 samples, were run and multiplied up"
+        f"{SLICE_RESAMPLES} samples, and 20 samples of all captions, were run and multiplied up"
     )
     disagreements = shuffles[2] + weights[2] + captions[2]
     for line in disagreements:

@@ -97,6 +97,18 @@ class Resample:
         counted = np.bincount(flat.ravel(), minlength=(m + 1) * b).reshape(b, m + 1)
         return np.ascontiguousarray(counted.T, dtype=np.float32)
 
+    @cached_property
+    def _of_kind(self) -> dict[int, NDArray[np.int64]]:
+        return {}
+
+    def _kinds(self, kinds: int) -> NDArray[np.int64]:
+        """How many made-up units of each resample are of each kind, shape (kinds, n_resamples)."""
+        if kinds not in self._of_kind:
+            rng = np.random.default_rng([self.seed, 4, self.n_units, self.stream, kinds])
+            drawn = rng.multinomial(self.made_up.astype(np.int64), np.full(kinds, 1.0 / kinds))
+            self._of_kind[kinds] = drawn.T
+        return self._of_kind[kinds]
+
     @property
     def _share(self) -> float:
         return _PSEUDO_UNITS / (self.n_units + _PSEUDO_UNITS)
@@ -108,8 +120,7 @@ class Resample:
         kinds = of.pseudo.shape[1]
         if not kinds:
             return of.score(sums), float(of.score(whole[:, None])[0])
-        rng = np.random.default_rng([self.seed, 4, self.n_units, self.stream, kinds])
-        which = rng.multinomial(self.made_up.astype(np.int64), np.full(kinds, 1.0 / kinds)).T
+        which = self._kinds(kinds)
         size = self.n / self.n_units
         truth = (1.0 - self._share) * whole + self._share * self.n * of.pseudo.mean(axis=1)
         return of.score(sums + size * (of.pseudo @ which)), float(of.score(truth[:, None])[0])
@@ -140,8 +151,9 @@ class Resample:
         if len(known) < 2 or np.ptp(known) < 1e-12 or np.isnan(truth):
             return float("nan"), float("nan")
         if not curved:
-            low, high = np.quantile(known, [0.5 - level / 2.0, 0.5 + level / 2.0])
-            return float(min(low, of.value)), float(max(high, of.value))
+            ends = np.array([0.5 - level / 2.0, 0.5 + level / 2.0]) * (len(known) - 1)
+            low, high = np.interp(ends, np.arange(len(known)), np.sort(known)).tolist()
+            return min(low, of.value), max(high, of.value)
         bias = float(known.mean()) - truth
         half = normal_quantile(level) * float(np.hypot(known.std(ddof=1), bias))
         return of.value - bias / 2.0 - half, of.value - bias / 2.0 + half

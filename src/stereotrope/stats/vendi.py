@@ -105,6 +105,7 @@ def vendi_scores(kernel: ArrayLike, weights: ArrayLike, extra: ArrayLike | None 
     k = np.asarray(kernel, np.float32)
     w = np.asarray(weights, np.float32)
     others = np.zeros(w.shape[1]) if extra is None else np.asarray(extra, np.float64)
+    flat = k.ravel()
     total = w.sum(axis=0, dtype=np.float64) + others
     entropies = np.full(w.shape[1], np.nan)
     by_size: dict[int, list[int]] = defaultdict(list)
@@ -115,13 +116,12 @@ def vendi_scores(kernel: ArrayLike, weights: ArrayLike, extra: ArrayLike | None 
         for start in range(0, len(columns), _CHUNK):
             part = columns[start : start + _CHUNK]
             drawn = np.argsort(w[:, part] <= 0, axis=0, kind="stable")[:size].T
-            root = np.sqrt(np.take_along_axis(w[:, part].T, drawn, axis=1) / total[part, None]).astype(
-                np.float32
-            )
-            kernels = k[drawn[:, :, None], drawn[:, None, :]]
+            shares = np.take_along_axis(w[:, part].T, drawn, axis=1) / total[part, None]
+            root = np.sqrt(shares).astype(np.float32)
+            kernels = flat.take(drawn[:, :, None] * len(k) + drawn[:, None, :])
             kernels *= root[:, :, None]
             kernels *= root[:, None, :]
-            entropies[part] = [_entropy(_eigenvalues(one)) for one in kernels]
+            entropies[part] = _entropies(kernels)
     alone = np.divide(others, total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.exp(entropies + alone * np.log(np.maximum(total, 1.0))), np.float64)
 
@@ -169,16 +169,26 @@ def vendi_standard_error(vectors: ArrayLike) -> float:
 
 def _eigenvalues(symmetric: Floats | NDArray[np.float32]) -> Floats:
     """All eigenvalues of a symmetric matrix."""
-    if not len(symmetric):
-        return np.zeros(0)
-    if len(symmetric) <= _UNBLOCKED:
-        single = symmetric.dtype == np.float32
-        reduce, solve = (lapack.ssytrd, lapack.ssterf) if single else (lapack.dsytrd, lapack.dsterf)
-        _, diagonal, beside, _, _ = reduce(symmetric.T, lower=1, lwork=1)
-        values, failed = solve(diagonal, beside) if len(symmetric) > 1 else (diagonal, 0)
+    if 1 < len(symmetric) <= _UNBLOCKED:
+        _, diagonal, beside, _, _ = lapack.dsytrd(symmetric.T, lower=1, lwork=1)
+        values, failed = lapack.dsterf(diagonal, beside)
         if not failed:
             return np.asarray(values, np.float64)
     return np.asarray(np.linalg.eigvalsh(symmetric), np.float64)
+
+
+def _entropies(kernels: NDArray[np.float32]) -> Floats:
+    """Entropies of the eigenvalues of kernels, which are overwritten, shape (…, m, m)."""
+    if not 1 < kernels.shape[1] <= _UNBLOCKED:
+        return np.array([_entropy(_eigenvalues(one)) for one in kernels])
+    values = np.empty(kernels.shape[:2], np.float32)
+    for row, one in enumerate(kernels):
+        _, diagonal, beside, _, _ = lapack.ssytrd(one.T, lower=1, lwork=1, overwrite_a=1)
+        values[row], failed = lapack.ssterf(diagonal, beside, overwrite_d=1, overwrite_e=1)
+        if failed:
+            values[row] = np.nan
+    positive = np.maximum(values, np.finfo(np.float32).tiny)
+    return np.asarray(-(positive * np.log(positive)).sum(axis=1, dtype=np.float64), np.float64)
 
 
 def _entropy(eigenvalues: Floats) -> float:

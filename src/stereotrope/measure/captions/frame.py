@@ -90,10 +90,11 @@ def captions_frame(
     Returns
     -------
     polars.DataFrame
-        ``image_id, prompt_id, generator, <factors>, caption, <one column an attribute>, excluded``, one
-        row an image in the order of ``images``. ``excluded`` is null where the caption counts, else
-        ``refused by the generator``, ``picture excluded``, ``not captioned``, ``empty caption`` or the
-        status of the caption's label. List columns are never null.
+        ``image_id, prompt_id, generator, <factors>, text, caption, <one column an attribute>, excluded``,
+        one row an image in the order of ``images``; ``text`` is the prompt's. ``excluded`` is null
+        where the caption counts, else ``refused by the generator``, ``picture excluded``,
+        ``not captioned``, ``empty caption`` or the status of the caption's label. List columns are never
+        null.
 
     Raises
     ------
@@ -131,6 +132,8 @@ def captions_frame(
             f"{', '.join(map(repr, said['annotator'].unique().sort().to_list()))}"
         )
     frame = made.select("image_id", "prompt_id", "generator", *factors, pl.col("status").alias("_picture"))
+    asked = to_polars(prompts, what="prompts").select("prompt_id", pl.col("text").cast(pl.String))
+    frame = frame.join(asked, on="prompt_id", how="left", maintain_order="left")
     frame = frame.join(
         written.select("image_id", pl.col("value").alias(CAPTION), pl.col("status").alias("_status")),
         on="image_id",
@@ -138,7 +141,8 @@ def captions_frame(
         maintain_order="left",
     )
     for name in dict.fromkeys([*found["attribute"].unique(maintain_order=True).to_list(), *lists]):
-        frame = frame.join(_column(found, name, name in lists), on="image_id", how="left")
+        column = _column(found, name, name in lists)
+        frame = frame.join(column, on="image_id", how="left", maintain_order="left")
     frame = frame.with_columns(pl.col(name).fill_null([]) for name in lists)
     return frame.with_columns(_reason().alias("excluded")).drop("_picture", "_status")
 

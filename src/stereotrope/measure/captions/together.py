@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ def caption_measures(
     captions
         Captions frame with a column for each attribute and list that the lexicon declares.
     lexicon
-        As for :func:`declared_of`, or what it returned.
+        As for :func:`declared_of`, or what it returned. A prompt of which it has no text takes that of
+        the column ``text``, where all captions of a cell have the same.
     prompt
         Factor whose levels are the lexicon's prompts (case does not matter).
     by
@@ -167,11 +169,18 @@ def _rows(cell: Captions, plan: Declared, how: How, unknown: bool, epsilon: floa
     for measure, name in (("hallucination", "hallucination"), ("car", "reference")):
         if name in elements:
             rows.append(any_row(cell, how, measure, elements[name], name))
+    plan = replace(plan, text=plan.text or _own_text(cell))
     compared = compare(cell, plan.text)
     rows += vendi_rows(cell, how, compared)
     column = "alignment" if "alignment" in elements else "keyword"
     rows.append(clip_proxy_row(cell, how, compared, plan.text, elements.get(column, ()), column))
     return [*rows, *_composites(cell, plan, how, compared, unknown, epsilon)]
+
+
+def _own_text(cell: Captions) -> str | None:
+    """The prompt's text where the lexicon has none and all captions of the cell have the same."""
+    texts = cell.frame["text"].drop_nulls().unique().to_list() if "text" in cell.frame.columns else []
+    return str(texts[0]) if len(texts) == 1 else None
 
 
 def _parities(counted: Groups, plan: Declared, groups: Sequence[str], how: How) -> list[Sides]:
