@@ -1,0 +1,77 @@
+"""Times the matching of a lexicon: ``python -m bench.lexicon`` (100,000 captions, 2,000 terms).
+
+Times are CPU seconds of this process. The reference is one regular expression a term, timed on a slice of
+the captions and multiplied up; hits are compared on the slice.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+
+import numpy as np
+import polars as pl
+
+from stereotrope.annotate.lexicon import Lexicon, lexicon_from
+
+CAPTIONS, TERMS, WORDS, SLICE = 100_000, 2_000, 20_000, 200
+LIMIT = 10.0
+
+
+def made_up(rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Captions of 25 words of a made-up vocabulary, and terms of one or two of its words."""
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = ["".join(rng.choice(letters, rng.integers(3, 10))) for _ in range(WORDS)]
+    captions = [" ".join(rng.choice(words, 25)) for _ in range(CAPTIONS)]
+    terms: dict[str, None] = {}
+    while len(terms) < TERMS:
+        terms[" ".join(rng.choice(words, rng.integers(1, 3)))] = None
+    return captions, list(terms)
+
+
+def lexicon(terms: list[str], boundary: str) -> Lexicon:
+    """Half of the terms in the groups of an attribute, half in a list."""
+    half = len(terms) // 2
+    groups = {f"group-{at}": terms[at:half:10] for at in range(10)}
+    return lexicon_from(
+        {
+            "matching": {"boundary": boundary, "split_case": True},
+            "attributes": {"kind": {"groups": groups}},
+            "prompts": {"any": {"lists": {"keyword": terms[half:]}}},
+        }
+    )
+
+
+def main() -> int:
+    """Print the times; 1 where hits differ or the limit is passed."""
+    captions, terms = made_up(np.random.default_rng(0))
+    failed = 0
+    for boundary in ("word", "substring"):
+        start = time.process_time()
+        made = lexicon(terms, boundary)
+        hits = made.match(captions)
+        seconds = time.process_time() - start
+        frame = pl.DataFrame({"caption": captions, "prompt": "any"})
+        start = time.process_time()
+        made.frame(frame)
+        framed = time.process_time() - start
+        start = time.process_time()
+        expected = 0
+        for entry in made.terms:
+            pattern = re.compile(
+                rf"\b{re.escape(entry.term)}\b" if boundary == "word" else re.escape(entry.term)
+            )
+            expected += sum(len(pattern.findall(text)) for text in captions[:SLICE])
+        loop = (time.process_time() - start) * CAPTIONS / SLICE
+        found = int((hits.caption < SLICE).sum())
+        print(
+            f"{boundary}: {len(hits):,} hits in {seconds:.2f} s, with columns {framed:.2f} s; a regular "
+            f"expression a term {loop:.0f} s (from {SLICE} captions); {found} hits against {expected} there"
+        )
+        failed += found != expected or seconds > LIMIT
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
