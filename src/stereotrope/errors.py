@@ -152,6 +152,8 @@ class Interrupted(StereotropeError):
 def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") -> str:
     """Return a question that names the nearest known name, case aside, or ``otherwise`` where none is near.
 
+    Of near names, one of the same letters in another order is nearest.
+
     Examples
     --------
     >>> did_you_mean("Color", ["colour", "text"])
@@ -160,5 +162,7 @@ def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") ->
     'known are colour'
     """
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(str(found).lower(), by_lower, n=1, cutoff=0.5)
+    given = str(found).lower()
+    near = difflib.get_close_matches(given, by_lower, n=5, cutoff=0.5)
+    near.sort(key=lambda name: sorted(name) != sorted(given))
     return f"did you mean {by_lower[near[0]]!r}?" if near else otherwise

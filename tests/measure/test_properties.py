@@ -90,6 +90,35 @@ def judged(labels: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(both, how="diagonal")
 
 
+WORDS = {"pink": "a pink dress in a garden", "grey": "grey stones and rain", "red": "a red fire engine"}
+
+
+def captioned(labels: pl.DataFrame) -> pl.DataFrame:
+    """A captions frame that follows from the labels; resamples are drawn by place, so it has one order."""
+    colours, genders = (
+        labels.filter(attribute=name).sort("image_id") for name in ("product_colour", "gender")
+    )
+    said, colour = pl.col("value"), pl.col("colour")
+    named = pl.when(said == "unclear").then(pl.lit("unknown")).otherwise(said)
+    frame = colours.rename({"value": "colour"}).drop("attribute")
+    frame = frame.join(genders.select("image_id", "value"), on="image_id", maintain_order="left")
+    none = pl.lit([], pl.List(pl.String))
+    return frame.with_columns(
+        caption=pl.when(said.is_not_null() & colour.is_not_null()).then(
+            pl.format("{} {}", colour.replace(WORDS), said)
+        ),
+        gender=named,
+        stereotype=pl.when(colour == "pink").then(pl.lit(["dress"])).otherwise(none),
+        diversity=pl.when(colour != "pink").then(pl.lit(["work"])).otherwise(none),
+        keyword=pl.when(colour == "grey").then(pl.lit(["stones", "rain"])).otherwise(pl.lit(["stones"])),
+    ).drop("value", "colour")
+
+
+CAPTIONS = {"by": SCOPE, "n_bootstrap": 60}
+PEOPLE = {"groups": ("female", "male"), **CAPTIONS}
+GARDEN = "pink stones in the rain"
+
+
 CHECKED = pl.DataFrame(
     [
         ("product_colour", truth, label, 40 if truth == label else 5)
@@ -108,6 +137,14 @@ MEASURES: dict[str, Measure] = {
         measure.share(x, value="pink", attribute="product_colour", by=SCOPE)
     ),
     "bds": partial(measure.bds, **QUICK),
+    "bias_amplification": lambda x: measure.bias_amplification(captioned(x), "gender", **PEOPLE),
+    "car": lambda x: measure.car(captioned(x), elements=("rain",), column="keyword", by=SCOPE),
+    "cas": lambda x: measure.cas(captioned(x), **CAPTIONS),
+    "cbs": lambda x: measure.cbs(captioned(x), "gender", **PEOPLE),
+    "clip_proxy": lambda x: measure.clip_proxy(captioned(x), GARDEN, **CAPTIONS),
+    "contextual_diversity": lambda x: measure.contextual_diversity(
+        captioned(x), "gender", keywords=("stones", "rain"), text=GARDEN, **PEOPLE
+    ),
     "cds": partial(measure.cds, **QUICK),
     "change": lambda x: measure.change(
         measure.cds(phrased(x), within=("generator", "object", "phrasing"), **QUICK)
@@ -119,6 +156,11 @@ MEASURES: dict[str, Measure] = {
     "deterministic_share": partial(measure.deterministic_share, min_n=3),
     "dominance_shift": partial(measure.dominance_shift, min_n=3, threshold=0.5),
     "female_ratio": partial(measure.female_ratio, by=SCOPE),
+    "gmr": lambda x: measure.gmr(captioned(x), ("stones", "rain"), **CAPTIONS),
+    "hallucination": lambda x: measure.hallucination(
+        captioned(x), terms=("rain",), column="keyword", by=SCOPE
+    ),
+    "iemr": lambda x: measure.iemr(captioned(x), ("stones", "rain"), column="keyword", **CAPTIONS),
     "injection_rate": lambda x: measure.injection_rate(
         x, reference(x), claims(x), by=("attribute", "generator")
     ),
@@ -127,6 +169,14 @@ MEASURES: dict[str, Measure] = {
     "judge_correlation": lambda x: measure.judge_correlation(
         measure.bds(judged(x), within=("generator", "object", "annotator"), **QUICK), within=("generator",)
     ),
+    "kl_from_uniform": lambda x: measure.kl_from_uniform(captioned(x), "gender", **PEOPLE),
+    "parity_difference": lambda x: measure.parity_difference(captioned(x), "gender", **PEOPLE),
+    "representation_parity": lambda x: measure.representation_parity(
+        captioned(x), "gender", groups=("female", "male"), by=SCOPE
+    ),
+    "shannon_entropy": lambda x: measure.shannon_entropy(captioned(x), "gender", **PEOPLE),
+    "signed_parity": lambda x: measure.signed_parity(captioned(x), "gender", **PEOPLE),
+    "vendi": lambda x: measure.vendi(captioned(x), **CAPTIONS),
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
@@ -140,6 +190,10 @@ COUNTS_ONLY = {"n", "n_reference", "n_excluded", "excluded", "flags", "method"}
 
 SIGNED = {"share_difference": "pink", "refusal_rate": None, "violation_rate": None}
 """Measures whose value changes sign when group and baseline change places."""
+
+
+BY_DOCUMENTS = {"clip_proxy", "contextual_diversity", "vendi"}
+"""Measures whose TF-IDF weights depend on how many captions there are."""
 
 
 def key_columns(found: pl.DataFrame) -> list[str]:
@@ -204,7 +258,7 @@ def test_other_names_of_images_factors_and_objects_do_not_matter(name: str) -> N
     assert_same(MEASURES[name](labels), back)
 
 
-@every
+@pytest.mark.parametrize("name", sorted(set(MEASURES) - BY_DOCUMENTS))
 def test_copying_every_image_leaves_the_value(name: str) -> None:
     labels = design(5)
     copies = labels.with_columns(pl.concat_str("image_id", pl.lit("-copy")).alias("image_id"))
@@ -283,6 +337,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "injection_rate", "judge_correlation"}
         - {"order_flip_rate", "refusal_rate", "violation_rate"}
+        - {name for name, info in REGISTRY.items() if info.needs == "captions"}
     ),
 )
 def test_pandas_and_arrow_frames_give_the_same(name: str) -> None:

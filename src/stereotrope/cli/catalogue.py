@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stereotrope.cli.app import Settings
 
 _SIGNS = (
+    (r"\\(?:mathbf|text)\{([^{}]*)\}", r"\1"),
     (r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)"),
     (r"^\((\w)\)/|(?<=\W)\((\w)\)/", r"\1\2/"),
     (r"\\frac(\w)(\w)", r"\1/\2"),
@@ -29,6 +30,10 @@ _SIGNS = (
     (r"\\cdot", "·"),
     (r"\\log", "log"),
     (r"\\ln", "ln"),
+    (r"\\(exp|cos)", r"\1"),
+    (r"\\exists ", "∃ "),
+    (r"\\notin\b", "∉"),
+    (r"\\\|", "‖"),
     (r"\\[,;]", " "),
     (r"\\(?:left|right)\b", ""),
     (r"\\(arg|max|min)", r"\1 "),

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
-
-import polars as pl
 
 from stereotrope.measure.agreement import agreement
 from stereotrope.measure.average import average
 from stereotrope.measure.bds import bds
+from stereotrope.measure.captions.registered import CAPTION_MEASURES
 from stereotrope.measure.cds import cds
 from stereotrope.measure.change import change
 from stereotrope.measure.corrected_share import corrected_share
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
+from stereotrope.measure.info import MeasureInfo
 from stereotrope.measure.judge_correlation import judge_correlation
 from stereotrope.measure.judging import injection_rate, nonanswer_rate, order_flip_rate, unfounded_rate
 from stereotrope.measure.refusal_rate import refusal_rate
@@ -32,29 +30,6 @@ from stereotrope.measure.violation_rate import violation_rate
 from stereotrope.tables import AVERAGE
 
 __all__ = ["REGISTRY", "MeasureInfo", "measures_page"]
-
-Suite = Literal["objects", "everyday", "general"]
-
-
-@dataclass(frozen=True)
-class MeasureInfo:
-    """One measure and what a reader of its numbers must know."""
-
-    name: str
-    function: Callable[..., pl.DataFrame]
-    summary: str
-    suite: Suite
-    bounds: tuple[float | None, float | None]
-    """Least and greatest possible ``value``; None where there is none."""
-    direction: str
-    source: str
-    needs: Literal["labels", "images", "estimates", "constraints"]
-    """What it reads; ``constraints``: tidy labels with those of :data:`stereotrope.tables.CONSTRAINTS`."""
-    also: tuple[str, ...] = ()
-    """Further names that its rows carry in the column ``measure``."""
-    suffix: str = ""
-    """Ends the names of its rows where these are named after the measure that they were made from."""
-
 
 _OBJECTS = (
     MeasureInfo(
@@ -275,11 +250,13 @@ _JUDGING = (
 )
 
 
-REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType({m.name: m for m in (*_OBJECTS, *_GENERAL, *_JUDGING)})
+REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
+    {m.name: m for m in (*_OBJECTS, *CAPTION_MEASURES, *_GENERAL, *_JUDGING)}
+)
 """Every public measure by its name."""
 
 
-_READS = {"constraints": "labels of constraints"}
+_READS = {"constraints": "labels of constraints", "captions": "a captions frame"}
 
 
 def measures_page() -> str:

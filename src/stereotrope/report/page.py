@@ -62,6 +62,12 @@ _SCORED = (
         "How often a value is seen, and how much that changes between conditions.",
     ),
     (
+        "captions",
+        "What captions of the pictures say",
+        "Counts of words in texts about the pictures. What a captioner leaves out, or a lexicon does not "
+        "know, looks here like what is not shown.",
+    ),
+    (
         "cases",
         "Repetition and change, with the pictures",
         "Conditions in which all pictures agree, and most frequent values that change.",

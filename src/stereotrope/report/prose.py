@@ -27,7 +27,7 @@ __all__ = [
     "split_name",
 ]
 
-SECTIONS = ("missing", "divergence", "shares", "cases", "other")
+SECTIONS = ("missing", "divergence", "shares", "captions", "cases", "other")
 
 PERCEIVED = (
     "Where labels speak of people (gender, age, skin tone, ethnicity …), they are perceived presentation "

@@ -1,0 +1,173 @@
+"""What the registry says of the measures of captions."""
+
+from __future__ import annotations
+
+from stereotrope.measure.captions.association import cas
+from stereotrope.measure.captions.composite import cbs, contextual_diversity
+from stereotrope.measure.captions.distribution import (
+    bias_amplification,
+    kl_from_uniform,
+    representation_parity,
+    shannon_entropy,
+)
+from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
+from stereotrope.measure.captions.parity import parity_difference, signed_parity
+from stereotrope.measure.captions.similarity import clip_proxy, vendi
+from stereotrope.measure.info import MeasureInfo
+
+__all__ = ["CAPTION_MEASURES"]
+
+CAPTION_MEASURES = (
+    MeasureInfo(
+        "representation_parity",
+        representation_parity,
+        "How often captions name each group of an attribute.",
+        "biasbench",
+        (0.0, 1.0),
+        "equal shares: 1/k each; higher: named more often",
+        "T2I-BiasBench, eq. 5; Wilson 1927",
+        "captions",
+    ),
+    MeasureInfo(
+        "parity_difference",
+        parity_difference,
+        "How far apart two groups are in how often captions name them.",
+        "biasbench",
+        (0.0, 1.0),
+        "0: equally often; 1: one group only; says nothing of which",
+        "T2I-BiasBench, eq. 6",
+        "captions",
+    ),
+    MeasureInfo(
+        "signed_parity",
+        signed_parity,
+        "How much more often captions name one group than another.",
+        "biasbench",
+        (-1.0, 1.0),
+        "above 0: the first group is named more often; below 0: the second",
+        "T2I-BiasBench, sections 4.4 and 6",
+        "captions",
+    ),
+    MeasureInfo(
+        "bias_amplification",
+        bias_amplification,
+        "How far the shares of all groups are from equal ones, summed.",
+        "biasbench",
+        (0.0, 2.0),
+        "0: all groups equally often; 2(1 − 1/k): one group only; too high at small n",
+        "T2I-BiasBench, eq. 9",
+        "captions",
+    ),
+    MeasureInfo(
+        "shannon_entropy",
+        shannon_entropy,
+        "How evenly captions spread over the groups.",
+        "biasbench",
+        (0.0, 1.0),
+        "1: all groups equally often; 0: one group only; too low at small n",
+        "T2I-BiasBench, eq. 7",
+        "captions",
+    ),
+    MeasureInfo(
+        "kl_from_uniform",
+        kl_from_uniform,
+        "Divergence of the groups' shares from equal ones.",
+        "biasbench",
+        (0.0, None),
+        "0: all groups equally often; log2 k: one group only; too high at small n",
+        "T2I-BiasBench, eq. 8",
+        "captions",
+    ),
+    MeasureInfo(
+        "cas",
+        cas,
+        "The stereotype's part of all terms that captions hold of two lists.",
+        "biasbench",
+        (0.0, 1.0),
+        "0: only diversity terms; 1: only stereotype terms; depends on the lists",
+        "T2I-BiasBench, eqs. 10 to 12",
+        "captions",
+    ),
+    MeasureInfo(
+        "vendi",
+        vendi,
+        "How many different captions there are in effect.",
+        "biasbench",
+        (0.0, None),
+        "1: all captions alike; n: no word in common; variety of words, not of people",
+        "T2I-BiasBench, eq. 14; Friedman and Dieng 2023",
+        "captions",
+        also=("vendi_normalised",),
+    ),
+    MeasureInfo(
+        "clip_proxy",
+        clip_proxy,
+        "How near captions are to the words of their prompt.",
+        "biasbench",
+        (0.0, 1.0),
+        "higher: captions repeat the prompt's words",
+        "T2I-BiasBench, eq. 15",
+        "captions",
+    ),
+    MeasureInfo(
+        "hallucination",
+        hallucination,
+        "How often captions hold a term that the prompt does not call for.",
+        "biasbench",
+        (0.0, 1.0),
+        "higher: more captions with such a term",
+        "T2I-BiasBench, eqs. 20 and 21; Wilson 1927",
+        "captions",
+    ),
+    MeasureInfo(
+        "gmr",
+        gmr,
+        "How often captions lack what the prompt names.",
+        "biasbench",
+        (0.0, 1.0),
+        "higher: more captions lack something; near 1 with many keywords",
+        "T2I-BiasBench, eqs. 16 and 17; Wilson 1927",
+        "captions",
+    ),
+    MeasureInfo(
+        "iemr",
+        iemr,
+        "How often captions lack what the prompt implies.",
+        "biasbench",
+        (0.0, 1.0),
+        "higher: more captions lack something; near 1 with many elements",
+        "T2I-BiasBench, eqs. 18 and 19; Wilson 1927",
+        "captions",
+    ),
+    MeasureInfo(
+        "car",
+        car,
+        "How often captions hold a marker of the culture that was asked for.",
+        "biasbench",
+        (0.0, 1.0),
+        "higher: more captions with a marker",
+        "T2I-BiasBench, eq. 22; Wilson 1927",
+        "captions",
+    ),
+    MeasureInfo(
+        "cbs",
+        cbs,
+        "Composite of parity difference, lack of entropy and association.",
+        "biasbench",
+        (0.0, 1.0),
+        "0: even and without stereotype terms; has no direction: read signed_parity too",
+        "T2I-BiasBench, eqs. 13 and 23",
+        "captions",
+    ),
+    MeasureInfo(
+        "contextual_diversity",
+        contextual_diversity,
+        "Composite of prompts without people: lack of variety, of what was asked for, of alignment.",
+        "biasbench",
+        (0.0, 1.0),
+        "high is low diversity; seldom below 0.5 by its making",
+        "T2I-BiasBench, eq. 24",
+        "captions",
+    ),
+)
+"""The entries of the registry, in the order of the paper."""

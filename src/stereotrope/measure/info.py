@@ -1,0 +1,34 @@
+"""What the registry says of a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+__all__ = ["MeasureInfo", "Suite"]
+
+Suite = Literal["objects", "biasbench", "everyday", "general"]
+
+
+@dataclass(frozen=True)
+class MeasureInfo:
+    """One measure and what a reader of its numbers must know."""
+
+    name: str
+    function: Callable[..., pl.DataFrame]
+    summary: str
+    suite: Suite
+    bounds: tuple[float | None, float | None]
+    """Least and greatest possible ``value``; None where there is none."""
+    direction: str
+    source: str
+    needs: Literal["labels", "images", "estimates", "constraints", "captions"]
+    """What it reads; ``constraints``: tidy labels with those of :data:`stereotrope.tables.CONSTRAINTS`;
+    ``captions``: the frame of :func:`stereotrope.measure.captions.captions_frame`."""
+    also: tuple[str, ...] = ()
+    """Further names that its rows carry in the column ``measure``."""
+    suffix: str = ""
+    """Ends the names of its rows where these are named after the measure that they were made from."""
