@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import typer
@@ -33,9 +33,18 @@ def commands() -> str:
         "",
         *_parameters(group),
     ]
-    for name, command in group.commands.items():
+    for name, command in _named(group):
         parts += [f"## stereotrope {name}", "", _plain(command.help or ""), "", *_parameters(command)]
     return "\n".join(parts)
+
+
+def _named(group: typer.core.TyperGroup) -> Iterator[tuple[str, typer.core.TyperCommand]]:
+    """Every command with its name; those of a group by both names."""
+    for name, command in group.commands.items():
+        if isinstance(command, typer.core.TyperGroup):
+            yield from ((f"{name} {inner}", own) for inner, own in _named(command))
+        else:
+            yield name, command
 
 
 def _parameters(command: typer.core.TyperCommand) -> list[str]:

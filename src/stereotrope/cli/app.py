@@ -261,6 +261,54 @@ def calibrate(
     run_calibration(asked, settings)
 
 
+lexicon = typer.Typer(no_args_is_help=True, help="Look at a lexicon: terms, and what they stand for.")
+app.add_typer(lexicon, name="lexicon", rich_help_panel="On an instrument")
+
+
+@lexicon.command(name="check")
+def lexicon_check(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="LEXICON", help="A YAML file, a built-in name (biasbench), or the authors' lists as JSON."
+        ),
+    ],
+    captions: Annotated[Path, typer.Option("--captions", help="Captions to read: a CSV or JSONL file.")],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="WHAT=NAME",
+            help="A column of that file, repeatable: caption=NAME, prompt=NAME, image=NAME; else found.",
+        ),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", help="The prompt that all captions are of; else the file says.")
+    ] = None,
+    boundary: Annotated[
+        str | None,
+        typer.Option(
+            "--boundary", metavar="word|letters", help="Whole words, or letters anywhere; else the lexicon's."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """Check what the terms of a lexicon hit in captions, before a number is made of it.
+
+    Says what is odd about the files, then what to doubt, the worst first: hits
+    inside longer words, hits before a noun of clothes, hair or a background,
+    captions that name several groups, words run together that are missed, terms
+    that are never found; each with a caption.
+
+    Exit codes: 0 whatever is found, 2 a file cannot be used.
+    """
+    from stereotrope.cli.lexicon_printing import run_lexicon_check
+
+    run_lexicon_check(
+        file, captions, settings, columns=columns or (), prompt=prompt, boundary=boundary, as_json=as_json
+    )
+
+
 @app.command(rich_help_panel="On a paper")
 def reproduce(
     suite: Annotated[str, typer.Argument(help="A suite; `stereotrope suites` lists them.")],

@@ -107,3 +107,19 @@ def test_the_oddities_of_the_published_files_are_noted(shared):
     plain = read_captions(folder / "captions_sd.csv", name="sd")
     assert plain.frame.height == 496
     assert plain.notes == ()
+
+
+def test_the_same_image_name_of_two_models_is_two_captions(read):
+    found = read("model,image,caption\na,x_1,A cat\nb,x_1,A dog\nb,x_1,A cow\n")
+    assert found.frame["caption"].to_list() == ["A cat", "A dog"]
+    assert found.notes == (
+        "captions.csv: 1 further caption of images left out; the first of each counts (line 4)",
+    )
+
+
+def test_captions_without_images_are_read_only_where_images_are_not_needed(read):
+    found = read("caption\nA cat\nA cat\n", need_images=False)
+    assert found.frame.select("image", "caption").rows() == [(None, "A cat"), (None, "A cat")]
+    assert found.notes == ()
+    with pytest.raises(MetadataError, match="a column must give the picture"):
+        read("caption\nA cat\n")

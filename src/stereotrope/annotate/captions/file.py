@@ -29,6 +29,7 @@ _IMAGE = (
 )
 _CAPTION = ("caption", "captions", "description", "generated_caption", "image_caption", "text")
 _PROMPT = ("prompt", "prompt_id", "category", "prompt_category", "class")
+_MODEL = ("model", "model_name", "generator")
 _HASH = "sha256"
 _HEADER_WORDS = frozenset((*_IMAGE, *_CAPTION, _HASH))
 _NUMBERED = re.compile(r"^(?P<stem>.*?[^\W\d_].*?)[\W_]*\d+$")
@@ -68,6 +69,7 @@ def read_captions(
     caption: str | None = None,
     prompt: str | None = None,
     name: str | None = None,
+    need_images: bool = True,
 ) -> CaptionFile:
     """Read a file of captions, CSV or JSON lines.
 
@@ -79,6 +81,8 @@ def read_captions(
         Its columns; found by their usual names, blanks and case aside, when None.
     name
         What messages call the file.
+    need_images
+        Whether a file without a column of images is refused; else its images are null.
 
     Returns
     -------
@@ -95,14 +99,23 @@ def read_captions(
     """
     path = Path(path)
     found = read_rows(path, name=name or str(path))
-    return _Reading(found, image, caption, prompt).done()
+    return _Reading(found, image, caption, prompt, need_images=need_images).done()
 
 
 class _Reading:
     """One file being read."""
 
-    def __init__(self, found: RowFile, image: str | None, caption: str | None, prompt: str | None) -> None:
+    def __init__(
+        self,
+        found: RowFile,
+        image: str | None,
+        caption: str | None,
+        prompt: str | None,
+        *,
+        need_images: bool,
+    ) -> None:
         self.found = found
+        self.need_images = need_images
         self.notes: list[str] = []
         self.rows = list(found.rows)
         self._take_back_header((image, caption))
@@ -145,7 +158,7 @@ class _Reading:
             return None
         return self._by_content(what, usual, fits)
 
-    def _by_content(self, what: str, usual: Sequence[str], fits: Callable[[str], bool] | None) -> str:
+    def _by_content(self, what: str, usual: Sequence[str], fits: Callable[[str], bool] | None) -> str | None:
         """Find the column of images by its values, that of captions as the one of longest texts."""
         best, score = None, 0.0
         for column in self.found.columns:
@@ -158,6 +171,8 @@ class _Reading:
                 good = of_column >= _LONG
             if good and of_column > score:
                 best, score = column, of_column
+        if best is None and fits is not None and not self.need_images:
+            return None
         if best is None:
             hint = did_you_mean(usual[0], self.found.columns)
             raise MetadataError(
@@ -169,7 +184,6 @@ class _Reading:
         return best
 
     def done(self) -> CaptionFile:
-        assert self.image is not None
         assert self.caption is not None
         usable = self._without_gaps(self._without_headers(self.rows))
         if self.prompt is not None:
@@ -186,7 +200,7 @@ class _Reading:
             "prompt": self._texts(kept, self.prompt),
             **{column: self._texts(kept, column) for column in others},
         }
-        by_hash = _plain(self.image) == _HASH
+        by_hash = _plain(self.image or "") == _HASH
         return CaptionFile(pl.DataFrame(columns), tuple(self.notes), by_hash, self.found.data)
 
     def _texts(self, rows: Sequence[Row], column: str | None) -> pl.Series:
@@ -211,18 +225,25 @@ class _Reading:
 
     def _without_gaps(self, rows: Sequence[Row]) -> list[Row]:
         for column, what in ((self.image, "image"), (self.caption, "caption")):
-            gaps = [row for row in rows if row.text(column or "") is None]
+            if column is None:
+                continue
+            gaps = [row for row in rows if row.text(column) is None]
             if gaps:
                 self._note(f"{_several(len(gaps), 'row')} without {what} left out", [r.line for r in gaps])
-            rows = [row for row in rows if row.text(column or "") is not None]
+            rows = [row for row in rows if row.text(column) is not None]
         return list(rows)
 
     def _without_duplicates(self, rows: Sequence[Row]) -> list[Row]:
-        first: dict[tuple[str | None, str | None], Row] = {}
+        if self.image is None:
+            return list(rows)
+        plain = {_plain(column): column for column in reversed(self.found.columns)}
+        models = [plain[name] for name in _MODEL if name in plain]
+        keys = [*models, *filter(None, (self.prompt, self.image))]
+        first: dict[tuple[str | None, ...], Row] = {}
         same: list[int] = []
         other: list[int] = []
         for row in rows:
-            earlier = first.setdefault((row.text(self.prompt or ""), row.text(self.image or "")), row)
+            earlier = first.setdefault(tuple(map(row.text, keys)), row)
             if earlier is not row:
                 alike = row.text(self.caption or "") == earlier.text(self.caption or "")
                 (same if alike else other).append(row.line)

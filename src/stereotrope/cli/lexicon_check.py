@@ -1,0 +1,297 @@
+"""``stereotrope lexicon check``: what the terms of a lexicon hit in captions, and what of it to doubt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stereotrope.annotate.captions import CaptionFile, read_captions
+from stereotrope.annotate.lexicon import (
+    BUILT_IN,
+    UNKNOWN,
+    Lexicon,
+    Matching,
+    MatchingAudit,
+    matching_audit,
+    read_lexicon,
+)
+from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.report.escape import shorten
+from stereotrope.suites.biasbench.captions_file import prompt_of_name
+from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
+
+__all__ = ["THINGS", "CheckedLexicon", "check_lexicon"]
+
+THINGS = ("keyword", "implied", "hallucination", "reference")
+"""Lists that name things and not how people look: a noun behind their terms is no surprise."""
+
+_COLUMNS = ("caption", "prompt", "image")
+_BOUNDARIES = {"word": "word", "letters": "substring"}
+_LONGEST = 2_000
+"""Characters of a caption that are told in JSON."""
+_EXAMPLES = 3
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class CheckedLexicon:
+    """A lexicon beside captions.
+
+    Attributes
+    ----------
+    lexicon
+        The lexicon, with the matching the captions were read by.
+    matching
+        That matching in words.
+    file, captions
+        The file, and how many captions of it were read.
+    remarks
+        What is odd about the files, one sentence each.
+    audit
+        The matching audit; its terms the worst first.
+    several
+        Captions that name several groups of an attribute: ``attribute``, ``groups``, ``n`` of
+        ``n_captions``, ``counted_as`` (value → captions) and ``examples``.
+    """
+
+    lexicon: Lexicon
+    matching: str
+    file: str
+    captions: int
+    remarks: tuple[str, ...]
+    audit: MatchingAudit
+    several: tuple[Mapping[str, Any], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON; long captions are cut."""
+        return {
+            "lexicon": {
+                "name": self.lexicon.name,
+                "version": self.lexicon.version,
+                "fingerprint": self.lexicon.fingerprint,
+                "matching": self.matching,
+                "terms": len(self.lexicon.terms),
+            },
+            "captions": {"file": self.file, "n": self.captions},
+            "remarks": list(self.remarks),
+            "read_again_by": self.audit.second,
+            "values": [_cut(row) for row in self.audit.labels.iter_rows(named=True)],
+            "several_groups": [_cut(row) for row in self.several],
+            "terms": [_cut(row) for row in self.audit.terms.iter_rows(named=True)],
+        }
+
+
+def check_lexicon(
+    lexicon: str,
+    captions: Path,
+    *,
+    columns: Sequence[str] = (),
+    prompt: str | None = None,
+    boundary: str | None = None,
+) -> CheckedLexicon:
+    """Read a lexicon and captions, and audit the matching.
+
+    Parameters
+    ----------
+    lexicon
+        A YAML file, the name of a built-in lexicon, or the authors' lists as JSON.
+    captions
+        CSV or JSON lines.
+    columns
+        Its columns, each as ``caption=NAME``, ``prompt=NAME`` or ``image=NAME``; found when not given.
+    prompt
+        The prompt that all captions are of; else the file says it.
+    boundary
+        ``word`` or ``letters`` (anywhere in a longer word); else as the lexicon says, and the authors'
+        lists as their scripts read them.
+
+    Raises
+    ------
+    UsageError
+        An argument does not fit.
+    InputError
+        A file cannot be used, or no term is to be looked for in any caption.
+    """
+    read, patterned, remarks = _read_lexicon(lexicon, boundary)
+    named = _named_columns(columns)
+    found = read_captions(captions, name=str(captions), need_images=False, **named)
+    if found.frame.is_empty():
+        raise InputError(f"{captions}: must hold captions, found rows without any; fill them in")
+    prompts, said = _prompts(read, found, prompt, str(captions))
+    frame = pl.DataFrame({"prompt": pl.Series(prompts, dtype=pl.String), "caption": found.frame["caption"]})
+    audit = _audit(read, frame, patterned)
+    looked = audit.terms["n_captions"]
+    if not looked.sum():
+        raise InputError(
+            f"{captions}: none of its {frame.height} captions is of a prompt of lexicon {read.name!r} "
+            f"({', '.join(read.prompts)}), found {_some(prompts)}; name the column with --column "
+            "prompt=NAME, or the prompt of all with --prompt"
+        )
+    return CheckedLexicon(
+        read,
+        _matching_words(read, patterned),
+        str(captions),
+        frame.height,
+        (*found.notes, *said, *remarks),
+        MatchingAudit(_worst_first(audit.terms), audit.labels, audit.second),
+        tuple(_several(read, frame, patterned)),
+    )
+
+
+def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[str, ...], list[str]]:
+    """Return the lexicon as it is to match, and attributes that go by whole words whatever the others do."""
+    if boundary is not None and boundary not in _BOUNDARIES:
+        hint = did_you_mean(boundary, _BOUNDARIES, otherwise="write word or letters")
+        raise UsageError(f"--boundary must be word or letters, found {boundary!r}; {hint}")
+    patterned: tuple[str, ...] = ()
+    remarks: list[str] = []
+    if lexicon not in BUILT_IN and Path(lexicon).suffix.lower() == ".json":
+        lists = read_wordlists(Path(lexicon))
+        read = lists.lexicon
+        if boundary is None:
+            boundary = "letters"
+            own = (attribute_of(prompt, read) for prompt in sorted(lists.by_patterns))
+            patterned = tuple(name for name in own if name is not None)
+            remarks.append(
+                f"{Path(lexicon).name}: the authors' lists are read as letters anywhere and "
+                f"{', '.join(patterned)} as whole words, like their scripts do; --boundary word reads all "
+                "as the paper says"
+            )
+    else:
+        read = read_lexicon(lexicon)
+    if boundary is not None:
+        way = _BOUNDARIES[boundary]
+        split = read.matching.split_case
+        read = replace(read, matching=Matching("word" if way == "word" else "substring", split))
+    return read, patterned, remarks
+
+
+def _named_columns(columns: Sequence[str]) -> dict[str, str]:
+    named = {}
+    for column in columns:
+        what, _, name = column.partition("=")
+        if what not in _COLUMNS or not name:
+            hint = did_you_mean(what, _COLUMNS) if name else ""
+            raise UsageError(
+                f"--column must be caption=NAME, prompt=NAME or image=NAME, found {column!r}"
+                + (f"; {hint}" if hint else "; write for example --column caption=text")
+            )
+        named[what] = name
+    return named
+
+
+def _prompts(
+    lexicon: Lexicon, found: CaptionFile, given: str | None, file: str
+) -> tuple[list[str | None], list[str]]:
+    """Return the prompt of each caption as the lexicon calls it, and what is odd about them."""
+    if given is not None:
+        if lexicon.prompts and given.casefold() not in {name.casefold() for name in lexicon.prompts}:
+            hint = did_you_mean(given, lexicon.prompts, otherwise=f"it has {', '.join(lexicon.prompts)}")
+            raise UsageError(f"--prompt: lexicon {lexicon.name!r} has no prompt {given!r}; {hint}")
+        return [given] * found.frame.height, []
+    if not lexicon.prompts:
+        return [None] * found.frame.height, []
+    known = {name.casefold(): name for name in lexicon.prompts}
+    texts = {e.text.strip().casefold(): name for name, e in lexicon.prompts.items() if e.text}
+    known = texts | known
+    prompts: list[str | None] = []
+    by_image = 0
+    for said, image in found.frame.select("prompt", "image").iter_rows():
+        own = known.get(str(said).strip().casefold()) if said is not None else None
+        if said is None and (own := known.get((prompt_of_name(image or "") or "").casefold())):
+            by_image += 1
+        prompts.append(own or said)
+    notes = []
+    if by_image:
+        notes.append(f"{file}: {by_image} captions without a prompt are of the one their image's name says")
+    strange = [one for one in prompts if one not in lexicon.prompts]
+    if strange:
+        notes.append(
+            f"{file}: {len(strange)} of {len(prompts)} captions are of no prompt of the lexicon "
+            f"({_some(strange)}); only attributes of all prompts are looked for in them"
+        )
+    return prompts, notes
+
+
+def _some(prompts: Sequence[str | None]) -> str:
+    listed = list(dict.fromkeys("no prompt" if one is None else repr(shorten(one, 40)) for one in prompts))
+    return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
+
+
+def _audit(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> MatchingAudit:
+    second = read_lexicon(BUILT_IN[0])
+    again = None if second.fingerprint == lexicon.fingerprint else second
+    audit = matching_audit(lexicon, frame, second=again, examples=_EXAMPLES)
+    if not patterned:
+        return audit
+    other = matching_audit(_by_words(lexicon), frame, second=again, examples=_EXAMPLES)
+    own = pl.col("attribute").is_in(list(patterned))
+    return MatchingAudit(
+        pl.concat([other.terms.filter(own), audit.terms.filter(~own)]),
+        pl.concat([other.labels.filter(own), audit.labels.filter(~own)]),
+        audit.second,
+    )
+
+
+def _worst_first(terms: pl.DataFrame) -> pl.DataFrame:
+    """Order by doubtful hits: inside longer words where the term does not ask for it, then before nouns."""
+    doubt = pl.when(pl.col("term").str.contains("*", literal=True)).then(0).otherwise(pl.col("n_inside"))
+    noun = pl.when(pl.col("attribute").is_in(THINGS)).then(0).otherwise(pl.col("n_noun"))
+    return terms.sort(doubt + noun, pl.col("n_hits"), descending=True, maintain_order=True)
+
+
+def _several(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> list[dict[str, Any]]:
+    """Read the captions without any priority, so that every double mention shows."""
+    plain = {
+        name: replace(attribute, priority=(), decide="first")
+        for name, attribute in lexicon.attributes.items()
+    }
+    read = _as_audited(replace(lexicon, attributes=plain), frame, patterned)
+    counted = _as_audited(lexicon, frame, patterned)
+    rows = []
+    for name, attribute in lexicon.attributes.items():
+        both = pl.DataFrame({"groups": read[name], "as": counted[name], "caption": frame["caption"]})
+        asked = both.filter(pl.col("groups").is_not_null())
+        double = asked.filter(~pl.col("groups").is_in([*attribute.groups, UNKNOWN]))
+        for groups, own in double.group_by("groups", maintain_order=True):
+            rows.append(
+                {
+                    "attribute": name,
+                    "groups": groups[0],
+                    "n": own.height,
+                    "n_captions": asked.height,
+                    "counted_as": dict(Counter(own["as"].to_list()).most_common()),
+                    "examples": own["caption"].to_list()[:_EXAMPLES],
+                }
+            )
+    return sorted(rows, key=lambda row: -row["n"])
+
+
+def _as_audited(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> pl.DataFrame:
+    read = lexicon.frame(frame)
+    if not patterned:
+        return read
+    words = _by_words(lexicon).frame(frame)
+    return read.with_columns(words[name] for name in patterned)
+
+
+def _by_words(lexicon: Lexicon) -> Lexicon:
+    return replace(lexicon, matching=Matching("word", lexicon.matching.split_case))
+
+
+def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:
+    way = "whole words" if lexicon.matching.boundary == "word" else "letters anywhere"
+    way += f", {', '.join(patterned)} as whole words" if patterned else ""
+    return way + (", split at case and digits" if lexicon.matching.split_case else "")
+
+
+def _cut(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: [shorten(text, _LONGEST) for text in value] if key.startswith("examples") else value
+        for key, value in row.items()
+    }

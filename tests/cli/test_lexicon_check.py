@@ -1,0 +1,219 @@
+"""``stereotrope lexicon check``: what is odd stands first, then what to doubt, the worst first."""
+
+import json
+
+import pytest
+
+from stereotrope.cli import main
+from stereotrope.cli.lexicon_check import check_lexicon
+from stereotrope.cli.lexicon_printing import excerpt
+from stereotrope.errors import InputError, MetadataError, UsageError
+
+LEXICON = """
+name: pets
+attributes:
+  species: {priority: [rat, dog], groups: {rat: [rat], dog: [dog, 犬, 🐶]}}
+  colour: {groups: {black: [black], white: [white]}}
+prompts:
+  pet: {text: A photo of a pet, lists: {keyword: [pet, paw*], hallucination: [robot]}}
+  wild: {lists: {keyword: [fox]}}
+"""
+CAPTIONS = """image,prompt,caption
+a_1,pet,A rat beside a dog in a laboratory
+a_2,A photo of a pet,BlackDog with a black leather collar and big paws
+a_3,pet,犬 と 🐶 at home
+a_4,sea,a white whale
+a_5,pet,
+"""
+
+
+@pytest.fixture
+def files(tmp_path):
+    lexicon, captions = tmp_path / "pets.yaml", tmp_path / "captions.csv"
+    lexicon.write_text(LEXICON, encoding="utf-8")
+    captions.write_text(CAPTIONS, encoding="utf-8")
+    return lexicon, captions
+
+
+@pytest.fixture
+def printed(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["lexicon", "check", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return ended.value.code, out, err
+
+    return run
+
+
+def terms(found):
+    return {
+        (row["attribute"], row["prompt"], row["term"]): row for row in found.audit.terms.iter_rows(named=True)
+    }
+
+
+def test_terms_of_every_script_are_counted_where_their_prompt_is(files):
+    rows = terms(check_lexicon(str(files[0]), files[1], boundary="letters"))
+    assert rows["species", None, "rat"]["n_hits"] == 2
+    assert rows["species", None, "rat"]["inside_words"] == ["laboratory"]
+    assert rows["species", None, "犬"]["n_hits"] == rows["species", None, "🐶"]["n_hits"] == 1
+    assert rows["colour", None, "black"]["nouns"] == ["leather"]
+    assert rows["keyword", "pet", "paw*"]["n_captions_hit"] == 1
+    assert rows["hallucination", "pet", "robot"]["never"]
+    assert rows["keyword", "wild", "fox"]["n_captions"] == 0
+
+
+def test_the_text_of_a_prompt_names_it_and_strange_prompts_are_told(files):
+    found = check_lexicon(str(files[0]), files[1])
+    assert found.captions == 4
+    assert any("1 row without caption left out (line 6)" in remark for remark in found.remarks)
+    assert any("1 of 4 captions are of no prompt of the lexicon ('sea')" in r for r in found.remarks)
+    assert terms(found)["keyword", "pet", "pet"]["n_captions"] == 3
+
+
+def test_double_mentions_show_although_a_priority_decides_them(files):
+    found = check_lexicon(str(files[0]), files[1])
+    assert [(row["groups"], row["n"], row["counted_as"]) for row in found.several] == [
+        ("rat and dog", 1, {"rat": 1})
+    ]
+
+
+def test_terms_stand_the_worst_first(files):
+    order = check_lexicon(str(files[0]), files[1], boundary="letters").audit.terms
+    doubtful = order["n_inside"] + order["n_noun"]
+    assert order["term"][0] in ("rat", "black")
+    assert doubtful.to_list()[-1] == 0
+
+
+def test_what_is_odd_is_printed_first_and_each_doubt_has_a_caption(printed, files):
+    code, out, err = printed(files[0], "--captions", files[1], "--boundary", "letters")
+    assert (code, err) == (0, "")
+    heads = [
+        "What is odd about the files",
+        "What the values of captions rest on",
+        "Inside longer words",
+        "Before a noun",
+        "Several groups in one caption",
+        "Never found",
+    ]
+    assert sorted(map(out.index, heads)) == list(map(out.index, heads))
+    assert "1 of 2  rat (species): in laboratory" in out
+    assert "“A rat beside a dog in a laboratory”" in out
+    assert "rat and dog (species): counted as rat 1" in out
+    assert "pet hallucination: robot" in out
+    assert "not looked for, since no caption is of their prompt: wild" in out
+    assert "paw*" not in out
+
+
+def test_words_run_together_are_told_where_the_matching_does_not_split(printed, files):
+    _, out, _ = printed(files[0], "--captions", files[1])
+    assert "Run together with other words" in out
+    assert "dog 1, black 1" in out or "black 1, dog 1" in out
+    assert "split_case: true" in out
+
+
+def test_json_holds_every_term_and_cuts_huge_captions(printed, files):
+    files[1].write_text(f"caption\n{'rat ' * 300_000}\n", encoding="utf-8")
+    code, out, _ = printed(files[0], "--captions", files[1], "--prompt", "pet", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert len(found["terms"]) == found["lexicon"]["terms"] == 10
+    assert found["captions"]["n"] == 1
+    assert found["terms"][0]["n_hits"] == 300_000
+    assert len(found["terms"][0]["examples"][0]) < 2_100
+
+
+def test_captions_and_terms_stay_inert_in_the_terminal(printed, files):
+    files[1].write_text("caption\nlaboratory \x1b[31m [red]x[/red] \u202e evil\n", encoding="utf-8")
+    code, out, _ = printed(files[0], "--captions", files[1], "--prompt", "pet", "--boundary", "letters")
+    assert code == 0
+    assert "[red]x[/red]" in out
+    assert "\x1b[31m" not in out
+    assert "\u202e" not in out
+
+
+def test_one_huge_caption_is_shown_around_the_hit_alone(printed, files):
+    files[1].write_text(f"caption\n{'x' * 400_000}rat{'y' * 400_000}\n", encoding="utf-8")
+    code, out, _ = printed(files[0], "--captions", files[1], "--prompt", "pet", "--boundary", "letters")
+    assert code == 0
+    assert max(map(len, out.splitlines())) < 250
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("{lexicon}", "--captions", "{folder}/none.csv"), "cannot be read"),
+        (("{folder}/none.yaml", "--captions", "{captions}"), "no such lexicon file"),
+        (("biasbenhc", "--captions", "{captions}"), "did you mean 'biasbench'"),
+        (("{lexicon}", "--captions", "{captions}", "--prompt", "pets"), "did you mean 'pet'"),
+        (("{lexicon}", "--captions", "{captions}", "--boundary", "words"), "did you mean 'word'"),
+        (("{lexicon}", "--captions", "{captions}", "--column", "text"), "caption=NAME"),
+        (("{lexicon}", "--captions", "{captions}", "--column", "captoin=x"), "did you mean 'caption'"),
+        (("{lexicon}", "--captions", "{captions}", "--column", "caption=captoin"), "did you mean 'caption'"),
+    ],
+)
+def test_a_mistake_is_one_message_and_exit_code_2(printed, files, tmp_path, arguments, message):
+    names = {"lexicon": files[0], "captions": files[1], "folder": tmp_path}
+    code, out, err = printed(*(one.format(**names) for one in arguments))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_lists_that_no_caption_is_of_are_refused_with_what_was_found(tmp_path, files):
+    lexicon = tmp_path / "own.yaml"
+    lexicon.write_text("prompts: {pet: {lists: {keyword: [dog]}}}\n", encoding="utf-8")
+    files[1].write_text("caption,prompt\na dog,animal\n", encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"of a prompt of lexicon 'own' \(pet\), found 'animal'; name the col"
+    ):
+        check_lexicon(str(lexicon), files[1])
+
+
+def test_columns_are_named_by_hand(files):
+    files[1].write_text("text,words,kind\nz,a rat,pet\n", encoding="utf-8")
+    found = check_lexicon(str(files[0]), files[1], columns=["caption=words", "prompt=kind"])
+    assert terms(found)["species", None, "rat"]["n_hits"] == 1
+    with pytest.raises(MetadataError, match="no column 'word'"):
+        check_lexicon(str(files[0]), files[1], columns=["caption=word"])
+
+
+def test_a_json_that_is_not_the_authors_lists_is_refused(tmp_path, files):
+    other = tmp_path / "lists.json"
+    other.write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match="not the authors' lists"):
+        check_lexicon(str(other), files[1])
+    with pytest.raises(UsageError, match="--boundary must be word or letters"):
+        check_lexicon("biasbench", files[1], boundary="substring")
+
+
+def test_an_excerpt_marks_the_place_that_is_meant():
+    text = excerpt("rat, and then a laboratory", "rat", lambda _, start, end: start > 5, 60)
+    assert text.plain == "“rat, and then a laboratory”"
+    assert [text.plain[s.start : s.end] for s in text.spans if "bold" in str(s.style)] == ["rat"]
+    assert [s.start for s in text.spans if "bold" in str(s.style)] == [21]
+    assert excerpt("犬" * 500, "犬", lambda *_: True, 40).cell_len <= 46
+    assert excerpt("", "rat", lambda *_: True, 40).plain == "“”"
+
+
+def test_the_artefacts_of_the_published_captions_are_found(shared):
+    data = shared / "data" / "biasbench"
+    found = check_lexicon(str(data / "lexicon_authors.json"), data / "captions_sd.csv")
+    values = {(r["attribute"], r["value"]): r for r in found.audit.labels.iter_rows(named=True)}
+    rows = terms(found)
+    assert values["species", "rat"]["n"] == 45
+    assert values["species", "rat"]["n_word"] == 0
+    assert (values["insect", "bee"]["n"], values["insect", "bee"]["n_inside_only"]) == (31, 24)
+    assert (values["ethnicity", "black"]["n"], values["ethnicity", "black"]["n_noun_only"]) == (12, 12)
+    assert rows["gender", None, "male"]["n_missed_glued"] > 15
+    assert rows["species", None, "rat"]["inside_words"][0] == "laboratory"
+    assert found.audit.terms["term"][0] in {"dark", "white", "rat"}
+
+
+def test_oddities_of_the_released_file_are_told_and_its_captions_read(shared, printed):
+    file = shared / "data" / "biasbench" / "captions_bksdm_asreleased.csv"
+    code, out, _ = printed("biasbench", "--captions", file)
+    assert code == 0
+    assert out.index("1 header row among the data left out (line 172)") < out.index("What the values")
