@@ -103,6 +103,15 @@ def finished(tmp_path_factory):
     return folder
 
 
+def write_files_of(page, folder):
+    """Write the YAML files that a page shows under their names, and its captions."""
+    text = page.read_text(encoding="utf-8")
+    for name, block in re.findall(r"```yaml\n# (\S+\.yaml)\n(.*?)```", text, flags=re.DOTALL):
+        (folder / name).write_text(block, encoding="utf-8")
+    for block in re.findall(r"```csv\n(.*?)```", text, flags=re.DOTALL):
+        (folder / "captions.csv").write_text(block, encoding="utf-8")
+
+
 PYTHON = [
     page for page in PAGES if page.parent.name != "reference" and "```python" in page.read_text("utf-8")
 ]
@@ -119,6 +128,21 @@ def test_python_in_the_docs_runs(page, finished, monkeypatch):
     names = {"labels": pl.DataFrame(labels)}
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert blocks
+    write_files_of(page, finished)
     for block in blocks:
         exec(compile(block, page.name, "exec"), names)
     assert {"st", "generator", "server"} & set(names)
+
+
+def test_the_check_of_the_lexicon_that_the_docs_write_says_what_they_show(tmp_path, monkeypatch, capsys):
+    from stereotrope.cli import main
+
+    page = ROOT / "docs" / "how-to" / "own-prompts-and-lexicons.md"
+    write_files_of(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = re.search(r"```console\n\$ stereotrope (.*?)\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    with pytest.raises(SystemExit, match="0"):
+        main(shown.group(1).split())
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in shown.group(2).splitlines() if line not in printed] == []
