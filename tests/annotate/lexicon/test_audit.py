@@ -156,3 +156,12 @@ def test_half_of_the_published_unknown_doctors_are_called_male(authors, publishe
     unknown = label(audit, "unknown", "gender")
     assert unknown["n"] == 42
     assert {each["value"]: each["n"] for each in unknown["named"]}["male"] == 21
+
+
+@pytest.mark.parametrize(
+    ("words", "doubtful"),
+    [("woman, dark hair", 0), ("a white woman in a hat", 0), ("a white hat", 1), ("MaleWhite coat", 1)],
+)
+def test_a_word_for_a_person_is_not_said_of_the_noun_behind_it(words, doubtful):
+    made = grouped({"a": ["woman", "white woman", "male"], "b": ["white"]}, matching={"split_case": True})
+    assert matching_audit(made, captions(words)).terms["n_noun"].sum() == doubtful

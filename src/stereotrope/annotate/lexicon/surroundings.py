@@ -37,9 +37,13 @@ def noun_after(caption: str, end: int) -> tuple[str, str] | None:
     """Return the noun that a hit ending at ``end`` is likely said of, and its kind.
 
     Up to ``reach`` words after the hit are looked at (``nouns.yaml``); the end of a sentence, a semicolon
-    and a word for a person end the search.
+    and a word for a person end the search. A hit that itself ends with a word for a person (``woman``,
+    ``white woman``, ``light skin``) is said of that person.
     """
     nouns = _nouns()
+    own = _TOKENS.findall(caption, max(0, end - _HEAD), end)
+    if own and own[-1].casefold() in nouns.people:
+        return None
     for at, token in enumerate(_TOKENS.findall(caption, end, end + _TAIL)):
         word = token.casefold()
         if at > nouns.reach or word in ".;!?\n" or word in nouns.people:
