@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from stereotrope import annotate
+from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import HALTING, Missing, Task, carry_out, picture_of
 from stereotrope.run import Job, Ledger, RunFolder, Stage
@@ -125,13 +126,21 @@ class Assignment:
         rows = []
         for annotator in self.plan.annotators:
             mine = images.filter(self._shown(annotator))
+            levels = self._levels(getattr(annotator, "factor", None))
             for image_id, generator, prompt_id in mine.select(
                 "image_id", "generator", "prompt_id"
             ).iter_rows():
                 attributes = self._attributes(annotator, self.scope(generator, prompt_id), CONSTRAINTS)
+                if isinstance(annotator, LexiconAnnotator):
+                    attributes = {n: attributes[n] for n in annotator.labels_of(levels.get(prompt_id))}
                 rows += [(image_id, annotator.name, name) for name in attributes]
         schema = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _levels(self, factor: str | None) -> dict[str, str]:
+        """Prompt → its level of a factor, where the prompts have that."""
+        prompts = self.plan.prompts
+        return dict(prompts.select("prompt_id", factor).iter_rows()) if factor in self.plan.factors else {}
 
     def _attributes(self, annotator: Any, scope: Scope, also: Sequence[str] = ()) -> annotate.Attributes:
         """Attributes of looks that an annotator labels in a part of the design, and those of ``also``."""

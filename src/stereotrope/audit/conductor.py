@@ -243,7 +243,7 @@ def _measure(
     tidy = tidy_with_quality(plan, images, labels, assignment)
     partial = bool(missing or (kept or {}).get("missing"))
     estimates, findings = estimate(
-        plan, tidy, images, assignment, watcher, reference=reference, partial=partial
+        plan, tidy, images, assignment, watcher, labels=labels, reference=reference, partial=partial
     )
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)

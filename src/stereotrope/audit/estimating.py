@@ -95,6 +95,7 @@ def estimate(
     assignment: Assignment,
     watcher: Watcher,
     *,
+    labels: pl.DataFrame,
     reference: pl.DataFrame | None = None,
     partial: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -103,8 +104,9 @@ def estimate(
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
     there is one row without a value that says why; rates that need no baseline are computed without it.
 
-    ``tidy`` is the frame of :func:`tidy_with_quality`. Where an annotator says which pictures break their
-    prompt, :data:`WITH_AND_WITHOUT` are computed a second time without these, under a name of their own.
+    ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them.
+    Where an annotator says which pictures break their prompt, :data:`WITH_AND_WITHOUT` are computed a
+    second time without these, under a name of their own.
     """
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
@@ -114,13 +116,16 @@ def estimate(
         "images": measure.with_factors(plan.prompts, images),
         "labels": looks if kept is None or plan.spec.violations != "out" else kept,
     }
+    for call in plan.measures:
+        if call.reader is not None and _source(call) not in given:
+            given[_source(call)] = call.reader.frame(plan.prompts, images, labels)
     taxonomy = assignment.taxonomy(images)
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(plan.measures), 0)
     for number, planned in enumerate(plan.measures, start=1):
         call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
         try:
-            done.append(call(_stack(done) if call.needs == "estimates" else given[call.needs]))
+            done.append(call(_stack(done) if call.needs == "estimates" else given[_source(call)]))
             if call.name == "share":
                 done += _corrected(plan, call, given["labels"])
             if kept is not None and plan.spec.violations == "both":
@@ -140,6 +145,11 @@ def estimate(
     estimates = _stack(done)
     shown = _answered(plan, looks) if partial else looks
     return estimates, measure.findings(estimates, shown, images=images)
+
+
+def _source(call: MeasureCall) -> str:
+    """Which frame a measure reads; each lexicon has its own of captions."""
+    return call.needs if call.reader is None else f"{call.needs} {call.reader.annotator}"
 
 
 def _what_there_is(call: MeasureCall, given: Mapping[str, pl.DataFrame], why: str) -> pl.DataFrame:

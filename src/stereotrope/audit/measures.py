@@ -10,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope import measure
+from stereotrope.audit.captions import CaptionReader, caption_arguments, caption_reader
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
-from stereotrope.errors import did_you_mean
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
 __all__ = ["MeasureCall", "resolve_measures"]
@@ -32,10 +33,12 @@ class MeasureCall:
     """The measure whose estimates it reads, where it reads estimates."""
     definition: str | None = None
     """Which definition of that measure, where there are several; the paper's when None."""
+    reader: CaptionReader | None = None
+    """Who reads the captions, where it is a measure of captions."""
 
     @property
     def needs(self) -> str:
-        """``labels``, ``constraints``, ``images`` or ``estimates``."""
+        """``labels``, ``constraints``, ``images``, ``estimates`` or ``captions``."""
         return measure.REGISTRY[self.name].needs
 
     def with_taxonomy(self, taxonomy: pl.DataFrame) -> MeasureCall:
@@ -46,6 +49,8 @@ class MeasureCall:
 
     def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
         """Compute the estimates."""
+        if self.reader is not None:
+            return self.reader.rows(self.name, data, self.arguments)
         if self.on is not None:
             data = data.filter(pl.col("measure") == self.on)
             if data["definition"].n_unique() > 1:
@@ -75,11 +80,16 @@ def resolve_measures(
         items = ["refusal_rate", "share", *(["share_difference", "bds"] if baseline else [])]
     listed = spec.measures is not None
     known = _defaults(prompts, annotators, baseline, spec)
+    readers = _Readers(annotators, prompts)
     calls: list[MeasureCall] = []
     places: list[tuple[str | int, ...]] = []
     for index, item in enumerate(items):
         where: tuple[str | int, ...] = ("measures", index) if listed else ("suite",)
         name, given = _read(item, source, where)
+        if measure.REGISTRY[name].needs == "captions":
+            calls.append(_of_captions(name, given, readers, known, (source, where)))
+            places.append(where)
+            continue
         if not _served(measure.REGISTRY[name].needs, known):
             if listed and measure.REGISTRY[name].needs == "constraints":
                 raise source.error(
@@ -101,6 +111,36 @@ def resolve_measures(
         places.append(where)
     rehearse(list(zip(calls, places, strict=True)), prompts, annotators, source)
     return tuple(calls)
+
+
+class _Readers:
+    """One reader a lexicon, made when the first measure asks for it."""
+
+    def __init__(self, annotators: Sequence[Any], prompts: pl.DataFrame) -> None:
+        self.annotators, self.prompts = annotators, prompts
+        self._made: dict[str | None, CaptionReader] = {}
+
+    def __call__(self, lexicon: str | None) -> CaptionReader:
+        if lexicon not in self._made:
+            self._made[lexicon] = caption_reader(self.annotators, self.prompts, lexicon)
+        return self._made[lexicon]
+
+
+def _of_captions(
+    name: str,
+    given: dict[str, Any],
+    readers: _Readers,
+    known: Mapping[str, Any],
+    place: tuple[Source, tuple[str | int, ...]],
+) -> MeasureCall:
+    source, where = place
+    try:
+        reader = readers(given.pop("lexicon", None))
+        arguments = caption_arguments(name, given, known, reader)
+    except UsageError as error:
+        raise source.error(f"measure {name!r}: {error}", *where) from None
+    check_types(name, given, source, where, needed=False)
+    return MeasureCall(name, arguments, reader=reader)
 
 
 def _served(needs: str, known: Mapping[str, Any]) -> bool:

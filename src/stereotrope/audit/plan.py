@@ -322,7 +322,7 @@ def _designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source)
                 )
             return own_prompts(spec.prompts, source.base)
         if not things:
-            return None
+            return own_prompts(suite["prompts"], source.base) if "prompts" in suite else None
         templates = spec.templates.model_dump() if spec.templates else suite.get("templates")
         if templates is None:
             raise source.error(

@@ -70,7 +70,7 @@ def published(suite: str) -> pl.DataFrame:
     manifest = folder / "tables.yaml"
     if manifest.is_file():
         shared: dict[str, Any] = YAML(typ="safe", pure=True).load(manifest.read_text("utf-8"))
-        dimension = {g: d for d, groups in load_suite(suite)["dimensions"].items() for g in groups}
+        dimension = {g: d for d, groups in load_suite(suite).get("dimensions", {}).items() for g in groups}
         for table in shared["tables"]:
             text = (folder / table["file"]).read_text("utf-8")
             frames.append(_tidy(text, table, shared, dimension))

@@ -29,8 +29,10 @@ FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
 
 
-def check_types(name: str, given: Mapping[str, Any], source: Source, where: Where) -> None:
-    """Refuse an argument that a measure cannot take for its type, or one that it needs and nobody gave.
+def check_types(
+    name: str, given: Mapping[str, Any], source: Source, where: Where, *, needed: bool = True
+) -> None:
+    """Refuse an argument that a measure cannot take for its type, or one that is ``needed`` and nobody gave.
 
     Raises
     ------
@@ -38,7 +40,7 @@ def check_types(name: str, given: Mapping[str, Any], source: Source, where: Wher
         With the line of the argument.
     """
     function = measure.REGISTRY[name].function
-    hints = typing.get_type_hints(function)
+    hints = {"n_bootstrap": int, "seed": int, **typing.get_type_hints(function)}
     for key, value in given.items():
         try:
             _adapter(hints[key]).validate_python(value, strict=True)
@@ -50,7 +52,7 @@ def check_types(name: str, given: Mapping[str, Any], source: Source, where: Wher
                 key,
             ) from None
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
-        if parameter.default is inspect.Parameter.empty and parameter.name not in given:
+        if needed and parameter.default is inspect.Parameter.empty and parameter.name not in given:
             raise source.error(
                 f"measure {name!r} needs {parameter.name!r}, which an audit file cannot give; leave the "
                 "measure out and call it from Python",
@@ -106,11 +108,12 @@ def rehearse(
     labels, images = _made_up(prompts, annotators)
     broken = pl.col("attribute").is_in(list(CONSTRAINTS))
     made_up = {"labels": labels.filter(~broken), "constraints": labels.filter(broken), "images": images}
+    pretended = {call.reader: call.reader.made_up(images) for call, _ in calls if call.reader is not None}
     done: list[pl.DataFrame] = []
     for call, where in calls:
         few = {k: min(n, FEW[k]) for k, n in call.arguments.items() if k in FEW}
         tried = replace(call, arguments={**call.arguments, **few})
-        data = made_up.get(call.needs)
+        data = made_up.get(call.needs) if call.reader is None else pretended[call.reader]
         try:
             done.append(tried(pl.concat(done, how="diagonal") if data is None else data))
         except (UsageError, InputError, DefinitionError) as error:

@@ -58,18 +58,26 @@ def print_suites(name: str | None, settings: Settings) -> None:
     out = console(settings)
     out.print(Text(data["summary"], style="bold"))
     out.print(Text(f"Source: {data['source']}"))
-    out.print(Text(f"Objects: {', '.join(data['objects'])}"))
-    for dimension, groups in data["dimensions"].items():
-        out.print(Text(f"{dimension}: {', '.join(groups)}"))
-    for kind, template in data["templates"].items():
-        out.print(Text(f"{kind}: {template}"))
-    out.print(Text(f"Phrasings: {', '.join(data['known_phrasings'])}"))
-    out.print(
-        Text(f"Mitigations: {', '.join(f'{k} ({v})' for k, v in data['known_mitigations'].items() if v)}")
-    )
-    out.print(Text(f"Annotators: {', '.join(data['annotators'])}"))
+    for line in _design(data):
+        out.print(Text(line))
+    out.print(Text(f"Annotators: {', '.join(map(_spelled, data['annotators']))}"))
     out.print(Text(f"Measures: {', '.join(map(_spelled, data['measures']))}"))
     out.print(Text(f"Audit file: stereotrope init {name} > audit.yaml"))
+
+
+def _design(data: Mapping[str, Any]) -> Iterable[str]:
+    """What a suite asks for: prompts as they are, or things, groups and the templates that join them."""
+    for prompt in data.get("prompts", ()):
+        yield f"{prompt['prompt']}: {prompt['text']}"
+    if "objects" not in data:
+        return
+    yield f"Objects: {', '.join(data['objects'])}"
+    for dimension, groups in data["dimensions"].items():
+        yield f"{dimension}: {', '.join(groups)}"
+    for kind, template in data["templates"].items():
+        yield f"{kind}: {template}"
+    yield f"Phrasings: {', '.join(data['known_phrasings'])}"
+    yield f"Mitigations: {', '.join(f'{k} ({v})' for k, v in data['known_mitigations'].items() if v)}"
 
 
 def print_measures(name: str | None, settings: Settings) -> None:

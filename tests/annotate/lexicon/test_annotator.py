@@ -5,7 +5,7 @@ import pytest
 
 from stereotrope.annotate import TableAnnotator
 from stereotrope.annotate.label import labels_frame
-from stereotrope.annotate.lexicon import LexiconAnnotator, lexicon_from
+from stereotrope.annotate.lexicon import LexiconAnnotator, lexicon_from, read_lexicon
 from stereotrope.errors import InputError
 
 LEXICON = lexicon_from(
@@ -91,3 +91,10 @@ def test_what_could_not_be_read_is_noted():
     assert "says nothing of the prompts kitchen" in annotator.notes[0]
     annotator.derive(IMAGES, captions())
     assert annotator.notes == ["lexicon 'small': there are no captions"]
+
+
+def test_captions_have_the_attributes_of_their_prompt():
+    annotator = LexiconAnnotator(read_lexicon("biasbench"))
+    assert annotator.labels_of(" Doctor") == ("gender", "ethnicity", "skin_tone")
+    assert annotator.labels_of("nature") == ("insect",)
+    assert annotator.labels_of("nurse") == annotator.labels_of(None) == ()

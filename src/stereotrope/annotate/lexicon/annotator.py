@@ -66,6 +66,16 @@ class LexiconAnnotator:
         parameters = {"lexicon": self.lexicon.fingerprint, "of": self.of, "factor": self.factor}
         return fingerprint_of("lexicon", self.version, parameters)
 
+    def labels_of(self, prompt: str | None) -> tuple[str, ...]:
+        """Return the grouped attributes that captions of a prompt have."""
+        own = str(prompt).strip().casefold()
+        known = own in {name.casefold() for name in self.lexicon.prompts}
+        return tuple(
+            name
+            for name, one in self.lexicon.attributes.items()
+            if one.of is None or (known and own in {each.casefold() for each in one.of})
+        )
+
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of the captions, in the order of the images.
 
