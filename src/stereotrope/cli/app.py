@@ -31,6 +31,22 @@ RunFolderArgument = Annotated[
 ]
 
 
+PlanOption = Annotated[
+    bool, typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing.")
+]
+
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        min=0,
+        metavar="DOLLARS",
+        help="Begin no further call to a model once so many US dollars are spent in this run folder, "
+        "earlier runs included.",
+    ),
+]
+
+
 class Settings:
     """What the global options say."""
 
@@ -107,20 +123,8 @@ def run(
         Path | None,
         typer.Option("--output", "-o", help="The run folder; else runs/<name of the file>."),
     ] = None,
-    plan: Annotated[
-        bool,
-        typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing."),
-    ] = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            "--max-cost",
-            min=0,
-            metavar="DOLLARS",
-            help="Begin no further call to a model once so many US dollars are spent in this run folder, "
-            "earlier runs included.",
-        ),
-    ] = None,
+    plan: PlanOption = False,
+    max_cost: MaxCostOption = None,
     open_report: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Generate, annotate, measure and report; the same command again continues.
@@ -218,20 +222,8 @@ def calibrate(
         float | None,
         typer.Option("--requests-per-minute", min=0, metavar="N", help="Ask a model at most so often."),
     ] = None,
-    plan: Annotated[
-        bool,
-        typer.Option("--plan", help="Say what would be done, what it may cost and how long; do nothing."),
-    ] = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            "--max-cost",
-            min=0,
-            metavar="DOLLARS",
-            help="Begin no further call to a model once so many US dollars are spent in this run folder, "
-            "earlier runs included.",
-        ),
-    ] = None,
+    plan: PlanOption = False,
+    max_cost: MaxCostOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Check an instrument on pictures of known truth: accuracy, confusions, recovered bias.

@@ -16,7 +16,7 @@ from stereotrope.measure.captions.distribution import (
     representation_parity,
     shannon_entropy,
 )
-from stereotrope.measure.captions.frame import LISTS, captions_frame
+from stereotrope.measure.captions.frame import captions_frame
 from stereotrope.measure.captions.occlusion import occlusion_split
 from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
@@ -26,7 +26,6 @@ from stereotrope.measure.captions.together import caption_measures
 __all__ = [
     "BANDS",
     "DELTA",
-    "LISTS",
     "Band",
     "Declared",
     "against_baseline",

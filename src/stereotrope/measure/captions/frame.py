@@ -13,27 +13,12 @@ from stereotrope.measure.cells import Key
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.stats import Resample, clusters
-from stereotrope.tables import PROMPTS
+from stereotrope.tables import CAPTION, CAPTION_LISTS, PROMPTS
 
-__all__ = ["BY", "CAPTION", "EMPTY", "LISTS", "Captions", "captions_frame", "read_captions"]
+__all__ = ["BY", "EMPTY", "Captions", "captions_frame", "read_captions"]
 
 BY = ("generator", "prompt")
 """Factors whose combinations are the cells, unless said otherwise."""
-
-CAPTION = "caption"
-"""Attribute of a caption's label, and its column."""
-
-LISTS = (
-    "stereotype",
-    "diversity",
-    "keyword",
-    "implied",
-    "hallucination",
-    "reference",
-    "alignment",
-    "ppe",
-)
-"""Attributes of which a caption may hold several elements: columns of lists."""
 
 EMPTY = "empty caption"
 """Reason where a picture was captioned without a word."""
@@ -70,7 +55,7 @@ def captions_frame(
     *,
     annotator: str | None = None,
     captioner: str | None = None,
-    lists: Sequence[str] = LISTS,
+    lists: Sequence[str] = CAPTION_LISTS,
 ) -> pl.DataFrame:
     """Join prompts, images and labels to the frame that measures of captions read.
 

@@ -14,7 +14,7 @@ from stereotrope.measure.captions.association import cas_row
 from stereotrope.measure.captions.composite import cbs_row, contextual_row
 from stereotrope.measure.captions.declared import Declared, declared_of
 from stereotrope.measure.captions.distribution import share_rows, spread_rows
-from stereotrope.measure.captions.frame import CAPTION, Captions, read_captions
+from stereotrope.measure.captions.frame import Captions, read_captions
 from stereotrope.measure.captions.groups import Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.occlusion import bare, occlusion_rows
 from stereotrope.measure.captions.omission import OTHER_SCRIPT, any_row, missing_rows
@@ -24,6 +24,7 @@ from stereotrope.measure.captions.similarity import Compared, clip_proxy_row, co
 from stereotrope.measure.captions.words import readable
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import Resample
+from stereotrope.tables import CAPTION
 
 __all__ = ["caption_measures"]
 
