@@ -21,6 +21,7 @@ from stereotrope.errors import TableError
 __all__ = [
     "ALL_ATTRIBUTES",
     "AVERAGE",
+    "BANDS",
     "CAPTION",
     "CAPTION_LISTS",
     "CONSTRAINTS",
@@ -36,6 +37,7 @@ __all__ = [
     "RESERVED",
     "SCOPES",
     "WITHOUT_VIOLATIONS",
+    "Band",
     "Column",
     "check_factors",
     "factors_of",
@@ -59,6 +61,20 @@ ALL_ATTRIBUTES = "all"
 NOT_VALUES = ("unclear", "refused", "invalid")
 """Labels with a meaning of their own that are no value of the attribute: kept, counted, not shared out."""
 
+
+@dataclass(frozen=True)
+class Band:
+    """A range of a composite score: above the band before it, and up to ``most``."""
+
+    name: str
+    most: float
+
+
+BANDS = (Band("low", 0.30), Band("moderate", 0.55), Band("high", 1.0))
+"""Bands that composite scores of captions are shown in; ``flags`` names a row's as ``band=low``.
+
+They are those of T2I-BiasBench, Table 4: a reader's aid of its authors, no test.
+"""
 
 CONSTRAINTS = ("people_present", "several_products")
 """Attributes that say whether a picture breaks its prompt's constraints: `yes` where it does, else `no`."""

@@ -8,7 +8,7 @@ follows the formula of T2I-BiasBench (``definition="paper"``) or what its author
 
 from stereotrope.measure.captions.against import DELTA, against_baseline
 from stereotrope.measure.captions.association import cas
-from stereotrope.measure.captions.composite import BANDS, Band, cbs, contextual_diversity, severity
+from stereotrope.measure.captions.composite import cbs, contextual_diversity, severity
 from stereotrope.measure.captions.declared import Declared, declared_of
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
@@ -24,9 +24,7 @@ from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.together import caption_measures
 
 __all__ = [
-    "BANDS",
     "DELTA",
-    "Band",
     "Declared",
     "against_baseline",
     "bias_amplification",

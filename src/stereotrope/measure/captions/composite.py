@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,25 +18,14 @@ from stereotrope.measure.captions.rows import How, Row, group_row, make_how, sco
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
+from stereotrope.tables import BANDS
 
-__all__ = ["BANDS", "Band", "cbs", "cbs_row", "contextual_diversity", "contextual_row", "severity"]
+__all__ = ["cbs", "cbs_row", "contextual_diversity", "contextual_row", "severity"]
 
 Floats = NDArray[np.float64]
 
 NO_PARITY = "no parity declared"
 """Why CBS is null where neither two sides nor exactly two groups are declared."""
-
-
-@dataclass(frozen=True)
-class Band:
-    """A range of composite scores: above the band before it, and up to ``most``."""
-
-    name: str
-    most: float
-
-
-BANDS = (Band("low", 0.30), Band("moderate", 0.55), Band("high", 1.0))
-"""Bands of T2I-BiasBench, Table 4: a reader's aid of the authors, no test."""
 
 
 def severity(value: float | None) -> str | None:
