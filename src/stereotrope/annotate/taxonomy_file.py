@@ -10,11 +10,11 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from stereotrope.annotate.attributes import check_attributes
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of
 from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.yaml_lines import line_of, read_tree
 
 __all__ = ["read_taxonomies", "write_taxonomies"]
 
@@ -110,8 +110,7 @@ class _File:
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
-        self.tree: Any = None
-        self.tree = self._parsed(text)
+        self.tree = read_tree(text, lambda message, line: InputError(f"{name}:{line}: {message}"))
 
     def taxonomies(self) -> dict[Scope, Taxonomy]:
         if not isinstance(self.tree, CommentedMap) or list(self.tree) != ["taxonomies"]:
@@ -233,34 +232,10 @@ class _File:
 
     def line(self, location: Sequence[Any]) -> int:
         """Line of the innermost key of ``location`` that the file holds."""
-        node, line = self.tree, 1
-        for step in location:
-            held = node.lc.data or {} if isinstance(node, CommentedMap | CommentedSeq) else {}
-            if step in held:
-                line = held[step][0] + 1
-                node = node[step]
-        return line
+        return line_of(self.tree, location)
 
     def error(self, message: str, *location: Any) -> InputError:
         return InputError(f"{self.name}:{self.line(location)}: {message}")
-
-    def _parsed(self, text: str) -> Any:
-        try:
-            return YAML(typ="rt", pure=True).load(text)
-        except MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            problem = str(error.problem or error.context).splitlines()[0]
-            hint = (
-                "write each key once"
-                if "duplicate key" in problem
-                else "check indentation, colons and quotes"
-            )
-            raise InputError(
-                f"{self.name}:{mark.line + 1 if mark else 1}: not readable as YAML: {problem}; {hint}"
-            ) from None
-        except (YAMLError, ValueError, RecursionError) as error:
-            first = (str(error).splitlines() or ["unreadable"])[0]
-            raise self.error(f"not readable as YAML: {first[:200]}; correct it") from None
 
 
 def _is_word(value: Any) -> bool:

@@ -15,13 +15,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.timestamp import TimeStamp
 
 from stereotrope.clients import line_with_key
 from stereotrope.errors import AuditFileError, did_you_mean
+from stereotrope.yaml_lines import line_of, read_tree
 
 __all__ = ["AuditSpec", "ReportSpec", "Source", "TemplatesSpec", "json_schema", "read_source", "validate"]
 
@@ -165,13 +164,7 @@ class Source:
 
     def line(self, location: Sequence[str | int]) -> int:
         """Line of the innermost key of ``location`` that the file holds; 1 where none is."""
-        node, line = self.tree, 1
-        for step in location:
-            held = node.lc.data or {} if isinstance(node, CommentedMap | CommentedSeq) else {}
-            if step in held:
-                line = held[step][0] + 1
-                node = node[step]
-        return line
+        return line_of(self.tree, location)
 
     def error(self, message: str, *location: str | int) -> AuditFileError:
         """Return an error that points at ``location``."""
@@ -224,24 +217,7 @@ def _refuse_key(text: str, name: str) -> None:
 
 
 def _parse(text: str, name: str) -> Any:
-    try:
-        tree = YAML(typ="rt", pure=True).load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = str(error.problem or error.context).splitlines()[0].partition(" with value ")[0]
-        hint = "write each key once" if "duplicate key" in problem else "check indentation, colons and quotes"
-        raise AuditFileError(
-            f"not readable as YAML: {problem}; {hint}", file=name, line=mark.line + 1 if mark else 1
-        ) from None
-    except RecursionError:
-        raise AuditFileError(
-            "not readable as YAML: nested too deeply; an audit file needs four levels", file=name, line=1
-        ) from None
-    except (YAMLError, ValueError) as error:
-        first = (str(error).splitlines() or ["unreadable"])[0].split("; use sys.")[0]
-        raise AuditFileError(
-            f"not readable as YAML: {shorten(first, 200)}; correct it", file=name, line=1
-        ) from None
+    tree = read_tree(text, lambda message, line: AuditFileError(message, file=name, line=line))
     if not isinstance(tree, CommentedMap):
         raise AuditFileError(
             "an audit file is a mapping of keys such as `generators:` and `objects:`, found "

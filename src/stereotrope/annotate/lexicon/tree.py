@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from stereotrope.annotate.lexicon.matching import PLACE, bare
 from stereotrope.annotate.lexicon.spelling import composed, folded
 from stereotrope.errors import InputError, did_you_mean
+from stereotrope.yaml_lines import line_of, read_tree
 
 __all__ = ["Tree", "short"]
 
@@ -37,35 +36,14 @@ class Tree:
     @classmethod
     def parsed(cls, name: str, text: str) -> Self:
         """Read a YAML text."""
-        try:
-            tree = YAML(typ="rt", pure=True).load(text)
-        except MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            problem = str(error.problem or error.context).splitlines()[0]
-            twice = "duplicate key" in problem
-            hint = "write each key once" if twice else "check indentation, colons and quotes"
-            raise InputError(
-                f"{name}:{mark.line + 1 if mark else 1}: not readable as YAML: {problem}; {hint}"
-            ) from None
-        except (YAMLError, ValueError, RecursionError) as error:
-            first = (str(error).splitlines() or ["unreadable"])[0]
-            raise InputError(f"{name}:1: not readable as YAML: {first[:200]}; correct it") from None
+        tree = read_tree(text, lambda message, line: InputError(f"{name}:{line}: {message}"))
         return cls(name, tree)
 
     def error(self, message: str, *at: Any) -> InputError:
         """Make the error that names a place."""
         if isinstance(self._tree, CommentedMap | CommentedSeq) or self._tree is None:
-            return InputError(f"{self.file}:{self._line(at)}: {message}")
+            return InputError(f"{self.file}:{line_of(self._tree, at)}: {message}")
         return InputError(f"{self.file}: {'.'.join(map(str, at))}{': ' if at else ''}{message}")
-
-    def _line(self, at: Sequence[Any]) -> int:
-        node, line = self._tree, 1
-        for step in at:
-            held = node.lc.data or {} if isinstance(node, CommentedMap | CommentedSeq) else {}
-            if step in held:
-                line = held[step][0] + 1
-                node = node[step]
-        return line
 
     def _at(self, at: Sequence[Any]) -> Any:
         node = self._tree
