@@ -184,7 +184,7 @@ ESTIMATES = (
     Column("n_excluded", _I, "labels or images left out"),
     Column("excluded", _S, "JSON object: reason → count"),
     Column("undefined", _S, "why value is null"),
-    Column("flags", _S, "comma-separated warnings: small_n, few_attributes …"),
+    Column("flags", _S, "comma-separated warnings: small_n, few_attributes …; with =, a remark: band=low"),
     Column("method", _S, "how interval and p were made: resamples, shuffles, seed"),
     Column("source", _S, "reference with equation number"),
 )

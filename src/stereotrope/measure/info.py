@@ -8,6 +8,8 @@ from typing import Literal
 
 import polars as pl
 
+from stereotrope.tables import Band
+
 __all__ = ["MeasureInfo", "Suite"]
 
 Suite = Literal["objects", "biasbench", "everyday", "general"]
@@ -32,3 +34,5 @@ class MeasureInfo:
     """Further names that its rows carry in the column ``measure``."""
     suffix: str = ""
     """Ends the names of its rows where these are named after the measure that they were made from."""
+    bands: tuple[Band, ...] = ()
+    """Named ranges that ``value`` is read by, ascending; ``flags`` says which a row lies in: ``band=low``."""

@@ -280,6 +280,8 @@ def measures_page() -> str:
         named = f" Rows are named `{'`, `'.join(rows)}`." if info.also else ""
         if info.suffix:
             named = f" Rows are named after the measure that they were made from, such as `bds{info.suffix}`."
+        if info.bands:
+            named += f" Bands: {_bands(info)}."
         reads = _READS.get(info.needs, info.needs)
         parts += ["", f"## {info.name}", "", f"Reads {reads}. Source: {info.source}.{named}", ""]
         parts += ["```python", _signature(info), "```", "", _markdown(inspect.getdoc(info.function) or "")]
@@ -289,6 +291,11 @@ def measures_page() -> str:
 def _range(info: MeasureInfo) -> str:
     low, high = ("…" if bound is None else f"{bound:g}".replace("-", "−") for bound in info.bounds)
     return f"{low} to {high}"
+
+
+def _bands(info: MeasureInfo) -> str:
+    """``low up to 0.3, moderate up to 0.55 …``."""
+    return ", ".join(f"{band.name} up to {band.most:g}" for band in info.bands)
 
 
 def _signature(info: MeasureInfo) -> str:

@@ -132,7 +132,8 @@ def _table_row(
     if "excluded" in present:
         cells.append(Cell(reasons_text(r["excluded"])))
     if "flags" in present:
-        cells.append(Cell(words(r["flags"] or "")))
+        warnings = [flag for flag in (r["flags"] or "").split(",") if "=" not in flag]
+        cells.append(Cell(words(",".join(warnings))))
     sheet = material.find_sheet(r)
     cells.append(Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""))
     return cells

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from stereotrope.errors import DefinitionError, TableError, UsageError
+from stereotrope.measure import REGISTRY
 from stereotrope.measure import captions as m
 from stereotrope.stats import newcombe
 
@@ -238,6 +239,52 @@ def test_bands_are_closed_above() -> None:
     assert m.severity(float("nan")) is None
 
 
+def test_rows_of_composites_name_the_band_of_the_registry() -> None:
+    data = frame(gender=[*SIDES * 6, *["female"] * 9], p=["even"] * 12 + ["one"] * 9)
+    found = m.cbs(data, "gender", groups=SIDES, unknown=False, association=False, by=["p"], n_bootstrap=9)
+    bands = {r["p"]: (r["value"], r["flags"]) for r in found.iter_rows(named=True)}
+    assert bands == {"even": (0.0, "unknown_out,band=low"), "one": (1.0, "small_n,unknown_out,band=high")}
+    with_bands = {name for name, info in REGISTRY.items() if info.bands}
+    assert with_bands == {"cbs", "contextual_diversity"}
+    for name in with_bands:
+        edges = [band.most for band in REGISTRY[name].bands]
+        assert edges == sorted(edges)
+        assert edges[-1] == REGISTRY[name].bounds[1]
+    none = m.cbs(frame(gender=["unknown"]), "gender", groups=SIDES, unknown=False, association=False)
+    assert none["flags"].to_list() == ["small_n,unknown_out"]
+
+
+def test_a_composite_of_one_possible_group_says_why_it_is_null() -> None:
+    kw: dict[str, Any] = {"groups": ["female"], "of": ["female"], "unknown": False, "association": False}
+    row = only(m.cbs(frame(gender=["female"] * 3), "gender", **kw))
+    assert (row["value"], row["undefined"]) == (None, "a part of the mean is undefined")
+    assert "band" not in row["flags"]
+
+
+def test_rows_say_which_parities_were_asked_for() -> None:
+    def sides(found: pl.DataFrame) -> set[tuple[str, str]]:
+        marked = found.filter(pl.col("flags").str.contains("sides=declared", literal=True))
+        return set(marked.select("category", "reference").iter_rows())
+
+    many = {"groups": [*SIDES, "other"], "n_bootstrap": 0}
+    assert sides(m.signed_parity(GENDERS, "gender", groups=SIDES, n_bootstrap=0)) == {("female", "male")}
+    assert sides(m.signed_parity(GENDERS, "gender", n_bootstrap=0)) == set()
+    assert sides(m.parity_difference(GENDERS, "gender", **many)) == set()
+    assert sides(m.parity_difference(GENDERS, "gender", of=["other"], **many)) == {("other", "rest")}
+    lexicon = {
+        "attributes": {
+            "gender": {"groups": {"female": ["woman"], "male": ["man"]}},
+            "tone": {"groups": {"light": ["a"], "mid": ["b"], "dark": ["c"]}},
+            "age": {"groups": {"old": ["a"], "young": ["b"]}},
+        },
+        "prompts": {"p": {"parity": {"attribute": "gender", "groups": ["male"]}}},
+    }
+    data = GENDERS.with_columns(tone=pl.lit("mid"), age=pl.lit("old"))
+    found = m.caption_measures(data, lexicon, n_bootstrap=0).filter(pl.col("measure") == "signed_parity")
+    assert found.height == 1 + 1 + 3 + 1
+    assert sides(found) == {("male", "rest"), ("old", "young")}
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -301,7 +348,7 @@ def test_cells_of_several_prompts_draw_prompts() -> None:
     data = frame(gender=genders, prompt_id=[f"p{i // 10}" for i in range(100)])
     wide = only(m.signed_parity(data, "gender", groups=SIDES, unknown=False))
     narrow = only(m.signed_parity(data.drop("prompt_id"), "gender", groups=SIDES, unknown=False))
-    assert wide["flags"] == "clustered,unknown_out"
+    assert wide["flags"] == "clustered,unknown_out,sides=declared"
     assert wide["high"] - wide["low"] > 1.5 * (narrow["high"] - narrow["low"])
 
 

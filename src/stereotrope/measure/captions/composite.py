@@ -14,7 +14,7 @@ from stereotrope.measure.captions.formulas import combined, entropy_of, group_sc
 from stereotrope.measure.captions.frame import BY, Captions, read_captions
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.omission import missing_score, read_elements
-from stereotrope.measure.captions.rows import How, Row, group_row, make_how, scored, undefined
+from stereotrope.measure.captions.rows import How, Row, flagged, group_row, make_how, scored, undefined
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
@@ -26,6 +26,10 @@ Floats = NDArray[np.float64]
 
 NO_PARITY = "no parity declared"
 """Why CBS is null where neither two sides nor exactly two groups are declared."""
+
+
+NO_PART = "a part of the mean is undefined"
+"""Why a composite is null where, say, one group only is possible."""
 
 
 def severity(value: float | None) -> str | None:
@@ -87,7 +91,7 @@ def cbs(
     -------
     polars.DataFrame
         Estimates, one row a cell; ``value`` in [0, 1]: 0 where sides and groups are equally frequent and
-        no stereotype term is found. :func:`severity` names its band.
+        no stereotype term is found. ``flags`` names its band, as :func:`severity` does: ``band=low``.
 
     Undefined
     ---------
@@ -172,7 +176,10 @@ def cbs_row(
         skewed = 0.25 if how.released else 1.0 / 3.0
         score = combined([fair, association], lambda parts: skewed * parts[0] + weight * parts[1])
         terms = "(PD + 1 − H)/4 + CAS/2" if how.released else "mean of PD, 1 − H and CAS"
-    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
+    if np.isnan(score.value):
+        return undefined(row, NO_PART)
+    made = scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
+    return flagged(made, f"band={severity(made['value'])}")
 
 
 def contextual_diversity(
@@ -221,7 +228,7 @@ def contextual_diversity(
     -------
     polars.DataFrame
         Estimates, one row a cell; ``value`` in [0, 1]. High is *low* diversity: 0 varied, complete and
-        aligned, 1 none of these. :func:`severity` names its band.
+        aligned, 1 none of these. ``flags`` names its band: ``band=high``.
 
     Undefined
     ---------
@@ -314,8 +321,9 @@ def contextual_row(
         )
         terms = "1 − mean of H, 1 − GMR and CPS"
     if np.isnan(score.value):
-        return undefined(row, "a part of the mean is undefined")
-    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
+        return undefined(row, NO_PART)
+    made = scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
+    return flagged(made, f"band={severity(made['value'])}")
 
 
 def _coin(missing: ScoreOfSums) -> ScoreOfSums:

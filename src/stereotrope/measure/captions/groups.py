@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -75,12 +75,14 @@ class Groups:
 
 @dataclass(frozen=True)
 class Sides:
-    """Two sides of a parity: rows of the groups on each, and what they are called."""
+    """Two sides of a parity: rows of the groups on each, what they are called, and if they were chosen."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     of: str
     against: str
+    declared: bool = False
+    """Whether these sides were asked for, or are the only two groups there are."""
 
 
 def count_groups(
@@ -160,7 +162,8 @@ def sides_of(
         pairs = [name for name in counted.names if name != UNKNOWN]
         if groups is not None:
             pairs = list(groups)
-        return [_sides(counted, (a,), (b,), b) for a, b in combinations(pairs, 2)]
+        only = groups is not None and len(pairs) == 2
+        return [replace(_sides(counted, (a,), (b,), b), declared=only) for a, b in combinations(pairs, 2)]
     if isinstance(of, str):
         raise UsageError(f"of must be a list of groups, found the string {of!r}; write [{of!r}]")
     first = tuple(of)
@@ -186,4 +189,4 @@ def _sides(
                 raise UsageError(f"parity: {name!r} is no group of {counted.attribute!r}; {hint}")
     place = {name: at for at, name in enumerate(counted.names)}
     rows = [tuple(place[name] for name in side if name in place) for side in (first, second)]
-    return Sides(rows[0], rows[1], " + ".join(first), named)
+    return Sides(rows[0], rows[1], " + ".join(first), named, declared=True)

@@ -10,11 +10,23 @@ import polars as pl
 from stereotrope.measure.captions.formulas import group_score, parity_of
 from stereotrope.measure.captions.frame import BY, Captions, read_captions
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, Sides, count_groups, sides_of
-from stereotrope.measure.captions.rows import How, Row, above_floor, group_row, make_how, scored, undefined
+from stereotrope.measure.captions.rows import (
+    How,
+    Row,
+    above_floor,
+    flagged,
+    group_row,
+    make_how,
+    scored,
+    undefined,
+)
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import expected_tie
 
 __all__ = ["parity_difference", "parity_row", "signed_parity"]
+
+DECLARED = "sides=declared"
+"""Marks a parity whose sides were asked for, or are the only two groups: others compare any two groups."""
 
 
 def parity_difference(
@@ -57,7 +69,8 @@ def parity_difference(
     polars.DataFrame
         Estimates: the first side in ``category``, the second in ``reference``. ``value`` in [0, 1];
         0: equally frequent, 1: one side only. ``floor`` is its mean when the captions of both sides fall
-        on either equally often, ``excess`` what is above it.
+        on either equally often, ``excess`` what is above it. ``flags`` holds ``sides=declared`` where the
+        sides were asked for or the declared groups are two.
 
     Undefined
     ---------
@@ -208,6 +221,8 @@ def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signe
     source = "T2I-BiasBench, sections 4.4 and 6" if signed else "T2I-BiasBench, eq. 6"
     row = group_row(cell, counted, how, measure, source)
     row |= {"category": sides.of, "reference": sides.against}
+    if sides.declared:
+        row = flagged(row, DECLARED)
     if not counted.n:
         return undefined(row, NO_GROUP)
     if not sides.first and not sides.second:

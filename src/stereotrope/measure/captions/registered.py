@@ -14,6 +14,7 @@ from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.info import MeasureInfo
+from stereotrope.tables import BANDS
 
 __all__ = ["CAPTION_MEASURES"]
 
@@ -158,6 +159,7 @@ CAPTION_MEASURES = (
         "0: even and without stereotype terms; has no direction: read signed_parity too",
         "T2I-BiasBench, eqs. 13 and 23",
         "captions",
+        bands=BANDS,
     ),
     MeasureInfo(
         "contextual_diversity",
@@ -168,6 +170,7 @@ CAPTION_MEASURES = (
         "high is low diversity; seldom below 0.5 by its making",
         "T2I-BiasBench, eq. 24",
         "captions",
+        bands=BANDS,
     ),
 )
 """The entries of the registry, in the order of the paper."""

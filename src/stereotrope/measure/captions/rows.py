@@ -25,6 +25,7 @@ __all__ = [
     "base_row",
     "clipped",
     "described",
+    "flagged",
     "group_row",
     "make_how",
     "merged",
@@ -92,6 +93,12 @@ def base_row(
         "flags": ",".join(flags) or None,
         "source": source,
     }
+
+
+def flagged(row: Row, *flags: str) -> Row:
+    """The row with further entries in ``flags``."""
+    there = [row["flags"]] if row.get("flags") else []
+    return {**row, "flags": ",".join([*there, *flags]) or None}
 
 
 def undefined(row: Row, reason: str) -> Row:
@@ -182,9 +189,9 @@ def above_floor(row: Row, floor: float, greatest: float) -> Row:
 def group_row(cell: Captions, counted: Groups, how: How, measure: str, source: str) -> Row:
     """The columns of a row about the groups of an attribute."""
     row = base_row(cell, how, measure, source, n=counted.n, extra=counted.excluded)
-    flags = [row["flags"]] if row["flags"] else []
+    flags = []
     if not counted.declared and not how.released:
         flags.append("groups_seen")
     if UNKNOWN not in counted.names and not how.released:
         flags.append("unknown_out")
-    return {**row, "attribute": counted.attribute, "flags": ",".join(flags) or None, "method": counted.method}
+    return flagged({**row, "attribute": counted.attribute, "method": counted.method}, *flags)

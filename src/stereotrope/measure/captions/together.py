@@ -193,7 +193,8 @@ def _parities(counted: Groups, plan: Declared, groups: Sequence[str], how: How) 
         return first
     known = {frozenset((one.of, one.against)) for one in first}
     pairs = sides_of(counted, None, None, groups)
-    return [*first, *(one for one in pairs if frozenset((one.of, one.against)) not in known)]
+    rest = [one for one in pairs if frozenset((one.of, one.against)) not in known]
+    return [*first, *(replace(one, declared=False) for one in rest)] if first else rest
 
 
 def _composites(
