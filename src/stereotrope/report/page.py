@@ -20,14 +20,16 @@ from ruamel.yaml import YAML
 import stereotrope
 from stereotrope.report import charts, escape
 from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
+from stereotrope.report.captions import captions_blocks
 from stereotrope.report.datatable import Cell, Table, shown_rows
 from stereotrope.report.distributions import Distribution, Spread, spread
+from stereotrope.report.exhibits import MOST_EXHIBITED, Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import headline_of, quality, reasons
 from stereotrope.report.judges import judge_cards
-from stereotrope.report.material import Material, Sheet, image_ids, words
-from stereotrope.report.numbers import count, number, thousands
+from stereotrope.report.material import Material, image_ids, words
+from stereotrope.report.numbers import number, thousands
 from stereotrope.report.panels import Figure
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
 from stereotrope.report.thumbnails import Thumbnails
@@ -37,9 +39,6 @@ __all__ = ["Page", "build"]
 
 _CASES = ("deterministic", "dominance_shift")
 _MOST_CASES = 8
-_MOST_EXHIBITED = 6
-_MANY_PICTURES = 2000
-_MOST_LABELS, _FEW_LABELS = 8, 3
 _MOST_OPEN_ROWS = 24
 _MOST_OPEN_SHEETS = 60
 _LONG_TEXT = 1200
@@ -68,6 +67,12 @@ _SCORED = (
         "know, looks here like what is not shown.",
     ),
     (
+        "lexicon",
+        "What the lexicon's terms hit",
+        "A term is a word that stands for a group or a thing. Where it hits another word, scores of captions "
+        "say what nobody wrote.",
+    ),
+    (
         "cases",
         "Repetition and change, with the pictures",
         "Conditions in which all pictures agree, and most frequent values that change.",
@@ -89,15 +94,19 @@ def build(material: Material, *, budget: int) -> Page:
     """Put the page together."""
     head = headline_of(material, tables=False)
     measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
-    by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions")}
-    for measure, made in _in_reading_order({m: _figures(material, m, measures) for m in measures}):
-        by_section[explain(measure).section] += made
-    published = published_beside(material)
-    figures = [f for section in (*by_section.values(), published.figures) for f in section]
-    strips = spread(material)
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
     thumbs = Thumbnails.make(material, findings=_wanted(material, cases), budget=budget)
     shown = Exhibits(material, thumbs)
+    blocks = captions_blocks(material, shown)
+    told = {measure for block in blocks for measure in block.replaces}
+    by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions", "lexicon")}
+    made = {m: _figures(material, m, measures) for m in measures if m not in told}
+    for measure, of_measure in _in_reading_order(made):
+        by_section[explain(measure).section] += of_measure
+    published = published_beside(material)
+    in_blocks = [f for block in blocks for f in block.figures]
+    figures = [f for section in (in_blocks, *by_section.values(), published.figures) for f in section]
+    strips = spread(material)
     context = {
         "version": stereotrope.__version__,
         "suite": material.info.get("suite"),
@@ -111,6 +120,7 @@ def build(material: Material, *, budget: int) -> Page:
         "reasons": reasons(material)[:40],
         "quality": quality(material),
         "figures": by_section,
+        "blocks": {s: [b for b in blocks if b.section == s] for s in by_section},
         "scored": _SCORED,
         "spread": [shown.distribution(d, material) for d in strips.shown],
         "spread_note": _spread_note(strips),
@@ -160,7 +170,7 @@ def _wanted(material: Material, cases: Sequence[Mapping[str, Any]]) -> list[str]
             if sheet is None or material.image_rows[image]["status"] != "ok":
                 continue
             by_sheet[sheet.anchor] = by_sheet.get(sheet.anchor, 0) + 1
-            if by_sheet[sheet.anchor] <= _MOST_EXHIBITED:
+            if by_sheet[sheet.anchor] <= MOST_EXHIBITED:
                 wanted.append(image)
     return wanted
 
@@ -171,7 +181,7 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         "cases": context["figures"]["cases"] or context["cases"],
         "distributions": context["spread"],
     }
-    scored = [(i, title) for i, title, _ in _SCORED if filled[i]]
+    scored = [(i, title) for i, title, _ in _SCORED if filled[i] or context["blocks"][i]]
     published = context["published"]
     return [
         ("findings", "What stands out"),
@@ -183,140 +193,6 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         *[("cost", "What it cost")] * (context["cost"] is not None),
         ("methods", "Methods and limits"),
     ]
-
-
-class Exhibits:
-    """Pictures with their words, ready for the template."""
-
-    def __init__(self, material: Material, thumbs: Thumbnails) -> None:
-        self.material = material
-        self.thumbs = thumbs
-
-    def alt(self, image: str, *, captioned: bool = False) -> str:
-        """What a picture was asked for and what annotators saw in it.
-
-        Of very many pictures, ``captioned`` ones are told by their first labels alone: what they were asked
-        for stands above them.
-        """
-        sheet = self.material.sheet_of[image]
-        short = captioned and len(self.material.image_rows) > _MANY_PICTURES
-        most = _FEW_LABELS if short else _MOST_LABELS
-        labels = self.material.image_labels.get(image, [])
-        seen = "; ".join(f"{words(a)}: {v}" for a, v in labels[:most])
-        if short and labels:
-            return f"{seen} … ({len(labels)} labels)" if len(labels) > most else seen
-        asked = f"{sheet.generator}, {sheet.title}"
-        return f"{asked}. Labelled {seen}" if seen else asked
-
-    def groups(self, images: Sequence[str], *, most: int = _MOST_EXHIBITED) -> list[dict[str, Any]]:
-        """Images of a finding, side by side by condition; beside a single one, pictures of its baseline."""
-        by_sheet: dict[str, tuple[Sheet, list[str]]] = {}
-        for image in images:
-            sheet = self.material.sheet_of.get(image)
-            if sheet is not None:
-                by_sheet.setdefault(sheet.anchor, (sheet, []))[1].append(image)
-        if len(by_sheet) == 1:
-            base = self.material.baseline_of(next(iter(by_sheet.values()))[0])
-            if base is not None:
-                by_sheet[base.anchor] = (base, [i["image_id"] for i in base.images if i["status"] == "ok"])
-        several = len(self.material.generators) > 1
-        out = []
-        for sheet, members in by_sheet.values():
-            uris = [(i, uri) for i in members if (uri := self.thumbs.best(i))][:most]
-            if uris:
-                title = f"{sheet.generator}: {sheet.title}" if several else sheet.title
-                shown = [{"uri": uri, "alt": self.alt(i)} for i, uri in uris]
-                more = f"{len(uris)} of {len(members)} pictures" if len(members) > len(uris) else ""
-                out.append({"anchor": sheet.anchor, "title": title, "images": shown, "more": more})
-        return out
-
-    def case(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """One deterministic case or dominance shift."""
-        kind = {"deterministic": "One value only", "dominance_shift": "Another dominant value"}[row["kind"]]
-        title = f"{kind}: {words(row['attribute'])}" if row["attribute"] else kind
-        return {"title": title, "sentence": row["sentence"], "groups": self.groups(image_ids(row))}
-
-    def sheets(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Contact sheets, by generator."""
-        out: dict[str, list[dict[str, Any]]] = {}
-        for sheet in self.material.sheets:
-            ok = sum(1 for i in sheet.images if i["status"] == "ok")
-            shown = [self._item(i) for i in sheet.images]
-            items = [i for i in shown if i is not None]
-            hidden = len(shown) - len(items)
-            counts = (
-                f"{ok} of {count(len(sheet.images), 'picture')}"
-                if ok < len(sheet.images)
-                else count(ok, "picture")
-            )
-            if hidden:
-                counts += f", {thousands(ok - hidden)} shown"
-            prompts = {i["text"] for i in sheet.images if i["text"]}
-            prompt = min(prompts) if prompts else None
-            out.setdefault(sheet.generator, []).append(
-                {
-                    "anchor": sheet.anchor,
-                    "title": sheet.title,
-                    "counts": counts,
-                    "prompt": prompt,
-                    "images": items,
-                }
-            )
-        return list(out.items())
-
-    def _item(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
-        image = row["image_id"]
-        if row["status"] != "ok":
-            return {"uri": None, "alt": f"{row['status']}: {row['reason'] or 'no reason given'}"}
-        if image in self.thumbs.broken:
-            return {"uri": None, "alt": "this picture can no longer be read"}
-        uri = self.thumbs.uris.get(image)
-        return {"uri": uri, "alt": self.alt(image, captioned=True)} if uri else None
-
-    def distribution(self, d: Distribution, material: Material) -> dict[str, Any]:
-        """A distribution with the pictures of its highlighted rows and its data table."""
-        lines = []
-        for line in d.lines:
-            pictures = [
-                {"uri": u, "alt": self.alt(i)} for i in line.pictures if (u := self.thumbs.uris.get(i))
-            ]
-            lines.append({**{k: getattr(line, k) for k in ("title", "anchor", "strips")}, "shown": pictures})
-        by = words(material.row_factor) if material.row_factor else "condition"
-        rows = [
-            [
-                Cell(line.title, href=f"#{line.anchor}"),
-                Cell(a),
-                Cell(g.value),
-                Cell(str(g.count), True),
-                Cell(str(s.n), True),
-            ]
-            for line in d.lines
-            for a, s in zip(d.attributes, line.strips, strict=True)
-            for g in s.segments
-        ]
-        heading = (
-            f"{d.title}: what the pictures show, by {by}" if d.title else f"What the pictures show, by {by}"
-        )
-        ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
-        low, high = min(ns), max(ns)
-        return {
-            "name": d.name,
-            "width": d.width,
-            "heading": heading,
-            "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
-            "attributes": d.attributes,
-            "lines": lines,
-            "some_missing": any(s.left_out for line in d.lines for s in line.strips),
-            "any_pictures": any(line["shown"] for line in lines),
-            "legend": d.keys,
-            "table": Table(
-                heading,
-                ["condition", "attribute", "value", "pictures", "of"],
-                rows[: shown_rows(len(rows))],
-                len(rows),
-                "tables/labels.csv",
-            ),
-        }
 
 
 def _pictures_note(material: Material, thumbs: Thumbnails) -> str:

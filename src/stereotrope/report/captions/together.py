@@ -1,0 +1,23 @@
+"""The parts of the page that speak of captions, in the order in which they are read."""
+
+from __future__ import annotations
+
+from stereotrope.report.captions.blocks import Block
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.material import Material
+
+__all__ = ["captions_blocks"]
+
+
+def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
+    """Everything about captions that is no figure of a single measure; nothing where a run has no captions.
+
+    Parameters
+    ----------
+    material
+        The run.
+    shown
+        Its pictures with their words.
+    """
+    blocks: list[Block] = []
+    return blocks
