@@ -168,3 +168,14 @@ def test_a_column_in_the_way_or_missing_is_named(file):
         made.frame(pl.DataFrame({"caption": ["a"]}))
     with pytest.raises(InputError, match="the column 'gender' is there already"):
         made.frame(pl.DataFrame({"caption": ["a"], "prompt": ["doctor"], "gender": ["x"]}))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("", "others"), (", against: others", "others"), (", against: rest", "rest")]
+)
+def test_one_side_is_compared_with_the_others_unless_said_otherwise(file, written, read):
+    text = (
+        "name: a\nattributes: {gender: {groups: {female: [woman], male: [man]}}}\n"
+        f"prompts: {{p: {{parity: {{attribute: gender, groups: [male]{written}}}, lists: {{}}}}}}\n"
+    )
+    assert read_lexicon(file(text)).prompts["p"].parity["against"] == read

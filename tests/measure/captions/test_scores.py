@@ -61,6 +61,25 @@ def test_paper_scores_worked_by_hand() -> None:
         assert row["low"] <= value <= row["high"]
 
 
+def test_captions_that_name_no_group_are_on_no_side_of_the_others() -> None:
+    three = frame(ethnicity=["white"] * 2 + ["asian"] * 1 + ["unknown"] * 7)
+    groups = ["white", "asian", "black"]
+    for against, value in (("others", 0.1), ("rest", -0.6)):
+        row = only(m.signed_parity(three, "ethnicity", groups=groups, of=["white"], against=against))
+        assert (row["value"], row["reference"]) == (pytest.approx(value), against)
+
+
+def test_a_score_over_captions_that_mostly_name_no_group_says_so() -> None:
+    for unknown, flagged in ((6, True), (5, False)):
+        named = frame(gender=["female"] * (10 - unknown) + ["unknown"] * unknown)
+        row = only(m.shannon_entropy(named, "gender", groups=SIDES))
+        assert ("mostly_unknown" in (row["flags"] or "")) is flagged
+    left_out = only(
+        m.shannon_entropy(frame(gender=["male", *["unknown"] * 9]), "gender", groups=SIDES, unknown=False)
+    )
+    assert "mostly_unknown" not in left_out["flags"]
+
+
 def test_swapping_the_sides_flips_the_sign_and_keeps_the_size() -> None:
     kw: dict[str, Any] = {"groups": SIDES, "n_bootstrap": 300}
     one, other = ({"of": [a], "against": [b]} for a, b in (SIDES, SIDES[::-1]))

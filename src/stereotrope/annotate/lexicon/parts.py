@@ -82,7 +82,8 @@ class PromptEntry:
     text
         The prompt itself.
     parity
-        Which groups of which attribute are compared: ``attribute``, ``groups``, ``against``.
+        Which groups of which attribute are compared: ``attribute``, ``groups``, ``against``: groups,
+        ``others`` (all other groups) or ``rest`` (these and ``unknown``).
     cas
         Whether stereotype and diversity terms are set against each other.
     """

@@ -23,6 +23,8 @@ _MATCHING = ("boundary", "split_case", "case")
 _ATTRIBUTE = ("groups", "priority", "decide", "of", "not", "why")
 _PROMPT = ("path", "text", "parity", "cas", "lists", "why")
 _PARITY = ("attribute", "groups", "against")
+_OTHERS = "others"
+"""Every other group of the attribute; ``rest`` is these and ``unknown``."""
 _TAKEN = ("caption", "unknown", "image_id", "generator", "prompt")
 
 
@@ -205,7 +207,7 @@ def _parity(tree: Tree, at: tuple[Any, ...]) -> dict[str, object]:
     return {
         "attribute": tree.text((*at, "attribute")),
         "groups": tree.names((*at, "groups")),
-        "against": against or "rest",
+        "against": against or _OTHERS,
     }
 
 
@@ -226,7 +228,10 @@ def _check_parity(
     known = attributes[name].groups
     if not entry.parity["groups"]:
         raise tree.error("parity: groups: must name at least one group; write [female]", *at)
-    for group in (*listed, *((against,) if isinstance(against, str) and against != "rest" else ())):
+    for group in (
+        *listed,
+        *((against,) if isinstance(against, str) and against not in (_OTHERS, "rest") else ()),
+    ):
         if group not in known:
             raise tree.error(
                 f"parity: no group {short(group)} of {name!r}; {_near(group, known, 'groups are')}",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.measure.captions.frame import Captions
 
-__all__ = ["DOUBLE", "NO_GROUP", "REST", "UNKNOWN", "Groups", "Sides", "count_groups", "sides_of"]
+__all__ = ["DOUBLE", "NO_GROUP", "OTHERS", "REST", "UNKNOWN", "Groups", "Sides", "count_groups", "sides_of"]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,9 @@ UNKNOWN = "unknown"
 
 REST = "rest"
 """Stands for every group, ``unknown`` included, that is not on the first side of a parity."""
+
+OTHERS = "others"
+"""Stands for every declared group that is not on the first side of a parity; ``unknown`` is none of them."""
 
 JOINED = " and "
 """Joins the groups of a caption that names several."""
@@ -65,6 +68,11 @@ class Groups:
     def n(self) -> int:
         """Captions with a group that counts."""
         return int(self.columns.sum())
+
+    @property
+    def mostly_unknown(self) -> bool:
+        """Whether ``unknown`` is a group that more than half of the captions are of."""
+        return UNKNOWN in self.names and 2 * self.columns[self.names.index(UNKNOWN)].sum() > self.n
 
     @property
     def method(self) -> str:
@@ -167,8 +175,10 @@ def sides_of(
     if isinstance(of, str):
         raise UsageError(f"of must be a list of groups, found the string {of!r}; write [{of!r}]")
     first = tuple(of)
-    if against is None or against == REST:
-        return [_sides(counted, first, tuple(n for n in counted.names if n not in first), REST, groups)]
+    if against is None or against in (REST, OTHERS):
+        away = () if against != OTHERS else (UNKNOWN,)
+        second = tuple(name for name in counted.names if name not in (*first, *away))
+        return [_sides(counted, first, second, against or REST, groups)]
     second = (against,) if isinstance(against, str) else tuple(against)
     if both := [name for name in first if name in second]:
         raise UsageError(f"parity: {both[0]!r} is on both sides; leave it on one")

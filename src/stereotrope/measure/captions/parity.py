@@ -55,8 +55,8 @@ def parity_difference(
         As for :func:`representation_parity`.
     of, against
         Groups of the first and of the second side, their shares added up; ``against="rest"`` (or None):
-        every group that is not in ``of``, ``unknown`` included. Without ``of``, a row for every pair of
-        groups.
+        every group that is not in ``of``, ``unknown`` included; ``"others"``: every declared one. Without
+        ``of``, a row for every pair of groups.
     definition
         Name of the definition that the rows stand with; the formula is the same. (The authors' scripts
         take white against the rest, ``of=["white"]``, and dark and medium against fair skin,

@@ -194,4 +194,6 @@ def group_row(cell: Captions, counted: Groups, how: How, measure: str, source: s
         flags.append("groups_seen")
     if UNKNOWN not in counted.names and not how.released:
         flags.append("unknown_out")
+    if counted.mostly_unknown:
+        flags.append("mostly_unknown")
     return flagged({**row, "attribute": counted.attribute, "method": counted.method}, *flags)
