@@ -75,7 +75,7 @@ def tables_page() -> str:
         "`definition`.",
         "",
     ]
-    for name in ("PROMPTS", "IMAGES", "LABELS", "ESTIMATES", "FINDINGS", "REFERENCE"):
+    for name in ("PROMPTS", "IMAGES", "LABELS", "EMBEDDINGS", "ESTIMATES", "FINDINGS", "REFERENCE"):
         parts += [f"## {name.lower()}", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in getattr(tables, name)]
         parts += [""]

@@ -9,6 +9,7 @@ TABLES = (
     tables.PROMPTS,
     tables.IMAGES,
     tables.LABELS,
+    tables.EMBEDDINGS,
     tables.ESTIMATES,
     tables.FINDINGS,
     tables.REFERENCE,

@@ -25,6 +25,7 @@ __all__ = [
     "CAPTION",
     "CAPTION_LISTS",
     "CONSTRAINTS",
+    "EMBEDDINGS",
     "ESTIMATES",
     "FINDINGS",
     "FOLDED",
@@ -118,6 +119,7 @@ class Column:
 
 
 _S, _F, _I = pa.string(), pa.float64(), pa.int64()
+_V = pa.list_(pa.float32())
 
 PROMPTS = (
     Column("prompt_id", _S, "short hash of text, negative prompt and factors"),
@@ -157,6 +159,14 @@ LABELS = (
     Column("rationale", _S, "in the annotator's words, or the reason of a status that is not ok"),
 )
 """Columns of ``labels``."""
+
+EMBEDDINGS = (
+    Column("subject_kind", _S, "image | text (of a prompt)"),
+    Column("subject_id", _S, "image_id; of a text, prompt_id"),
+    Column("encoder", _S, "name of the encoder"),
+    Column("vector", _V, "what the encoder gives, at unit length"),
+)
+"""Columns of ``embeddings``, a file an encoder: vectors of two encoders cannot be compared."""
 
 ESTIMATES = (
     Column("measure", _S, "name of the measure, such as bds; of a mean of it, bds_average"),
@@ -256,7 +266,7 @@ def prompt_id(text: str | None, negative: str | None, factors: Mapping[str, str 
 
 def polars_types(columns: Sequence[Column]) -> dict[str, Any]:
     """Column → Polars type of a table in memory."""
-    types = {_S: pl.String, _F: pl.Float64, _I: pl.Int64}
+    types = {_S: pl.String, _F: pl.Float64, _I: pl.Int64, _V: pl.List(pl.Float32)}
     return {column.name: types[column.type] for column in columns}
 
 

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
+from pathlib import Path
 
 import polars as pl
 
-__all__ = ["Lookup", "normal_path"]
+__all__ = ["IMAGE_COLUMNS", "ImageFinder", "Lookup", "normal_path"]
+
+IMAGE_COLUMNS = (
+    "image_id",
+    "image",
+    "image_name",
+    "image_file",
+    "file_name",
+    "filename",
+    "file",
+    "path",
+    "source",
+    "id",
+)
+"""What a file made elsewhere may call its column of images."""
 
 
 class Lookup:
@@ -34,6 +49,29 @@ class Lookup:
             if tail in self._exact:
                 return self._exact[tail]
         return self._tail.get(key, [])
+
+
+class ImageFinder:
+    """Finds images by what a file calls them: id, path or name, with or without extension; or by hash."""
+
+    def __init__(self, images: pl.DataFrame, *, by_hash: bool) -> None:
+        self._ways = (
+            [Lookup(images, "sha256")] if by_hash else [Lookup(images, "image_id"), Lookup(images, "source")]
+        )
+        self._bare: dict[str, list[str]] = defaultdict(list)
+        if not by_hash:
+            for image_id, source in images.select("image_id", "source").iter_rows():
+                if source is not None:
+                    self._bare[Path(source.replace("\\", "/")).stem].append(image_id)
+
+    def __call__(self, image: str) -> list[str]:
+        """Ids of the images that are called so; empty where there is none."""
+        for way in self._ways:
+            spelt = {"sha256": image.lower(), "source": normal_path(image)}.get(way.column, image)
+            ids = way.find(spelt)
+            if ids:
+                return ids
+        return self._bare.get(Path(image.replace("\\", "/")).stem, []) if self._bare else []
 
 
 def _tails(path: str) -> list[str]:

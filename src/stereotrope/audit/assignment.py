@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ from stereotrope import annotate
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import HALTING, Missing, Task, carry_out, picture_of
-from stereotrope.run import Job, Ledger, RunFolder, Stage
+from stereotrope.run import Job, Ledger, RunFolder, Stage, file_stem
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ LEAST_LEFT = 40
 """Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
 
 SEEN_IN_DISCOVERY = "seen_in_discovery"
-LONGEST_STEM = 100
-"""Characters of an annotator's name in that of its file."""
 
 Scope = annotate.Scope
 Taxonomies = Mapping[str, Mapping[Scope, annotate.Taxonomy]]
@@ -237,14 +234,8 @@ class _Discovering:
 
 
 def taxonomies_file(folder: Path, annotator: str) -> Path:
-    """Where the attributes discovered for an annotator stand, to be read and edited.
-
-    A name that no file can have as it is gets a part of its hash, so that no two share a file.
-    """
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", annotator)[:LONGEST_STEM]
-    if name != annotator:
-        name += f"-{hashlib.sha256(annotator.encode()).hexdigest()[:8]}"
-    return folder / "taxonomies" / f"{name}.yaml"
+    """Where the attributes discovered for an annotator stand, to be read and edited."""
+    return folder / "taxonomies" / f"{file_stem(annotator)}.yaml"
 
 
 def discover(

@@ -4,7 +4,7 @@
 """
 
 from stereotrope.run import engine
-from stereotrope.run.disk import write_atomic
+from stereotrope.run.disk import file_stem, write_atomic
 from stereotrope.run.engine import Job, Stage, Summary
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder
 from stereotrope.run.ledger import Ledger
@@ -22,6 +22,7 @@ __all__ = [
     "Stored",
     "Summary",
     "engine",
+    "file_stem",
     "open",
     "write_atomic",
 ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from stereotrope.errors import RunError
 __all__ = [
     "TMP_PREFIX",
     "explain_full",
+    "file_stem",
     "full_is_run_error",
     "quarantine",
     "sweep",
@@ -27,7 +30,24 @@ TMP_PREFIX = ".tmp-"
 
 QUARANTINE = "quarantine"
 
+LONGEST_STEM = 100
+"""Characters of a thing's name in that of its file."""
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def file_stem(name: str) -> str:
+    """Name of the file that belongs to a thing with a name of the user's.
+
+    A name that no file can have as it is gets a part of its hash, so that no two share a file.
+
+    Examples
+    --------
+    >>> file_stem("clip-vit"), file_stem("a b/c")
+    ('clip-vit', 'a-b-c-539138d5')
+    """
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).lstrip(".")[:LONGEST_STEM]
+    return stem if stem == name else f"{stem}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def explain_full(path: Path, found: str) -> RunError:

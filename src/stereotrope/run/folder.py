@@ -16,7 +16,15 @@ import pyarrow.parquet as pq
 
 from stereotrope import __version__, tables
 from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
-from stereotrope.run.disk import TMP_PREFIX, full_is_run_error, quarantine, sweep, sync_folder, write_atomic
+from stereotrope.run.disk import (
+    TMP_PREFIX,
+    file_stem,
+    full_is_run_error,
+    quarantine,
+    sweep,
+    sync_folder,
+    write_atomic,
+)
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.lock import LOCK_FILES, RunLock
 from stereotrope.run.store import PictureStore
@@ -25,6 +33,7 @@ __all__ = ["FORMAT_VERSION", "RunFolder", "read_info"]
 
 FORMAT_VERSION = 1
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
+EMBEDDINGS_FOLDER = "embeddings"
 _ZSTD_LEVEL = 3
 _ROW_GROUP = 262_144
 
@@ -157,6 +166,27 @@ class RunFolder:
         path = self.path / f"{name}.parquet"
         write_atomic(path, sink.getvalue())
         return path
+
+    def write_embeddings(self, frame: pl.DataFrame) -> None:
+        """Write ``embeddings/<encoder>.parquet``, one an encoder; those of encoders no longer there go.
+
+        Raises
+        ------
+        TableError
+            As :meth:`write_table`.
+        """
+        folder = self.path / EMBEDDINGS_FOLDER
+        written = set()
+        for (encoder,), part in frame.group_by(["encoder"], maintain_order=True):
+            with full_is_run_error(folder):
+                folder.mkdir(exist_ok=True)
+            name = f"{EMBEDDINGS_FOLDER}/{file_stem(str(encoder))}"
+            written.add(self.write_table(name, part, tables.EMBEDDINGS))
+        for file in folder.glob("*.parquet"):
+            if file not in written:
+                file.unlink()
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
     def remove_table(self, name: str) -> None:
         """Remove ``<name>.parquet``, where it is there: of an audit that no longer has it."""

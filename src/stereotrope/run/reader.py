@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import io
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,20 @@ from ruamel.yaml.error import YAMLError
 
 from stereotrope.clients import totals_of
 from stereotrope.errors import RunDamaged, RunError, UsageError
-from stereotrope.run.folder import AUDIT, INFO, read_info
+from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.store import PictureStore
-from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE, Column
+from stereotrope.tables import (
+    EMBEDDINGS,
+    ESTIMATES,
+    FINDINGS,
+    IMAGES,
+    LABELS,
+    PROMPTS,
+    REFERENCE,
+    Column,
+    polars_types,
+)
 
 __all__ = ["Run", "open"]
 
@@ -112,6 +123,14 @@ class Run:
         return self._table("findings")
 
     @functools.cached_property
+    def embeddings(self) -> pl.DataFrame:
+        """One row a vector of a picture or a prompt's text, by encoder; empty where there are none."""
+        files = sorted((self.path / EMBEDDINGS_FOLDER).glob("*.parquet"))
+        names = [f"{EMBEDDINGS_FOLDER}/{file.stem}" for file in files]
+        empty = pl.DataFrame(schema=polars_types(EMBEDDINGS))
+        return pl.concat([empty, *(self._table(name, EMBEDDINGS) for name in names)])
+
+    @functools.cached_property
     def reference(self) -> pl.DataFrame | None:
         """Labels known to be true, None where the run has none."""
         return self._table("reference") if (self.path / "reference.parquet").is_file() else None
@@ -179,7 +198,7 @@ class Run:
         rows = self.images.select("image_id", "path", "status", "reason").iter_rows()
         return {image_id: (path, status, reason) for image_id, path, status, reason in rows}
 
-    def _table(self, name: str) -> pl.DataFrame:
+    def _table(self, name: str, columns: Sequence[Column] | None = None) -> pl.DataFrame:
         file = self.path / f"{name}.parquet"
         if not file.is_file():
             raise RunError(f"{file}: is not there yet; the run has not come that far, {_CONTINUE}")
@@ -189,7 +208,7 @@ class Run:
             raise RunDamaged(
                 f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"
             ) from error
-        wrong = [column.name for column in _COLUMNS[name] if not _fits(column, table)]
+        wrong = [column.name for column in columns or _COLUMNS[name] if not _fits(column, table)]
         if wrong:
             raise RunDamaged(
                 f"{file}: was changed (column {wrong[0]!r} is not as it was written); {_CONTINUE}: tables "
@@ -217,7 +236,12 @@ _SPENDING = {
     "cost": pl.Float64,
     "unpriced": pl.Int64,
 }
-_POLARS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
+_POLARS = {
+    "string": pl.String,
+    "double": pl.Float64,
+    "int64": pl.Int64,
+    "list<item: float>": pl.List(pl.Float32),
+}
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
 
 

@@ -10,28 +10,17 @@ from pathlib import Path
 
 import polars as pl
 
+from stereotrope.annotate.lookup import IMAGE_COLUMNS
 from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.rows import Row, RowFile, read_rows
 
 __all__ = ["CaptionFile", "read_captions"]
 
-_IMAGE = (
-    "image_id",
-    "image",
-    "image_name",
-    "image_file",
-    "file_name",
-    "filename",
-    "file",
-    "path",
-    "source",
-    "id",
-)
 _CAPTION = ("caption", "captions", "description", "generated_caption", "image_caption", "text")
 _PROMPT = ("prompt", "prompt_id", "category", "prompt_category", "class")
 _MODEL = ("model", "model_name", "generator")
 _HASH = "sha256"
-_HEADER_WORDS = frozenset((*_IMAGE, *_CAPTION, _HASH))
+_HEADER_WORDS = frozenset((*IMAGE_COLUMNS, *_CAPTION, _HASH))
 _NUMBERED = re.compile(r"^(?P<stem>.*?[^\W\d_].*?)[\W_]*\d+$")
 _EXTENSION = re.compile(r"\.(?:png|jpe?g|webp|gif|bmp|tiff?)$", re.IGNORECASE)
 _LONG = 40
@@ -119,7 +108,7 @@ class _Reading:
         self.notes: list[str] = []
         self.rows = list(found.rows)
         self._take_back_header((image, caption))
-        self.image = self._column(image, (*_IMAGE, _HASH), "the picture", _looks_like_image)
+        self.image = self._column(image, (*IMAGE_COLUMNS, _HASH), "the picture", _looks_like_image)
         self.caption = self._column(caption, _CAPTION, "the caption", None)
         self.prompt = self._column(prompt, _PROMPT, None, None)
         if found.unnamed:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 
 import polars as pl
 
 from stereotrope.annotate.captions.file import read_captions
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import Lookup, normal_path
+from stereotrope.annotate.lookup import ImageFinder
 from stereotrope.tables import CAPTION
 
 __all__ = ["ImportedCaptions"]
@@ -69,7 +68,7 @@ class ImportedCaptions:
         """Return the captions of the images in the table, in the table's order."""
         self.notes = list(self._read.notes)
         usable = images.filter(pl.col("status") == "ok")
-        find = _Finder(usable, by_hash=self._read.by_hash)
+        find = ImageFinder(usable, by_hash=self._read.by_hash)
         said: dict[str, str] = {}
         strays, several, again = [], [], []
         for line, image, caption in self._read.frame.select("line", "image", "caption").iter_rows():
@@ -113,25 +112,3 @@ class ImportedCaptions:
         if lines:
             shown = ", ".join(map(str, lines[:_SHOWN])) + (" …" if len(lines) > _SHOWN else "")
             self.notes.append(f"{self.file}: {len(lines)} {one if len(lines) == 1 else many} (line {shown})")
-
-
-class _Finder:
-    """Images by what a file of captions calls them."""
-
-    def __init__(self, images: pl.DataFrame, *, by_hash: bool) -> None:
-        self._ways = (
-            [Lookup(images, "sha256")] if by_hash else [Lookup(images, "image_id"), Lookup(images, "source")]
-        )
-        self._bare: dict[str, list[str]] = defaultdict(list)
-        if not by_hash:
-            for image_id, source in images.select("image_id", "source").iter_rows():
-                if source is not None:
-                    self._bare[Path(source.replace("\\", "/")).stem].append(image_id)
-
-    def __call__(self, image: str) -> list[str]:
-        for way in self._ways:
-            spelt = {"sha256": image.lower(), "source": normal_path(image)}.get(way.column, image)
-            ids = way.find(spelt)
-            if ids:
-                return ids
-        return self._bare.get(Path(image.replace("\\", "/")).stem, []) if self._bare else []
