@@ -14,6 +14,7 @@ from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spear
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import entropy, expected_js, js_divergence
 from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
+from stereotrope.stats.jackknife import jackknife_interval
 from stereotrope.stats.likelihood import greatest_js
 from stereotrope.stats.misclassification import (
     corrected_shares,
@@ -24,6 +25,13 @@ from stereotrope.stats.misclassification import (
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
 from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
+from stereotrope.stats.polygon import (
+    any_order_weights,
+    axis_orders,
+    pairwise_interval,
+    pairwise_score,
+    radar_weights,
+)
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.tfidf import tfidf
@@ -35,6 +43,8 @@ __all__ = [
     "ResampledJS",
     "ScoreOfSums",
     "accuracy",
+    "any_order_weights",
+    "axis_orders",
     "benjamini_hochberg",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
@@ -52,6 +62,7 @@ __all__ = [
     "greatest_js",
     "holm",
     "is_invertible",
+    "jackknife_interval",
     "js_divergence",
     "mean_pairwise_spearman",
     "mean_ranks",
@@ -60,9 +71,12 @@ __all__ = [
     "normal_quantile",
     "onto_simplex",
     "paired_t",
+    "pairwise_interval",
     "pairwise_js",
+    "pairwise_score",
     "pearson",
     "permutation_p",
+    "radar_weights",
     "rank_agreement",
     "relative_change",
     "resampled_counts",
