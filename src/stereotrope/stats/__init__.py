@@ -25,13 +25,6 @@ from stereotrope.stats.misclassification import (
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
 from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
-from stereotrope.stats.polygon import (
-    any_order_weights,
-    axis_orders,
-    pairwise_interval,
-    pairwise_score,
-    radar_weights,
-)
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.tfidf import tfidf
@@ -43,8 +36,6 @@ __all__ = [
     "ResampledJS",
     "ScoreOfSums",
     "accuracy",
-    "any_order_weights",
-    "axis_orders",
     "benjamini_hochberg",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
@@ -71,12 +62,9 @@ __all__ = [
     "normal_quantile",
     "onto_simplex",
     "paired_t",
-    "pairwise_interval",
     "pairwise_js",
-    "pairwise_score",
     "pearson",
     "permutation_p",
-    "radar_weights",
     "rank_agreement",
     "relative_change",
     "resampled_counts",
