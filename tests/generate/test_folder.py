@@ -360,6 +360,13 @@ def test_metadata_that_says_nothing_of_the_design_is_refused(folder: Path) -> No
         FolderGenerator(folder).requests(DESIGNED)
 
 
+def test_pictures_of_a_design_of_one_prompt_need_not_say_it_and_a_note_does(folder: Path) -> None:
+    generator = FolderGenerator(folder, name="m")
+    _, requests = generator.requests(DESIGNED.head(1))
+    assert {r.prompt_id for r in requests} == {"p1"}
+    assert any("m: nothing says which prompt a picture belongs to" in note for note in generator.notes)
+
+
 def test_metadata_that_fits_no_designed_prompt_is_refused_with_an_example(folder: Path) -> None:
     listing(folder, "a.png", group=["Women"])
     with pytest.raises(

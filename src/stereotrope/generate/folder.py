@@ -152,7 +152,7 @@ class FolderGenerator:
             Prompts designed already: rows are matched to them by prompt text where ``prompt`` is given,
             by their factors where ``factors`` is; else by those columns that are named like a designed
             factor, or by a column ``prompt``, ``text`` or ``caption``. Rows that match none are left
-            out and noted.
+            out and noted. Without such a column all belong to the one prompt where there is only one.
 
         Returns
         -------
@@ -226,7 +226,13 @@ class FolderGenerator:
         if designed is None:
             labelled = any(LABEL in m.columns and m.file == "" for _, m in listings)
             return ({LABEL: LABEL} if labelled else {}), None
-        return columns_by_name(listings, factors_of(designed.columns))
+        named, text = columns_by_name(listings, factors_of(designed.columns), alone=designed.height == 1)
+        if not named and text is None:
+            self.notes.append(
+                f"{self.name}: nothing says which prompt a picture belongs to; all are taken for the one "
+                "prompt that there is"
+            )
+        return named, text
 
     def _entries(
         self,

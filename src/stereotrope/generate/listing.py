@@ -70,21 +70,23 @@ def file_column(found: RowFile) -> str:
     return found.require(FILE_COLUMNS[0], "the file of each row, relative to this file's folder")
 
 
-def columns_by_name(listings: Sequence[Listing], factors: Sequence[str]) -> tuple[dict[str, str], str | None]:
+def columns_by_name(
+    listings: Sequence[Listing], factors: Sequence[str], *, alone: bool = False
+) -> tuple[dict[str, str], str | None]:
     """Find the columns that say which designed prompt a picture belongs to: factors by name, else the text.
 
     Raises
     ------
     MetadataError
-        There is neither.
+        There is neither, and the prompt is not ``alone``.
     """
     there = [column for _, found in listings for column in found.columns]
     named = {factor: factor for factor in factors if factor in there}
     text = None if named else next((column for column in TEXT_COLUMNS if column in there), None)
-    if not named and text is None:
+    if not named and text is None and not alone:
         raise MetadataError(
             f"{listings[0][1].file or 'the folder'}: must say which designed prompt a picture belongs to, "
-            f"by a column {', '.join(map(repr, factors))} or {', '.join(map(repr, TEXT_COLUMNS))}; found "
+            f"by a column {', '.join(map(repr, dict.fromkeys((*factors, *TEXT_COLUMNS))))}; found "
             f"{', '.join(map(repr, dict.fromkeys(there)))}; add one, or name it with factors: or prompt:"
         )
     return named, text
