@@ -1,14 +1,15 @@
-"""Many tests at once: false discovery rate, familywise error, and the exact test they are fed with."""
+"""Many tests at once: false discovery rate, familywise error, and the exact tests they are fed with."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 
-__all__ = ["benjamini_hochberg", "fisher_exact", "holm"]
+__all__ = ["benjamini_hochberg", "fisher_exact", "holm", "sign_test"]
 
 Floats = NDArray[np.float64]
 
@@ -130,6 +131,43 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
         dtype=np.float64,
     )
     return p[where.ravel()].reshape(broadcast[0].shape)
+
+
+def sign_test(k: int, n: int) -> float:
+    """Two-sided p-value of the exact test that either of two outcomes is as probable as the other.
+
+    Twice the smaller tail of the binomial distribution with probability 1/2, at most 1. Of images that
+    each show one of several groups, those that show one of two are such trials.
+
+    Parameters
+    ----------
+    k, n
+        How often the first outcome came, of how many trials.
+
+    Returns
+    -------
+    float
+        In (0, 1]; NaN where ``n`` is 0.
+
+    Raises
+    ------
+    UsageError
+        ``k`` is not between 0 and ``n``.
+
+    References
+    ----------
+    Dixon and Mood (1946). The statistical sign test. JASA 41.
+
+    Examples
+    --------
+    >>> round(sign_test(9, 10), 4)
+    0.0215
+    """
+    if not 0 <= k <= n:
+        raise UsageError(f"sign_test: k must lie between 0 and n, found {k} of {n}; pass counts, not shares")
+    if not n:
+        return float("nan")
+    return min(1.0, 2.0 * float(special.bdtr(min(k, n - k), n, 0.5)))
 
 
 def _ordered(p: ArrayLike) -> tuple[Floats, NDArray[np.bool_], NDArray[np.intp]]:
