@@ -177,6 +177,9 @@ MEASURES: dict[str, Measure] = {
     "shannon_entropy": lambda x: measure.shannon_entropy(captioned(x), "gender", **PEOPLE),
     "signed_parity": lambda x: measure.signed_parity(captioned(x), "gender", **PEOPLE),
     "vendi": lambda x: measure.vendi(captioned(x), **CAPTIONS),
+    "profile": lambda x: measure.profile(
+        measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "group"
+    ),
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
@@ -336,7 +339,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     sorted(
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "injection_rate", "judge_correlation"}
-        - {"order_flip_rate", "refusal_rate", "violation_rate"}
+        - {"order_flip_rate", "profile", "refusal_rate", "violation_rate"}
         - {name for name, info in REGISTRY.items() if info.needs == "captions"}
     ),
 )

@@ -13,6 +13,7 @@ from stereotrope.measure.captions.distribution import (
 )
 from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
+from stereotrope.measure.captions.profile import profile
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.cds import cds
 from stereotrope.measure.change import change
@@ -66,6 +67,7 @@ __all__ = [
     "nonanswer_rate",
     "order_flip_rate",
     "parity_difference",
+    "profile",
     "refusal_rate",
     "representation_parity",
     "require_one_definition",

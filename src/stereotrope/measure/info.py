@@ -34,5 +34,7 @@ class MeasureInfo:
     """Further names that its rows carry in the column ``measure``."""
     suffix: str = ""
     """Ends the names of its rows where these are named after the measure that they were made from."""
+    reads: tuple[str, ...] = ()
+    """Measures whose estimates it reads together; its rows then bear the names of ``also`` alone."""
     bands: tuple[Band, ...] = ()
     """Named ranges that ``value`` is read by, ascending; ``flags`` says which a row lies in: ``band=low``."""

@@ -276,7 +276,7 @@ def measures_page() -> str:
         link = f"[`{info.name}`](#{info.name})"
         parts.append(f"| {link} | {info.suite} | {info.summary} | {_range(info)} | {info.direction} |")
     for info in REGISTRY.values():
-        rows = info.also if info.name == "change" else (info.name, *info.also)
+        rows = info.also if info.reads or info.name == "change" else (info.name, *info.also)
         named = f" Rows are named `{'`, `'.join(rows)}`." if info.also else ""
         if info.suffix:
             named = f" Rows are named after the measure that they were made from, such as `bds{info.suffix}`."

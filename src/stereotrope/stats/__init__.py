@@ -22,9 +22,16 @@ from stereotrope.stats.misclassification import (
     onto_simplex,
     resampled_shares,
 )
-from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm
+from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm, sign_test
 from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
+from stereotrope.stats.polygon import (
+    any_order_weights,
+    axis_orders,
+    pairwise_interval,
+    pairwise_score,
+    radar_weights,
+)
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.tfidf import tfidf
@@ -36,6 +43,8 @@ __all__ = [
     "ResampledJS",
     "ScoreOfSums",
     "accuracy",
+    "any_order_weights",
+    "axis_orders",
     "benjamini_hochberg",
     "chao_shen_entropy",
     "cluster_bootstrap_mean",
@@ -62,9 +71,12 @@ __all__ = [
     "normal_quantile",
     "onto_simplex",
     "paired_t",
+    "pairwise_interval",
     "pairwise_js",
+    "pairwise_score",
     "pearson",
     "permutation_p",
+    "radar_weights",
     "rank_agreement",
     "relative_change",
     "resampled_counts",
@@ -72,6 +84,7 @@ __all__ = [
     "resampled_shares",
     "score_test",
     "shuffled_js",
+    "sign_test",
     "signed_rank",
     "spearman",
     "tfidf",

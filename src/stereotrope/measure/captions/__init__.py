@@ -20,6 +20,7 @@ from stereotrope.measure.captions.frame import captions_frame
 from stereotrope.measure.captions.occlusion import occlusion_split
 from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
+from stereotrope.measure.captions.profile import profile
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.together import caption_measures
 
@@ -42,6 +43,7 @@ __all__ = [
     "kl_from_uniform",
     "occlusion_split",
     "parity_difference",
+    "profile",
     "representation_parity",
     "severity",
     "shannon_entropy",

@@ -12,6 +12,7 @@ from stereotrope.measure.captions.distribution import (
 )
 from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
+from stereotrope.measure.captions.profile import COMPOSITES, profile
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.info import MeasureInfo
 from stereotrope.tables import BANDS
@@ -171,6 +172,18 @@ CAPTION_MEASURES = (
         "T2I-BiasBench, eq. 24",
         "captions",
         bands=BANDS,
+    ),
+    MeasureInfo(
+        "profile",
+        profile,
+        "The composite scores of all prompts of a model together, and its place among the models.",
+        "biasbench",
+        (0.0, None),
+        "higher: further from even on more prompts; ranks depend on the order of the prompts",
+        "T2I-BiasBench, Table 6, Figure 10, eq. 28",
+        "estimates",
+        also=("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders"),
+        reads=COMPOSITES,
     ),
 )
 """The entries of the registry, in the order of the paper."""

@@ -1,0 +1,270 @@
+"""The composite scores of a model's prompts together: their mean, and the area of their radar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from stereotrope.errors import TableError, UsageError, did_you_mean
+from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
+from stereotrope.stats import (
+    any_order_weights,
+    axis_orders,
+    pairwise_interval,
+    pairwise_score,
+    radar_weights,
+)
+from stereotrope.tables import ESTIMATES
+
+__all__ = ["COMPOSITES", "RANKS", "profile"]
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+
+COMPOSITES = ("cbs", "contextual_diversity")
+"""Measures whose rows a profile is made of."""
+
+RANKS = ("radar_rank", "radar_rank_orders")
+"""Rows that place a model among others: they are no score of the model."""
+
+AREAS = ("radar_area", "radar_area_any_order", *RANKS)
+
+NO_SCORE = "no composite score"
+FEW_PROMPTS = "fewer than three prompts span no polygon"
+ALONE = "a single model has no rank"
+
+_MEAN = "T2I-BiasBench, Table 6"
+_RADAR = "T2I-BiasBench, Figure 10, eq. 28"
+_BESIDE = frozenset(column.name for column in ESTIMATES)
+
+
+def profile(
+    estimates: Any,
+    prompt: str = "prompt",
+    *,
+    axes: Sequence[str] | None = None,
+    model: str = "generator",
+    seed: int = 0,
+) -> pl.DataFrame:
+    r"""Composite scores of a model's prompts together, and how models rank by the area of their radar.
+
+    Formula
+    -------
+    Over the composites :math:`x_1 … x_m` of the prompts, CBS or contextual diversity:
+    ``composite_mean`` :math:`\frac1m Σ_i x_i`; ``radar_area`` :math:`\frac1m Σ_i x_i x_{i+1}`, the area
+    :math:`\frac12 \sin(2π/m) Σ_i x_i x_{i+1}` of the polygon on equally spaced axes as a share of the
+    greatest; ``radar_area_any_order`` :math:`\frac1{m(m-1)} Σ_{i≠j} x_i x_j`, its mean over all orders of
+    the axes; ``radar_rank`` the place of the area among the models, 1 the smallest, ties sharing their
+    mean; ``radar_rank_orders`` the share of the :math:`(m-1)!/2` orders in which the model has that place.
+
+    Parameters
+    ----------
+    estimates
+        Estimates of one definition, those of :func:`cbs` and :func:`contextual_diversity` among them;
+        other rows are passed over.
+    prompt
+        Factor that names the prompts.
+    axes
+        Prompts in the order of the radar's axes; in the order in which they first stand when None.
+    model
+        Factor whose levels are ranked. Every combination of the other factors is ranked by itself.
+    seed
+        Of the orders of axes that are drawn where there are more than 8.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates without the column ``prompt``, five rows a model. ``value`` in [0, 1], a rank from 1 to
+        the number of models; ``n`` prompts. ``method`` has the order of the axes.
+
+    Undefined
+    ---------
+    ``no composite score of … prompts``: then none of the five, since means over different prompts do not
+    compare. ``fewer than three prompts span no polygon``. ``a single model has no rank``: no other has a
+    score of every prompt.
+
+    Raises
+    ------
+    TableError
+        A column is missing, there is no composite score, or two of one model and prompt.
+    UsageError
+        ``axes`` does not list the prompts, each once.
+    DefinitionError
+        Composites of two definitions.
+
+    Notes
+    -----
+    Both composites are joined though they say different things: of people how uneven, of animals and
+    insects how little varied. The area depends on the order of the axes, which means nothing; it squares
+    scores, so that one high score beside another weighs more than the same score between low ones. Read
+    the mean and ``radar_area_any_order``, and a rank only where ``radar_rank_orders`` is near 1.
+
+    Intervals join those of the composites by square-and-add around their middles, captions of different
+    prompts being independent; simulated to cover in 0.92 to 0.98 of samples of 15 and of 100 captions a
+    prompt. Where groups are nearly even every composite reads too high, the errors add up and the lower
+    coverage is that of their mean. Ranks have no interval: two whose areas' intervals overlap may as well
+    stand the other way round.
+
+    References
+    ----------
+    T2I-BiasBench, Table 6, Figure 10 and eq. 28; Zou and Donner (2008), Statistics in Medicine 27.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({
+    ...     "measure": "cbs", "definition": "paper", "generator": ["a"] * 3 + ["b"] * 3,
+    ...     "prompt": ["doctor", "nurse", "judge"] * 2, "value": [0.5, 0.2, 0.2, 0.5, 0.5, 0.8],
+    ... })
+    >>> found = profile(rows).filter(generator="b").select("measure", pl.col("value").round(3))
+    >>> dict(found.rows())["composite_mean"], dict(found.rows())["radar_area"]
+    (0.6, 0.35)
+    """
+    frame, others = _read(estimates, prompt, model)
+    named = _axes(frame[prompt].unique(maintain_order=True).to_list(), axes, prompt)
+    rows: list[Row] = []
+    cells: dict[tuple[Any, ...], dict[Any, dict[str, Row]]] = {}
+    for row in frame.iter_rows(named=True):
+        models = cells.setdefault(tuple(row[name] for name in others), {})
+        models.setdefault(row[model], {})[row[prompt]] = row
+    for key, models in cells.items():
+        scope = dict(zip(others, key, strict=True)) | {"definition": frame["definition"][0]}
+        rows += _ranked([_Profile({**scope, model: name}, own, named) for name, own in models.items()], seed)
+    return estimate_frame(rows, factors=(*others, model))
+
+
+def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[str]]:
+    """The composites among the estimates, and the factors beside model and prompt."""
+    frame = to_polars(estimates, what="estimates")
+    needed = ["measure", "definition", "value", model, prompt]
+    if absent := [name for name in needed if name not in frame.columns]:
+        raise TableError(f"estimates: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    used = frame.filter(pl.col("measure").is_in(COMPOSITES))
+    if not used.height:
+        raise TableError(f"estimates: no row of {' or '.join(COMPOSITES)}; pass what these return")
+    require_one_definition(used.with_columns(measure=pl.lit("profile")))
+    others = [
+        name
+        for name in used.columns
+        if name not in (*_BESIDE, prompt, model) and used[name].null_count() < used.height
+    ]
+    double = used.select(*others, model, prompt).is_duplicated()
+    if double.any():
+        first = used.filter(double).row(0, named=True)
+        raise TableError(
+            f"estimates: {model} {first[model]!r} has two composite scores of {prompt} {first[prompt]!r}; "
+            "keep those of one attribute"
+        )
+    return used, others
+
+
+def _axes(there: list[str], axes: Sequence[str] | None, prompt: str) -> list[str]:
+    if axes is None:
+        return there
+    if isinstance(axes, str):
+        raise UsageError(f"profile: axes must be a list of prompts, found the string {axes!r}")
+    listed = list(axes)
+    for name in listed:
+        if listed.count(name) > 1:
+            raise UsageError(f"profile: axis {name!r} is given twice; give it once")
+        if name not in there:
+            hint = did_you_mean(name, there, otherwise=f"found {', '.join(map(repr, there))}")
+            raise UsageError(f"profile: no {prompt} {name!r} has a composite score; {hint}")
+    if left := [name for name in there if name not in listed]:
+        raise UsageError(f"profile: axes leave out {', '.join(map(repr, left))}; list every {prompt}")
+    return listed
+
+
+class _Profile:
+    """The composites of one model, in the order of the axes."""
+
+    def __init__(self, scope: Row, rows: dict[str, Row], axes: Sequence[str]) -> None:
+        self.scope, self.axes = scope, axes
+        found = [rows.get(axis, {}) for axis in axes]
+        self.x, self.low, self.high = (
+            np.array([np.nan if one.get(name) is None else one[name] for one in found], np.float64)
+            for name in ("value", "low", "high")
+        )
+        self.levels = sorted({one["level"] for one in found if one.get("level") is not None})
+        self.small = any("small_n" in (one.get("flags") or "").split(",") for one in found)
+        self.left = int(np.isnan(self.x).sum())
+
+    def row(self, measure: str, source: str, value: float | None = None, **more: Any) -> Row:
+        made = {
+            **self.scope,
+            "measure": measure,
+            "n": len(self.axes) - self.left,
+            "n_excluded": self.left,
+            "excluded": excluded_json({NO_SCORE: self.left}),
+            "flags": "small_n" if self.small else None,
+            "source": source,
+        }
+        if value is None:
+            return {**made, **more}
+        return {**made, "value": value, "level": self.levels[0] if len(self.levels) == 1 else None, **more}
+
+    def scored(self, measure: str, source: str, linear: Floats, weights: Floats, how: str) -> Row:
+        """The row of a weighted sum of the composites and of products of two."""
+        value = float(linear @ self.x + pairwise_score(weights, self.x))
+        if len(self.levels) != 1 or np.isnan(self.low).any() or np.isnan(self.high).any():
+            return self.row(measure, source, value, method=how)
+        low, high = pairwise_interval(linear, weights, self.low, self.high)
+        ends = {"low": max(0.0, min(low, value)), "high": min(1.0, max(high, value))}
+        return self.row(
+            measure, source, value, **ends, method=f"{how}; interval: square-and-add of the prompts'"
+        )
+
+
+def _ranked(models: Sequence[_Profile], seed: int) -> list[Row]:
+    """The rows of all models of one cell."""
+    whole = [one for one in models if not one.left]
+    ranks = _ranks(whole, seed) if len(models[0].axes) >= 3 and whole else {}
+    rows: list[Row] = []
+    for one in models:
+        if one.left:
+            reason = f"{NO_SCORE} of {one.left} of {len(one.axes)} prompts"
+            rows += [one.row(name, _MEAN, undefined=reason) for name in ("composite_mean", *AREAS)]
+            continue
+        m = len(one.axes)
+        how = f"mean of {', '.join(one.axes)}"
+        rows.append(one.scored("composite_mean", _MEAN, np.full(m, 1.0 / m), np.zeros((m, m)), how))
+        if m < 3:
+            rows += [one.row(name, _RADAR, undefined=FEW_PROMPTS) for name in AREAS]
+            continue
+        axes = f"axes: {', '.join(one.axes)}"
+        none = np.zeros(m)
+        rows.append(one.scored("radar_area", _RADAR, none, radar_weights(m), axes))
+        rows.append(
+            one.scored("radar_area_any_order", _RADAR, none, any_order_weights(m), f"all orders of {m} axes")
+        )
+        if len(whole) == 1:
+            rows += [one.row(name, _RADAR, undefined=ALONE) for name in RANKS]
+            continue
+        rank, share, orders = ranks[id(one)]
+        rows.append(one.row("radar_rank", _RADAR, rank, method=f"of {len(whole)} models; {axes}"))
+        rows.append(one.row("radar_rank_orders", _RADAR, share, method=orders))
+    return rows
+
+
+def _ranks(models: Sequence[_Profile], seed: int) -> dict[int, tuple[float, float, str]]:
+    """Each model's rank in the order given, the share of orders with this rank, and how many there are."""
+    m = len(models[0].axes)
+    orders = axis_orders(m, seed=seed)
+    scores = np.array([one.x for one in models])
+    # Rounding ties areas that are equal but for the order in which products were added.
+    given = rankdata(np.round(pairwise_score(radar_weights(m), scores), 12))
+    areas = np.round(pairwise_score(radar_weights(m), scores[:, orders]), 12)
+    shares = (rankdata(areas, axis=0) == given[:, None]).mean(axis=1)
+    drawn = f" drawn, seed {seed}" if len(orders) != math.factorial(m - 1) // 2 else ""
+    told = f"{len(orders):,} orders of {m} axes{drawn}"
+    return {
+        id(one): (float(rank), float(share), told)
+        for one, rank, share in zip(models, given, shares, strict=True)
+    }
