@@ -29,8 +29,8 @@ def test_what_is_odd_stands_before_any_number(capsys, monkeypatch, made):
     monkeypatch.setenv("COLUMNS", "120")
     run_reproduction("biasbench", Settings(), as_json=False, **made)
     text = capsys.readouterr().out
-    assert text.index("empty caption (line 3)") < text.index("representation_parity male")
-    assert "sd: 1 captions, in the paper SD v1.5" in text
+    assert text.index("empty caption (line 3)") < text.index("share male")
+    assert "sd: 1 caption, in the paper SD v1.5" in text
     assert "not the authors' lists" in text
     assert "other lexicon" in text
     assert "cas" not in text.split("doctor, n = 1")[0]
@@ -42,9 +42,45 @@ def test_json_of_captions_holds_what_the_function_gives(capsys, made):
     assert given == json.loads(json.dumps(reproduce_captions("biasbench", **made).as_dict()))
 
 
-def test_a_lexicon_without_captions_is_refused(made):
-    with pytest.raises(UsageError, match="--lexicon counts captions; give them with --captions FILE"):
-        run_reproduction("biasbench", Settings(), as_json=False, lexicon=made["lexicon"])
+@pytest.mark.parametrize(("option", "value"), [("lexicon", "own.yaml"), ("matching", "word")])
+def test_an_option_for_captions_is_refused_without_them(option, value):
+    with pytest.raises(UsageError, match=f"--{option} is for counting captions; give them with --captions"):
+        run_reproduction("biasbench", Settings(), as_json=False, **{option: value})
+
+
+def test_a_way_to_find_terms_that_is_none_names_those_there_are(made):
+    with pytest.raises(UsageError, match="--matching: no 'lettrs'; did you mean 'letters'"):
+        run_reproduction("biasbench", Settings(), as_json=False, matching="lettrs", **made)
+
+
+def test_the_paper_formula_is_shown_by_the_matching_asked_for(capsys, monkeypatch, made):
+    monkeypatch.setenv("COLUMNS", "120")
+    rows = "image,caption\nGender_1,romance\nGender_2,SurgeonMan\nGender_3,a person\n"
+    made["captions"].write_text(rows, encoding="utf-8")
+    shares = {}
+    for matching in ("letters", "word", "split", "all"):
+        run_reproduction("biasbench", Settings(), as_json=False, matching=matching, **made)
+        lines = capsys.readouterr().out.splitlines()
+        head = next(line for line in lines if line.startswith("measure"))
+        shares[matching] = next(line for line in lines if line.startswith("share male")).split()[2:]
+        assert ("interval" in head) == (matching != "all")
+    assert [shares[m][0] for m in ("letters", "word", "split")] == ["0.667", "0.000", "0.333"]
+    assert shares["all"][:3] == ["0.667", "0.000", "0.333"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_tables_fit_a_terminal(capsys, monkeypatch, shared, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    data = shared / "data" / "biasbench"
+    given = {"captions": data / "captions_sd.csv", "lexicon": data / "lexicon_authors.json"}
+    run_reproduction("biasbench", Settings(), as_json=False, **given)
+    text = capsys.readouterr().out
+    tables = [block for block in text.split("\n\n") if "\nmeasure " in block]
+    assert len(tables) == 5
+    assert all(
+        len(line.rstrip()) <= width for block in tables for line in block.splitlines() if ":" not in line
+    )
+    assert ("interval  " in tables[0]) == (width > 80)
 
 
 def test_the_released_file_is_diagnosed_in_full(capsys, monkeypatch, shared):

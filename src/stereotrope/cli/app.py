@@ -310,6 +310,12 @@ def reproduce(
     lexicon: Annotated[
         Path | None, typer.Option("--lexicon", help="Terms to count them by: the authors' JSON, or YAML.")
     ] = None,
+    matching: Annotated[
+        str | None,
+        typer.Option(
+            "--matching", help="How terms are found for the paper's formulas: word, letters, split, all."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Check the figures of a suite's paper.
@@ -322,7 +328,7 @@ def reproduce(
     """
     from stereotrope.cli.reproducing import run_reproduction
 
-    run_reproduction(suite, settings, as_json=as_json, captions=captions, lexicon=lexicon)
+    run_reproduction(suite, settings, as_json=as_json, captions=captions, lexicon=lexicon, matching=matching)
 
 
 @app.command(rich_help_panel="What there is")

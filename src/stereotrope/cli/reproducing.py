@@ -43,23 +43,26 @@ def run_reproduction(
     as_json: bool,
     captions: Path | None = None,
     lexicon: Path | None = None,
+    matching: str | None = None,
 ) -> None:
     """Check the figures of a suite's paper and print every check with its verdict.
 
     Raises
     ------
     UsageError
-        There is no such suite, it has nothing to reproduce, or a lexicon is given without captions.
+        There is no such suite, it has nothing to reproduce, or an option for captions is given without
+        any.
     InputError
         The captions or the lexicon cannot be used.
     """
     if captions is not None:
         from stereotrope.cli.reproducing_captions import run_captions
 
-        run_captions(suite, settings, captions, lexicon, as_json=as_json)
+        run_captions(suite, settings, captions, lexicon, as_json=as_json, matching=matching or "word")
         return
-    if lexicon is not None:
-        raise UsageError("reproduce: --lexicon counts captions; give them with --captions FILE")
+    for option, given in (("--lexicon", lexicon), ("--matching", matching)):
+        if given is not None:
+            raise UsageError(f"reproduce: {option} is for counting captions; give them with --captions FILE")
     from stereotrope.suites import reproduce
 
     found = reproduce(suite)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from stereotrope.cli.console import console
 from stereotrope.cli.scores import print_line, print_rows
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.report.escape import terminal
+from stereotrope.report.numbers import number
 
 if TYPE_CHECKING:
     from stereotrope.cli.app import Settings
@@ -25,21 +28,42 @@ if TYPE_CHECKING:
 __all__ = ["run_captions"]
 
 _LINES = 12
+_ALL = "all"
+_HEADS = {"letters": "by letters", "word": "by words", "split": "split words"}
+_INTERVAL, _WHERE = "interval", "where"
+_GAP, _NARROWEST = 2, 80
+"""Columns between two of a table, and those that a terminal is taken to have at least."""
 
 
 def run_captions(
-    suite: str, settings: Settings, captions: Path, lexicon: Path | None, *, as_json: bool
+    suite: str,
+    settings: Settings,
+    captions: Path,
+    lexicon: Path | None,
+    *,
+    as_json: bool,
+    matching: str = "word",
 ) -> None:
     """Print every number of the captions beside the paper's, or all of it as JSON.
+
+    ``matching`` says how terms are found for the paper's formulas: one of the ways of
+    :data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`, or ``all``, which leaves the intervals out.
 
     Raises
     ------
     UsageError
-        There is no such suite, or its numbers are not made of captions.
+        There is no such suite or matching, or its numbers are not made of captions.
     InputError
         The captions or the lexicon cannot be used.
     """
     from stereotrope.suites import reproduce_captions
+    from stereotrope.suites.biasbench.compare import CELL_VERDICTS
+    from stereotrope.suites.biasbench.formulas import MATCHINGS
+
+    if matching not in (*MATCHINGS, _ALL):
+        hint = did_you_mean(matching, MATCHINGS, otherwise=f"it is {', '.join(MATCHINGS)} or {_ALL}")
+        raise UsageError(f"reproduce: --matching: no {matching!r}; {hint}")
+    shown = list(MATCHINGS) if matching == _ALL else [matching]
 
     found = reproduce_captions(suite, captions, lexicon)
     if as_json:
@@ -48,12 +72,16 @@ def run_captions(
     out = console(settings)
     _head(found, out)
     for model in found.models:
-        _model(model, out)
+        _model(model, shown, out)
     counted = ", ".join(f"{verdict} {n}" for verdict, n in found.counts().items())
     n = sum(found.counts().values())
     print_line(Text(f"{n} numbers: {counted or 'none'}.", style="bold"), out)
     for verdict in found.counts():
-        print_line(Text(f"{verdict}: {found.as_dict()['verdicts'][verdict]}"), out)
+        print_line(Text(f"{verdict}: {CELL_VERDICTS[verdict]}"), out)
+    for how in shown:
+        print_line(Text(f"{_HEADS[how]}: the paper's formula; {MATCHINGS[how]}", style="dim"), out)
+    line = "All three ways to find a term, with intervals: --json"
+    print_line(Text(line, style="dim"), out)
 
 
 def _head(found: CaptionsReproduction, out: Console) -> None:
@@ -66,9 +94,10 @@ def _head(found: CaptionsReproduction, out: Console) -> None:
     out.print()
 
 
-def _model(model: ComparedModel, out: Console) -> None:
+def _model(model: ComparedModel, matchings: Sequence[str], out: Console) -> None:
     known = f", in the paper {model.published_as}" if model.published_as else ", not in the paper"
-    print_line(Text(terminal(f"{model.model}: {model.captions} captions{known}"), style="bold"), out)
+    captions = f"{model.captions} caption{'' if model.captions == 1 else 's'}"
+    print_line(Text(terminal(f"{model.model}: {captions}{known}"), style="bold"), out)
     if not model.remarks:
         print_line(Text("Nothing odd about the captions was found."), out)
     for remark in model.remarks:
@@ -76,13 +105,13 @@ def _model(model: ComparedModel, out: Console) -> None:
         print_line(Text(f"- {remark.kind}{_where(remark)}: {what}"), out)
     out.print()
     for prompt, cells in groupby(model.cells, key=lambda cell: cell.prompt):
-        _prompt(prompt, list(cells), out)
+        _prompt(prompt, list(cells), matchings, out)
     if model.hits:
         _hits(model.hits, out)
 
 
 def _hits(hits: Sequence[Hits], out: Console) -> None:
-    columns = ["value", "captions", "as a word", "inside words only", "before such a noun only", "read again"]
+    columns = ["value", "captions", "as a word", "inside words", "before a noun", "read again"]
     rows = [
         [
             f"{hit.attribute} {hit.value}",
@@ -95,8 +124,11 @@ def _hits(hits: Sequence[Hits], out: Console) -> None:
         for hit in hits
     ]
     print_rows("What the terms hit, read as letters anywhere", columns, rows, out)
-    line = "Such a noun is of clothes, hair or a background; read again: by the built-in lexicon."
-    print_line(Text(line, style="dim"), out)
+    for line in (
+        "Inside words: captions that rest on letters inside longer words alone; before a noun: on words",
+        "before one of clothes, hair or a background alone; read again: by the built-in lexicon.",
+    ):
+        print_line(Text(line, style="dim"), out)
     out.print()
 
 
@@ -108,32 +140,67 @@ def _where(remark: Remark) -> str:
     return f" (line{'s' if len(remark.lines) > 1 else ''} {shown}{more})"
 
 
-def _prompt(prompt: str, cells: list[ComparedCell], out: Console) -> None:
-    paper = any(cell.paper is not None for cell in cells)
-    repaired = any(cell.repaired is not None for cell in cells)
-    published = any(cell.published is not None for cell in cells)
-    columns = ["measure", *["paper formula"] * paper, "released", *["after repair"] * repaired]
-    columns += [*["published", "where", "verdict"] * published]
-    rows = [
-        [
-            f"{cell.measure} {cell.level}".strip(),
-            *[_value(cell, cell.paper)] * paper,
-            _value(cell, cell.released),
-            *[_value(cell, cell.repaired)] * repaired,
-            *[cell.published or "–", cell.place, _verdict(cell)] * published,
-        ]
-        for cell in cells
-    ]
-    print_rows(f"{prompt}, n = {cells[0].n}", columns, rows, out)
+def _prompt(prompt: str, cells: list[ComparedCell], matchings: Sequence[str], out: Console) -> None:
+    """A row a number. Where lines get too long, the interval goes first, then where a figure stands."""
+    rows = _rows(cells, matchings)
+    for spared in ((), (_INTERVAL,), (_INTERVAL, _WHERE)):
+        columns = [name for name in rows[0] if name not in spared and any(row[name] != "" for row in rows)]
+        if _width(columns, rows) <= max(out.width, _NARROWEST):
+            break
+    table = [[row[name] for name in columns] for row in rows]
+    print_rows(f"{prompt}, n = {cells[0].n}", columns, table, out)
     for cell in cells:
-        if cell.explanation and (cell.published is not None or cell.paper is None):
-            line = f"{cell.measure} {cell.level}".strip() + f": {cell.explanation}"
-            print_line(Text(terminal(line), style="dim"), out)
+        if cell.explanation and (cell.published is not None or not cell.paper):
+            print_line(Text(terminal(f"{_measure(cell)}: {cell.explanation}"), style="dim"), out)
     out.print()
 
 
+def _rows(cells: Sequence[ComparedCell], matchings: Sequence[str]) -> list[dict[str, str]]:
+    """Every column of every number; one without content is empty in all rows."""
+    there = [how for how in matchings if any(how in cell.paper for cell in cells)]
+    repaired = any(cell.repaired is not None for cell in cells)
+    published = any(cell.published is not None for cell in cells)
+    return [
+        {
+            "measure": _measure(cell),
+            **{_HEADS[how]: _paper(cell, how) for how in there},
+            _INTERVAL: _interval(cell, there[0]) if len(there) == 1 == len(matchings) else "",
+            "released": _value(cell, cell.released),
+            "after repair": _value(cell, cell.repaired) if repaired else "",
+            "published": (cell.published or "–") if published else "",
+            _WHERE: cell.place,
+            "verdict": _verdict(cell) if published else "",
+        }
+        for cell in cells
+    ]
+
+
+def _width(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> int:
+    widths = [max(cell_len(terminal(text)) for text in (name, *(r[name] for r in rows))) for name in columns]
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _measure(cell: ComparedCell) -> str:
+    name = "share" if cell.measure == "representation_parity" else cell.measure
+    return f"{name} {cell.level}".strip()
+
+
+def _paper(cell: ComparedCell, matching: str) -> str:
+    found = cell.paper.get(matching)
+    return _value(cell, found.value if found else None)
+
+
+def _interval(cell: ComparedCell, matching: str) -> str:
+    found = cell.paper.get(matching)
+    if found is None or found.low is None or found.high is None:
+        return ""
+    return f"[{number(found.low, found.n)}, {number(found.high, found.n)}]"
+
+
 def _verdict(cell: ComparedCell) -> str:
-    return "" if cell.published is None and cell.released is not None else cell.verdict
+    from stereotrope.suites.biasbench.compare import NOT_GIVEN
+
+    return "" if cell.verdict == NOT_GIVEN else cell.verdict
 
 
 def _value(cell: ComparedCell, value: float | None) -> str:

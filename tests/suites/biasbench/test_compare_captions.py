@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ prompts:
 """
 
 
+@cache
 def compared(shared: Path, name: str, lexicon: Path | None = None) -> CaptionsReproduction:
     data = shared / "data" / "biasbench"
     return reproduce_captions("biasbench", data / name, lexicon or data / "lexicon_authors.json")
@@ -67,10 +69,13 @@ def test_figures_of_the_paper_agree_or_the_difference_is_explained(shared: Path)
 def test_the_paper_formula_stands_beside_the_released_number(shared: Path) -> None:
     found = compared(shared, "captions_sd.csv")
     rat = cell(found, "animal", "representation_parity", "rat")
-    assert (rat.paper, rat.released, rat.published, rat.verdict) == (0.0, 0.45, "0.45", "agrees")
+    assert (rat.released, rat.published, rat.verdict) == (0.45, "0.45", "agrees")
+    assert {how: one.value for how, one in rat.paper.items()} == {"letters": 0.45, "word": 0.0, "split": 0.0}
+    mouse = cell(found, "animal", "representation_parity", "mouse")
+    assert (mouse.released, mouse.paper["word"].value) == (None, 0.01)
     kl = cell(found, "doctor", "kl_from_uniform")
     assert (kl.released, kl.verdict) == (None, "not in the paper")
-    assert kl.paper == pytest.approx(0.036, abs=1e-4)
+    assert kl.paper["word"].value == pytest.approx(0.036, abs=1e-4)
     assert "do not report it" in kl.explanation
 
 
@@ -82,6 +87,10 @@ def test_what_the_terms_hit_shows_the_known_artefacts(shared: Path) -> None:
     assert (bee.n, bee.inside_only) == (31, 24)
     assert (black.n, black.noun_only) == (12, 12)
     assert (unknown.n, unknown.named["male"]) == (42, 21)
+    assert rat.prompt == "animal"
+    assert rat.words[0] == "laboratory"
+    assert rat.examples[0].hit.lower() == "rat"
+    assert rat.examples[0].before.endswith("labo")
 
 
 def test_the_file_as_released_agrees_only_after_repair(shared: Path) -> None:

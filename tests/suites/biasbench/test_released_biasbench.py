@@ -12,7 +12,8 @@ import pytest
 from stereotrope.annotate.lexicon import lexicon_from
 from stereotrope.suites.biasbench.captions_file import read_captions
 from stereotrope.suites.biasbench.diagnosis import diagnose
-from stereotrope.suites.biasbench.released import PROMPTS, Cell, fold, released
+from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.released import Cell, fold, released
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists, read_wordlists
 
 MEASURES = {

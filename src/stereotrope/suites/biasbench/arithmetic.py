@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stereotrope.suites.biasbench.figures import Figure, figures, printed
-from stereotrope.suites.biasbench.released import PROMPTS
+from stereotrope.suites.biasbench.prompts import PROMPTS
 from stereotrope.suites.check import AGREES, DIFFERS, OPEN, PARTLY, Check
 
 __all__ = ["arithmetic"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.released import PROMPTS
+from stereotrope.suites.biasbench.prompts import PROMPTS
 
 __all__ = ["COLUMNS", "CaptionRow", "CaptionsFile", "prompt_of_name", "read_captions"]
 

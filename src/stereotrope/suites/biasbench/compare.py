@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,20 @@ from typing import Any
 from stereotrope.suites.biasbench.captions_file import CaptionRow, read_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
-from stereotrope.suites.biasbench.formulas import paper_values
+from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue, paper_values
 from stereotrope.suites.biasbench.hits import Hits, doubtful_values
-from stereotrope.suites.biasbench.released import PROMPTS, Cell, released
+from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.released import Cell, released
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
-__all__ = ["CELL_VERDICTS", "CaptionsReproduction", "ComparedCell", "ComparedModel", "compare_captions"]
+__all__ = [
+    "CELL_VERDICTS",
+    "NOT_GIVEN",
+    "CaptionsReproduction",
+    "ComparedCell",
+    "ComparedModel",
+    "compare_captions",
+]
 
 AGREES = "agrees"
 AFTER = "agrees after repair"
@@ -44,24 +52,28 @@ _FORMULAS = (
     "contextual_diversity",
 )
 _UNREPORTED = "the released scripts do not report it for this prompt"
+_UNSEEN = "no caption has it as the released scripts match"
+_NO_FIGURE = (_UNREPORTED, _UNSEEN)
 
 Key = tuple[str, str, str]
+ByMatching = Mapping[str, Mapping[Key, PaperValue]]
 
 
 @dataclass(frozen=True)
 class ComparedCell:
     """One number. ``released`` is unrounded; ``published`` is as printed, ``place`` where it stands.
 
-    ``paper`` is the paper's formula on the same captions and terms, as whole words, null where the lexicon
-    does not declare what it needs; ``repaired`` is the released definition under the reading of the file
-    that the published figures likely follow.
+    ``paper`` is the paper's formula on the same captions and terms, by how terms are found
+    (:data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`), empty where it has none or the lexicon does
+    not declare what it needs; ``repaired`` is the released definition under the reading of the file that
+    the published figures likely follow.
     """
 
     prompt: str
     measure: str
     level: str
     n: int
-    paper: float | None
+    paper: Mapping[str, PaperValue]
     released: float | None
     published: str | None
     place: str
@@ -101,7 +113,8 @@ class CaptionsReproduction:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON, the meaning of the verdicts included."""
-        return {**asdict(self), "verdicts": dict(CELL_VERDICTS), "counts": self.counts()}
+        meanings = {"verdicts": dict(CELL_VERDICTS), "matchings": dict(MATCHINGS)}
+        return {**asdict(self), **meanings, "counts": self.counts()}
 
 
 def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproduction:
@@ -132,13 +145,14 @@ def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
     if found.repairs:
         repaired = {(c.prompt, c.measure, c.level): c for c in released(_by_prompt(found.repaired), lists)}
     captions = _by_prompt(found.rows)
-    paper = paper_values(captions, lists)
+    paper = {matching: paper_values(captions, lists, matching) for matching in MATCHINGS}
     cells = []
     for cell in _cells(captions, lists, paper):
         figures = _printed(name, cell)
-        other = repaired.get((cell.prompt, cell.measure, cell.level))
-        compared = _compared(cell, figures, other, found, lists)
-        cells.append(replace(compared, paper=paper.get((cell.prompt, cell.measure, cell.level))))
+        key = (cell.prompt, cell.measure, cell.level)
+        compared = _compared(cell, figures, repaired.get(key), found, lists)
+        values = {matching: values[key] for matching, values in paper.items() if key in values}
+        cells.append(replace(compared, paper=values))
     return ComparedModel(
         model=found.model,
         published_as=name,
@@ -149,12 +163,16 @@ def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
     )
 
 
-def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: Iterable[Key]) -> list[Cell]:
+def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: ByMatching) -> list[Cell]:
     """Every number the scripts report, then what only the paper's formulas give."""
     cells = released(captions, lists)
     there = {(cell.prompt, cell.measure, cell.level) for cell in cells}
-    only = [key for key in paper if key not in there and key[1] in _FORMULAS]
-    return cells + [Cell(*key, None, len(captions[key[0]]), _UNREPORTED) for key in only]
+    for key in (key for key in paper["word"] if key not in there):
+        if key[1] in _FORMULAS:
+            cells.append(Cell(*key, None, len(captions[key[0]]), _UNREPORTED))
+        elif key[1] == "representation_parity" and any(values[key].value for values in paper.values()):
+            cells.append(Cell(*key, None, len(captions[key[0]]), _UNSEEN))
+    return cells
 
 
 def _by_prompt(rows: Sequence[CaptionRow]) -> dict[str, list[str]]:
@@ -181,7 +199,7 @@ def _compared(
         measure=cell.measure,
         level=cell.level,
         n=cell.n,
-        paper=None,
+        paper={},
         released=cell.value,
         published=best.text if best else None,
         place=best.place if best else "",
@@ -194,7 +212,7 @@ def _compared(
 def _verdict(cell: Cell, figures: Sequence[Figure], repaired: float | None, lists: WordLists) -> str:
     """One figure that is not met decides: the paper repeats some, and not always alike."""
     if cell.value is None:
-        return NONE if figures or cell.reason != _UNREPORTED else NOT_GIVEN
+        return NONE if figures or cell.reason not in _NO_FIGURE else NOT_GIVEN
     if not figures:
         return NOT_GIVEN
     if not lists.authors:
@@ -227,6 +245,6 @@ def _why(cell: Cell, figure: Figure, found: ModelCaptions, lists: WordLists) -> 
 
 
 def _in_order(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
-    return sorted(
-        cells, key=lambda cell: (PROMPTS.index(cell.prompt), cell.measure in ("scene", "skin_tone"))
-    )
+    """By prompt: shares of groups, then scores, then what is counted beside them."""
+    parts = {"representation_parity": 0, "scene": 2, "skin_tone": 2}
+    return sorted(cells, key=lambda cell: (PROMPTS.index(cell.prompt), parts.get(cell.measure, 1)))

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from stereotrope.suites.biasbench.captions_file import COLUMNS, CaptionRow, CaptionsFile, prompt_of_name
 from stereotrope.suites.biasbench.figures import printed, published_name
-from stereotrope.suites.biasbench.released import PROMPTS
+from stereotrope.suites.biasbench.prompts import PROMPTS
 
 __all__ = ["ModelCaptions", "Remark", "diagnose"]
 

@@ -1,25 +1,52 @@
-"""The paper's formulas on the same captions: the measures of captions, on what a lexicon finds as words."""
+"""The paper's formulas on the same captions, with terms found in three ways."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate.lexicon import Lexicon
+from stereotrope.annotate.lexicon import Lexicon, Matching
 from stereotrope.measure import captions as measures
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 
-__all__ = ["paper_values"]
+__all__ = ["MATCHINGS", "PaperValue", "paper_values", "split_words"]
 
-Values = dict[tuple[str, str, str], float | None]
+MATCHINGS: Mapping[str, str] = {
+    "letters": "a term hits wherever its letters stand, inside longer words too, as in the released scripts",
+    "word": "a term hits as a whole word (equation 3 of the paper)",
+    "split": "as a whole word, after words run together are split: MaleFair, Female20s",
+}
+"""Every way to find a term, with its meaning."""
 
-_PLAIN: Mapping[str, Any] = {"n_bootstrap": 0}
+Key = tuple[str, str, str]
 
 
-def paper_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> Values:
+@dataclass(frozen=True)
+class PaperValue:
+    """A value by the paper's formula: unrounded, with the measure's own interval.
+
+    ``value`` is null with a reason in ``undefined``; ``n`` counts the captions it is made of.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    undefined: str
+
+
+def paper_values(
+    captions: Mapping[str, Sequence[str]],
+    lists: WordLists,
+    matching: str = "word",
+    *,
+    n_bootstrap: int = 1_000,
+    seed: int = 0,
+) -> dict[Key, PaperValue]:
     """Compute the paper's formulas of every prompt, by prompt, measure and level.
 
     Parameters
@@ -28,13 +55,22 @@ def paper_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> Val
         Captions by prompt.
     lists
         Their lexicon finds groups and elements; a caption that names several groups without one of them
-        deciding counts for none.
+        deciding counts for none. Groups that go by patterns do so in every matching.
+    matching
+        One of :data:`MATCHINGS`, whatever the lexicon says of its own. With ``split`` all words of the
+        captions are split, so that the measures of their likeness change too.
+    n_bootstrap, seed
+        Of the intervals; 0 for none where they need resampling.
 
     Returns
     -------
     dict
-        Unrounded; None where a value is undefined. What the lexicon does not declare is not there.
+        What the lexicon does not declare is not there.
     """
+    if matching == "split":
+        captions = {prompt: [split_words(c) for c in listed] for prompt, listed in captions.items()}
+    how = Matching("substring" if matching == "letters" else "word")
+    lexicon = replace(lists.lexicon, matching=how)
     rows = [(prompt, caption) for prompt, listed in captions.items() for caption in listed]
     made = pl.DataFrame(
         {
@@ -45,9 +81,9 @@ def paper_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> Val
         },
         schema_overrides=dict.fromkeys(("image_id", "generator", "prompt", "caption"), pl.String),
     )
-    lexicon = lists.lexicon
     frame = lexicon.frame(made)
-    values: Values = {}
+    resampling = {"n_bootstrap": n_bootstrap, "seed": seed}
+    values: dict[Key, PaperValue] = {}
     for prompt in captions:
         own = frame.filter(pl.col("prompt") == prompt)
         if prompt in lists.by_patterns:
@@ -55,33 +91,57 @@ def paper_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> Val
             said = [by_patterns(fold(caption), patterns) for caption in own["caption"]]
             own = own.with_columns(pl.Series(attribute_of(prompt, lexicon) or "", said, dtype=pl.String))
         if own.height and prompt in lexicon.prompts:
-            values |= _of_prompt(own, prompt, lexicon)
+            values |= _of_prompt(own, prompt, lexicon, resampling)
     return values
 
 
-def _of_prompt(frame: pl.DataFrame, prompt: str, lexicon: Lexicon) -> Values:
+def split_words(text: str) -> str:
+    """Put a space where a word ends inside a run of letters, as in columns glued together.
+
+    That is between a lower-case letter and a digit, and between either and a capital that begins a
+    lower-case word.
+
+    Examples
+    --------
+    >>> split_words("a SurgeonMaleFair, Female20sLong, DogN/A, iPhone")
+    'a Surgeon Male Fair, Female 20s Long, DogN/A, i Phone'
+    """
+    ends = [at for at in range(1, len(text)) if _ends(text[at - 1], text[at], text[at + 1 : at + 2])]
+    return " ".join(text[begin:end] for begin, end in zip([0, *ends], [*ends, len(text)], strict=True))
+
+
+def _ends(before: str, at: str, after: str) -> bool:
+    if at.isdecimal():
+        return before.islower()
+    return at.isupper() and after.islower() and (before.islower() or before.isdecimal())
+
+
+def _of_prompt(
+    frame: pl.DataFrame, prompt: str, lexicon: Lexicon, resampling: Mapping[str, Any]
+) -> dict[Key, PaperValue]:
     entry = lexicon.prompts[prompt]
     elements = {name: list(one.elements) for name, one in entry.lists.items()}
     frame = frame.with_columns(pl.col(name).fill_null([]) for name in elements if name in frame.columns)
-    found = [measures.vendi(frame, text=entry.text, **_PLAIN)]
+    found = [measures.vendi(frame, text=entry.text, **resampling)]
     if "keyword" in elements:
-        found.append(measures.gmr(frame, elements["keyword"], **_PLAIN))
+        found.append(measures.gmr(frame, elements["keyword"], **resampling))
     if "implied" in elements:
-        found.append(measures.iemr(frame, elements["implied"], **_PLAIN))
+        found.append(measures.iemr(frame, elements["implied"], **resampling))
     if "hallucination" in elements:
         found.append(measures.hallucination(frame, terms=elements["hallucination"]))
     if "reference" in elements:
         found.append(measures.car(frame, elements=elements["reference"]))
     both = entry.cas and {"stereotype", "diversity"} <= set(elements)
     if both:
-        found.append(measures.cas(frame, **_PLAIN))
+        found.append(measures.cas(frame, **resampling))
     if entry.text:
-        found.append(measures.clip_proxy(frame, entry.text, **_PLAIN))
-    found += _of_groups(frame, prompt, lexicon, elements, association=both)
-    named: Values = {}
+        found.append(measures.clip_proxy(frame, entry.text, **resampling))
+    found += _of_groups(frame, prompt, lexicon, elements, resampling, association=both)
+    named: dict[Key, PaperValue] = {}
     for estimates in found:
         for row in estimates.iter_rows(named=True):
-            named.setdefault(_cell(prompt, row, entry.path == "contextual"), row["value"])
+            made = PaperValue(row["value"], row["low"], row["high"], row["n"], row["undefined"] or "")
+            named.setdefault(_cell(prompt, row, entry.path == "contextual"), made)
     return named
 
 
@@ -90,6 +150,7 @@ def _of_groups(
     prompt: str,
     lexicon: Lexicon,
     elements: Mapping[str, list[str]],
+    resampling: Mapping[str, Any],
     *,
     association: bool,
 ) -> list[pl.DataFrame]:
@@ -100,7 +161,7 @@ def _of_groups(
     groups = list(lexicon.attributes[attribute].groups)
     found = [measures.representation_parity(frame, attribute, groups=groups)]
     found += [
-        measure(frame, attribute, groups=groups, **_PLAIN)
+        measure(frame, attribute, groups=groups, **resampling)
         for measure in (measures.bias_amplification, measures.shannon_entropy, measures.kl_from_uniform)
     ]
     if entry.parity is not None:
@@ -109,15 +170,15 @@ def _of_groups(
             "of": list(entry.parity["groups"]),  # type: ignore[call-overload]
             "against": against if isinstance(against, str) else list(against),
         }
-        found.append(measures.parity_difference(frame, attribute, groups=groups, **sides, **_PLAIN))
+        found.append(measures.parity_difference(frame, attribute, groups=groups, **sides, **resampling))
         found.append(
-            measures.cbs(frame, attribute, groups=groups, association=association, **sides, **_PLAIN)
+            measures.cbs(frame, attribute, groups=groups, association=association, **sides, **resampling)
         )
     if entry.path == "contextual" and entry.text and "keyword" in elements:
         keywords = elements["keyword"]
         found.append(
             measures.contextual_diversity(
-                frame, attribute, groups=groups, keywords=keywords, text=entry.text, **_PLAIN
+                frame, attribute, groups=groups, keywords=keywords, text=entry.text, **resampling
             )
         )
     return found

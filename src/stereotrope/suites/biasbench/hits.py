@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stereotrope.annotate.lexicon import Matching, matching_audit, read_lexicon
+from stereotrope.annotate.lexicon import UNKNOWN, Lexicon, Matching, matching_audit, read_lexicon
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 
-__all__ = ["Hits", "doubtful_values"]
+__all__ = ["Excerpt", "Hits", "doubtful_values"]
 
-_UNKNOWN = "unknown"
+_EXAMPLES = 3
+_WORDS = 4
+_AROUND = 70
+"""Characters of a caption kept on each side of a hit."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A hit in a caption and the text around it, cut at spaces."""
+
+    before: str
+    hit: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -23,8 +35,8 @@ class Hits:
 
     Attributes
     ----------
-    attribute, value, n
-        The value, and how many captions have it.
+    attribute, prompt, value, n
+        The value, the prompt whose captions have the attribute, and how many captions have the value.
     whole_word
         Captions in which a term of it stands as a word of its own; null for ``unknown``.
     inside_only, noun_only
@@ -32,56 +44,116 @@ class Hits:
         background's noun alone.
     named
         Of ``unknown``, the groups that the built-in lexicon finds, which splits words at case and digits.
+    words
+        The longer words, most frequent first.
+    examples
+        Doubtful captions.
     """
 
     attribute: str
+    prompt: str
     value: str
     n: int
     whole_word: int | None
     inside_only: int
     noun_only: int
     named: Mapping[str, int]
+    words: Sequence[str]
+    examples: Sequence[Excerpt]
 
 
 def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Hits]:
     """Return the values of which any caption is to be doubted, by the lexicon's own matching audit."""
     rows = [(prompt, caption) for prompt, listed in captions.items() for caption in listed]
-    frame = pl.DataFrame(rows, schema={"prompt": pl.String, "caption": pl.String}, orient="row")
-    patterned = {attribute_of(prompt, lists.lexicon): prompt for prompt in lists.by_patterns}
     if not rows or not lists.lexicon.prompts:
         return []
+    frame = pl.DataFrame(rows, schema={"prompt": pl.String, "caption": pl.String}, orient="row")
+    patterned = {attribute_of(prompt, lists.lexicon): prompt for prompt in lists.by_patterns}
     letters = replace(lists.lexicon, matching=Matching("substring"))
-    audit = matching_audit(letters, frame, examples=0)
-    found = [
-        Hits(
-            row["attribute"],
-            row["value"],
-            row["n"],
-            row["n_word"],
-            row["n_inside_only"],
-            row["n_noun_only"],
-            {},
+    audit = matching_audit(letters, frame, examples=_EXAMPLES)
+    found = []
+    for row in audit.labels.iter_rows(named=True):
+        attribute, value = row["attribute"], row["value"]
+        if not row["n_doubtful"] or attribute in patterned:
+            continue
+        of = lists.lexicon.attributes[attribute].of or ()
+        terms = audit.terms.filter(
+            pl.col("prompt").is_null() & (pl.col("attribute") == attribute) & (pl.col("element") == value)
         )
-        for row in audit.labels.iter_rows(named=True)
-        if row["n_doubtful"] and row["attribute"] not in patterned
-    ]
+        found.append(
+            Hits(
+                attribute=attribute,
+                prompt=of[0].casefold() if len(of) == 1 else "",
+                value=value,
+                n=row["n"],
+                whole_word=row["n_word"],
+                inside_only=row["n_inside_only"],
+                noun_only=row["n_noun_only"],
+                named={},
+                words=_most_frequent(terms),
+                examples=list(_excerpts(letters, row["examples"], attribute, value)),
+            )
+        )
     for attribute, prompt in patterned.items():
         if attribute is not None:
             found += _unnamed(attribute, prompt, captions.get(prompt, ()), lists)
     return found
 
 
+def _most_frequent(terms: pl.DataFrame) -> list[str]:
+    """Longer words of a value's terms, those of the term with most such hits first, each glued form once."""
+    ordered = terms.filter(pl.col("n_inside") > 0).sort("n_inside", descending=True)
+    words: list[str] = []
+    for word in (word for listed in ordered["inside_words"] for word in listed):
+        if not any(known in word for known in words):
+            words.append(word)
+    return words[:_WORDS]
+
+
+def _excerpts(lexicon: Lexicon, captions: Sequence[str], attribute: str, value: str) -> Iterator[Excerpt]:
+    """The first hit of a value in each caption."""
+    found = lexicon.match(captions)
+    shown: set[int] = set()
+    for caption, term, start, end in zip(
+        found.caption.tolist(), found.term.tolist(), found.start.tolist(), found.end.tolist(), strict=True
+    ):
+        entry = lexicon.terms[term]
+        if caption in shown or (entry.attribute, entry.prompt, entry.element) != (attribute, None, value):
+            continue
+        shown.add(caption)
+        yield _around(found.captions[caption], start, end)
+
+
+def _around(text: str, start: int, end: int) -> Excerpt:
+    left = max(0, start - _AROUND)
+    if left:
+        left = min(start, text.find(" ", left, start) + 1 or left)
+    right = min(len(text), end + _AROUND)
+    if right < len(text):
+        right = max(end, text.rfind(" ", end, right))
+    before = ("… " if left else "") + text[left:start]
+    after = text[end:right] + (" …" if right < len(text) else "")
+    return Excerpt(before, text[start:end], after)
+
+
 def _unnamed(attribute: str, prompt: str, captions: Sequence[str], lists: WordLists) -> list[Hits]:
     """Captions that the patterns give no group, read again by the built-in lexicon."""
     patterns = lists.prompts[prompt].patterns
-    left = [c for c in captions if by_patterns(fold(c), patterns) == _UNKNOWN]
-    again = read_lexicon("biasbench").frame(
+    left = [c for c in captions if by_patterns(fold(c), patterns) == UNKNOWN]
+    built_in = read_lexicon("biasbench")
+    again = built_in.frame(
         pl.DataFrame(
             {"prompt": [prompt] * len(left), "caption": left},
             schema={"prompt": pl.String, "caption": pl.String},
         )
     )
-    named = Counter(str(value) for value in again[attribute] if value != _UNKNOWN)
-    if not named:
+    read = [(c, str(value)) for c, value in zip(left, again[attribute], strict=True) if value != UNKNOWN]
+    if not read:
         return []
-    return [Hits(attribute, _UNKNOWN, len(left), None, 0, 0, dict(named.most_common()))]
+    examples = [
+        one
+        for caption, value in read[:_EXAMPLES]
+        for one in _excerpts(built_in, [caption], attribute, value.partition(" and ")[0])
+    ]
+    named = dict(Counter(value for _, value in read).most_common())
+    return [Hits(attribute, prompt, UNKNOWN, len(left), None, 0, 0, named, [], examples)]

@@ -22,12 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from stereotrope.suites.biasbench.prompts import PROMPTS
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
-__all__ = ["FIRST", "PROMPTS", "Cell", "by_patterns", "fold", "released"]
-
-PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
-"""The prompts of the benchmark, in the order of its figures."""
+__all__ = ["FIRST", "Cell", "by_patterns", "fold", "released"]
 
 FIRST = 50
 """Captions that the score named Vendi looks at."""
@@ -66,7 +64,7 @@ def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Ce
     Parameters
     ----------
     captions
-        Captions by prompt (:data:`PROMPTS`), in the order of their file: the order matters to the score
+        Captions by prompt, in the order of their file: the order matters to the score
         named Vendi alone.
     lists
         The terms.

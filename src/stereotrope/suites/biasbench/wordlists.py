@@ -6,12 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from stereotrope.annotate.lexicon import Lexicon, lexicon_from, read_lexicon
 from stereotrope.errors import InputError
+from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
 
 __all__ = [
     "AUTHORS_COMMIT",
@@ -150,7 +151,11 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
 
 
 def from_lexicon(lexicon: Lexicon) -> WordLists:
-    """Lists of a lexicon, as far as the released definitions use them: negations and ``*`` do not apply."""
+    """Lists of a lexicon, as far as the released definitions use them: negations and ``*`` do not apply.
+
+    A prompt of the suite for which the lexicon has no text has the suite's.
+    """
+    lexicon = _of_the_suite(lexicon)
     prompts = {}
     for prompt, entry in lexicon.prompts.items():
         attribute = attribute_of(prompt, lexicon)
@@ -178,12 +183,23 @@ def from_lexicon(lexicon: Lexicon) -> WordLists:
     return WordLists(lexicon.name, prompts, lexicon)
 
 
+def _of_the_suite(lexicon: Lexicon) -> Lexicon:
+    """Name the suite's prompts as the suite does, and give them its texts where they have none."""
+    texts = prompt_texts()
+    prompts = {}
+    for name, entry in lexicon.prompts.items():
+        own = name.casefold() if name.casefold() in PROMPTS else name
+        prompts[own] = replace(entry, text=entry.text or texts.get(own))
+    return replace(lexicon, prompts=prompts)
+
+
 def attribute_of(prompt: str, lexicon: Lexicon) -> str | None:
     """Return the attribute whose groups a prompt is about: its parity's, or the first said to be of it."""
     parity = lexicon.prompts[prompt].parity
     if parity is not None:
         return str(parity["attribute"])
-    return next((name for name, a in lexicon.attributes.items() if prompt in (a.of or ())), None)
+    named = {name: {one.casefold() for one in a.of or ()} for name, a in lexicon.attributes.items()}
+    return next((name for name, of in named.items() if prompt.casefold() in of), None)
 
 
 def _plain(term: str) -> str:
@@ -228,6 +244,7 @@ def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
     flat |= {name: [_stem(term) for term in getattr(lists, name)] for name in _FLAT}
     entry: dict[str, Any] = {
         "path": "demographic" if prompt in parity else "contextual",
+        "text": prompt_texts()[prompt],
         "cas": bool(lists.stereotype),
         "lists": {name: {"terms": terms} for name, terms in flat.items() if terms},
     }
