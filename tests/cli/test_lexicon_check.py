@@ -22,7 +22,7 @@ CAPTIONS = """image,prompt,caption
 a_1,pet,A rat beside a dog in a laboratory
 a_2,A photo of a pet,BlackDog with a black leather collar and big paws
 a_3,pet,犬 と 🐶 at home
-a_4,sea,a white whale
+a_4,sea,a whale by a white wall
 a_5,pet,
 """
 
@@ -75,9 +75,8 @@ def test_the_text_of_a_prompt_names_it_and_strange_prompts_are_told(files):
 
 def test_double_mentions_show_although_a_priority_decides_them(files):
     found = check_lexicon(str(files[0]), files[1])
-    assert [(row["groups"], row["n"], row["counted_as"]) for row in found.several] == [
-        ("rat and dog", 1, {"rat": 1})
-    ]
+    told = found.as_dict()["several_groups"]
+    assert [(row["groups"], row["n"], row["counted_as"]) for row in told] == [("rat and dog", 1, {"rat": 1})]
 
 
 def test_terms_stand_the_worst_first(files):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import polars as pl
 from stereotrope.annotate.captions import CaptionFile, read_captions
 from stereotrope.annotate.lexicon import (
     BUILT_IN,
-    UNKNOWN,
     Lexicon,
     Matching,
     MatchingAudit,
@@ -25,16 +23,15 @@ from stereotrope.report.escape import shorten
 from stereotrope.suites.biasbench.captions_file import prompt_of_name
 from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
 
-__all__ = ["THINGS", "CheckedLexicon", "check_lexicon"]
-
-THINGS = ("keyword", "implied", "hallucination", "reference")
-"""Lists that name things and not how people look: a noun behind their terms is no surprise."""
+__all__ = ["CheckedLexicon", "check_lexicon"]
 
 _COLUMNS = ("caption", "prompt", "image")
 _BOUNDARIES = {"word": "word", "letters": "substring"}
 _LONGEST = 2_000
 """Characters of a caption that are told in JSON."""
 _EXAMPLES = 3
+_UNTOLD = ("by", "doubted", "places", "places_inside", "places_noun")
+"""Columns of the audit for programs that hold the captions themselves."""
 _SHOWN = 5
 
 
@@ -54,9 +51,6 @@ class CheckedLexicon:
         What is odd about the files, one sentence each.
     audit
         The matching audit; its terms the worst first.
-    several
-        Captions that name several groups of an attribute: ``attribute``, ``groups``, ``n`` of
-        ``n_captions``, ``counted_as`` (value → captions) and ``examples``.
     """
 
     lexicon: Lexicon
@@ -65,7 +59,6 @@ class CheckedLexicon:
     captions: int
     remarks: tuple[str, ...]
     audit: MatchingAudit
-    several: tuple[Mapping[str, Any], ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON; long captions are cut."""
@@ -81,7 +74,7 @@ class CheckedLexicon:
             "remarks": list(self.remarks),
             "read_again_by": self.audit.second,
             "values": [_cut(row) for row in self.audit.labels.iter_rows(named=True)],
-            "several_groups": [_cut(row) for row in self.several],
+            "several_groups": [_cut(row) for row in self.audit.several.iter_rows(named=True)],
             "terms": [_cut(row) for row in self.audit.terms.iter_rows(named=True)],
         }
 
@@ -125,6 +118,7 @@ def check_lexicon(
     prompts, said = _prompts(read, found, prompt, str(captions))
     frame = pl.DataFrame({"prompt": pl.Series(prompts, dtype=pl.String), "caption": found.frame["caption"]})
     audit = _audit(read, frame, patterned)
+    audit = replace(audit, terms=_worst_first(audit.terms))
     looked = audit.terms["n_captions"]
     if not looked.sum():
         raise InputError(
@@ -138,8 +132,7 @@ def check_lexicon(
         str(captions),
         frame.height,
         (*found.notes, *said, *remarks),
-        MatchingAudit(_worst_first(audit.terms), audit.labels, audit.second),
-        tuple(_several(read, frame, patterned)),
+        audit,
     )
 
 
@@ -226,62 +219,32 @@ def _some(prompts: Sequence[str | None]) -> str:
 def _audit(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> MatchingAudit:
     second = read_lexicon(BUILT_IN[0])
     again = None if second.fingerprint == lexicon.fingerprint else second
-    audit = matching_audit(lexicon, frame, second=again, examples=_EXAMPLES)
     if not patterned:
-        return audit
-    other = matching_audit(_by_words(lexicon), frame, second=again, examples=_EXAMPLES)
-    own = pl.col("attribute").is_in(list(patterned))
+        return matching_audit(lexicon, frame, second=again, examples=_EXAMPLES)
+    by_words, rest = _parted(lexicon, patterned)
+    first = matching_audit(by_words, frame, second=again, examples=_EXAMPLES)
+    other = matching_audit(rest, frame, second=again, examples=_EXAMPLES)
     return MatchingAudit(
-        pl.concat([other.terms.filter(own), audit.terms.filter(~own)]),
-        pl.concat([other.labels.filter(own), audit.labels.filter(~own)]),
-        audit.second,
+        pl.concat([first.terms, other.terms]),
+        pl.concat([first.labels, other.labels]),
+        pl.concat([first.several, other.several]).sort("n", descending=True, maintain_order=True),
+        other.captions,
+        other.second,
     )
 
 
+def _parted(lexicon: Lexicon, patterned: Sequence[str]) -> tuple[Lexicon, Lexicon]:
+    """Return the attributes that go by whole words as a lexicon of their own, and the rest."""
+    words = Matching("word", lexicon.matching.split_case)
+    own = {name: one for name, one in lexicon.attributes.items() if name in patterned}
+    bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
+    rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}
+    return replace(lexicon, attributes=own, prompts=bare, matching=words), replace(lexicon, attributes=rest)
+
+
 def _worst_first(terms: pl.DataFrame) -> pl.DataFrame:
-    """Order by doubtful hits: inside longer words where the term does not ask for it, then before nouns."""
-    doubt = pl.when(pl.col("term").str.contains("*", literal=True)).then(0).otherwise(pl.col("n_inside"))
-    noun = pl.when(pl.col("attribute").is_in(THINGS)).then(0).otherwise(pl.col("n_noun"))
-    return terms.sort(doubt + noun, pl.col("n_hits"), descending=True, maintain_order=True)
-
-
-def _several(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> list[dict[str, Any]]:
-    """Read the captions without any priority, so that every double mention shows."""
-    plain = {
-        name: replace(attribute, priority=(), decide="first")
-        for name, attribute in lexicon.attributes.items()
-    }
-    read = _as_audited(replace(lexicon, attributes=plain), frame, patterned)
-    counted = _as_audited(lexicon, frame, patterned)
-    rows = []
-    for name, attribute in lexicon.attributes.items():
-        both = pl.DataFrame({"groups": read[name], "as": counted[name], "caption": frame["caption"]})
-        asked = both.filter(pl.col("groups").is_not_null())
-        double = asked.filter(~pl.col("groups").is_in([*attribute.groups, UNKNOWN]))
-        for groups, own in double.group_by("groups", maintain_order=True):
-            rows.append(
-                {
-                    "attribute": name,
-                    "groups": groups[0],
-                    "n": own.height,
-                    "n_captions": asked.height,
-                    "counted_as": dict(Counter(own["as"].to_list()).most_common()),
-                    "examples": own["caption"].to_list()[:_EXAMPLES],
-                }
-            )
-    return sorted(rows, key=lambda row: -row["n"])
-
-
-def _as_audited(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> pl.DataFrame:
-    read = lexicon.frame(frame)
-    if not patterned:
-        return read
-    words = _by_words(lexicon).frame(frame)
-    return read.with_columns(words[name] for name in patterned)
-
-
-def _by_words(lexicon: Lexicon) -> Lexicon:
-    return replace(lexicon, matching=Matching("word", lexicon.matching.split_case))
+    """Order by doubtful hits."""
+    return terms.sort("n_doubtful", "n_hits", descending=True, maintain_order=True)
 
 
 def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:
@@ -291,7 +254,10 @@ def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:
 
 
 def _cut(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: [shorten(text, _LONGEST) for text in value] if key.startswith("examples") else value
-        for key, value in row.items()
-    }
+    told = {key: value for key, value in row.items() if key not in _UNTOLD}
+    for key, value in told.items():
+        if key.startswith("examples"):
+            told[key] = [shorten(text, _LONGEST) for text in value]
+        elif key == "counted_as":
+            told[key] = {one["value"]: one["n"] for one in value}
+    return told

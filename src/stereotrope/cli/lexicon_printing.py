@@ -17,9 +17,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from stereotrope.annotate.lexicon.parts import THINGS
 from stereotrope.annotate.lexicon.surroundings import noun_after
 from stereotrope.cli.console import console
-from stereotrope.cli.lexicon_check import THINGS, CheckedLexicon, check_lexicon
+from stereotrope.cli.lexicon_check import CheckedLexicon, check_lexicon
 from stereotrope.cli.scores import print_line, print_rows
 from stereotrope.report.escape import terminal, visible
 from stereotrope.report.numbers import count
@@ -83,7 +84,7 @@ def run_lexicon_check(
     terms = list(found.audit.terms.iter_rows(named=True))
     _inside(terms, out)
     _before_nouns(terms, out)
-    _several(found.several, out)
+    _several(list(found.audit.several.iter_rows(named=True)), out)
     _glued(terms, out)
     _never(terms, out)
     print_line(Text("Every term, with its numbers and captions: --json.", style="dim"), out)
@@ -184,8 +185,8 @@ def _glued(terms: Sequence[Row], out: Console) -> None:
 def _several(rows: Sequence[Row], out: Console) -> None:
     entries = []
     for row in rows:
-        counted = ", ".join(f"{value} {n}" for value, n in row["counted_as"].items())
-        own = row["counted_as"].get(row["groups"]) == row["n"]
+        counted = ", ".join(f"{one['value']} {one['n']}" for one in row["counted_as"])
+        own = [one["value"] for one in row["counted_as"]] == [row["groups"]]
         what = "a value of its own" if own else f"counted as {counted}"
         count_of = f"{row['n']} of {row['n_captions']}"
         entries.append(_Entry(count_of, row["groups"], row["attribute"], what, _first(row["examples"])))

@@ -11,22 +11,22 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.annotate.lexicon.matching import Matcher, Matches
+from stereotrope.annotate.lexicon.evidence import GLUED, Evidence, Grouping, place
 from stereotrope.annotate.lexicon.model import Lexicon
-from stereotrope.annotate.lexicon.parts import Matching
-from stereotrope.annotate.lexicon.surroundings import longer_word, noun_after
-from stereotrope.annotate.lexicon.wide import AND, UNKNOWN, add_columns, asked_of, prompt_numbers
+from stereotrope.annotate.lexicon.wide import AND, UNKNOWN, Reading
 
-__all__ = ["MatchingAudit", "matching_audit"]
+__all__ = ["MatchingAudit", "audit_reading", "matching_audit"]
 
 _WORDS = 5
 """Longer words and nouns named for a term, the most frequent first."""
-_INSIDE, _GLUED = 2, 1
 
 
 @dataclass(frozen=True)
 class MatchingAudit:
     """What a lexicon finds in captions, and what of it to doubt.
+
+    Captions are told by their place in ``captions``. Where something is counted ``by`` a column, that column
+    holds a row a level, with the same counts of its captions alone.
 
     Attributes
     ----------
@@ -34,22 +34,32 @@ class MatchingAudit:
         A row a term: ``attribute``, ``prompt`` (of a list, else null), ``element``, ``term``;
         ``n_captions`` it was looked for in, ``n_captions_hit``, ``n_hits``; of these ``n_inside`` a longer
         word, ``n_glued`` (set off only by case or a digit), ``n_noun`` before a garment's, a background's
-        or hair's noun; ``n_double`` captions in which another group of the attribute was found too;
-        ``n_excluded`` by a phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching
-        does not see, ``n_kept_out`` longer words that it rightly leaves alone; ``never`` where nothing was
-        found; ``inside_words`` and ``nouns``, the most frequent first; up to three captions each in
-        ``examples``, ``examples_inside`` and ``examples_noun``.
+        or hair's noun, ``n_doubtful`` one of both where the term does not ask for it (``*``) or names a
+        thing; ``n_double`` captions in which another group of the attribute was found too; ``n_excluded``
+        by a phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching does not see,
+        ``n_kept_out`` longer words that it rightly leaves alone; ``never`` where nothing was found;
+        ``inside_words`` and ``nouns``, the most frequent first; up to three captions each in
+        ``examples``, ``examples_inside`` and ``examples_noun``, and where the term is in them in
+        ``places``, ``places_inside`` and ``places_noun``; ``by``.
     labels
         A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for it,
         glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on hits
         before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named`` that
-        the second reading gives a group and ``named``, how often which; ``examples`` of these captions.
+        the second reading gives a group and ``named``, how often which; ``doubted``, the captions that are
+        doubtful or so named; ``inside_words`` and ``nouns`` of these; ``examples`` and ``places``; ``by``.
+    several
+        Captions that name several groups of an attribute, whatever its priority: ``attribute``, ``groups``,
+        ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``examples`` and ``places``.
+    captions
+        The captions in Unicode's composed form, to which places refer; empty where there was none.
     second
         Name of the lexicon that read the captions a second time.
     """
 
     terms: pl.DataFrame
     labels: pl.DataFrame
+    several: pl.DataFrame
+    captions: tuple[str, ...]
     second: str | None
 
 
@@ -60,6 +70,7 @@ def matching_audit(
     prompt: str = "prompt",
     second: Lexicon | None = None,
     examples: int = 3,
+    by: str | None = None,
 ) -> MatchingAudit:
     """Audit the matching of a lexicon on captions.
 
@@ -76,181 +87,314 @@ def matching_audit(
         same name.
     examples
         Captions shown for a term.
+    by
+        Column by whose levels everything is counted once more, such as the generator.
 
     Raises
     ------
     InputError
         A column is missing.
     """
-    keep = [name for name in ("caption", prompt) if name in captions.columns]
-    framed = add_columns(lexicon, captions.select(keep), prompt=prompt)
-    evidence = _Evidence(lexicon, framed, prompt)
+    keep = [name for name in ("caption", prompt, by) if name in captions.columns]
+    reading = Reading(lexicon, captions.select(list(dict.fromkeys(keep))), prompt)
+    return audit_reading(reading, second=second, examples=examples, by=by)
+
+
+def audit_reading(
+    reading: Reading, *, second: Lexicon | None = None, examples: int = 3, by: str | None = None
+) -> MatchingAudit:
+    """Audit what a lexicon has read, without matching it again; see :func:`matching_audit`."""
+    levels = _Levels(reading.captions[by].to_list() if by is not None else None)
+    evidence = Evidence(reading)
+    values = _Values(evidence, levels, second, examples)
     return MatchingAudit(
-        evidence.terms(examples),
-        evidence.labels(framed, _again(second, framed.select(keep), prompt), examples),
+        _terms(evidence, values.doubles, levels, examples),
+        pl.DataFrame(values.rows(), schema=_LABELS),
+        pl.DataFrame(values.several(), schema=_SEVERAL).sort("n", descending=True, maintain_order=True),
+        reading.matches.captions,
         None if second is None else second.name,
     )
 
 
-def _again(second: Lexicon | None, captions: pl.DataFrame, prompt: str) -> pl.DataFrame:
-    return pl.DataFrame() if second is None else add_columns(second, captions, prompt=prompt)
+class _Levels:
+    """The levels of a column that counts are told by; none where there is no such column."""
 
+    def __init__(self, values: Sequence[str | None] | None) -> None:
+        said = [str(value) for value in values or ()]
+        self.names = list(dict.fromkeys(said))
+        places = {name: place for place, name in enumerate(self.names)}
+        self._of = np.array([places[value] for value in said], dtype=np.int64)
 
-class _Evidence:
-    """The hits that count for a caption of their prompt, and what stands around them."""
+    def counts(self, captions: NDArray[np.int64]) -> list[int]:
+        """How many of some captions are of each level."""
+        if not self.names:
+            return []
+        return [int(n) for n in np.bincount(self._of[captions], minlength=len(self.names))]
 
-    def __init__(self, lexicon: Lexicon, framed: pl.DataFrame, prompt: str) -> None:
-        self.lexicon = lexicon
-        texts = framed["caption"].to_list()
-        own = prompt_numbers(lexicon, framed[prompt].to_list() if lexicon.prompts else [None] * len(texts))
-        said = np.array([text is not None for text in texts], dtype=bool)
-        self.asked = asked_of(lexicon, own, said)
-        self.hits = self._of_prompt(lexicon.match(texts))
-        plain = Matcher(lexicon.terms, Matching("substring", split_case=False))
-        self.possible = self._of_prompt(plain.match(texts))
-        self.nouns = [
-            None if seam == _INSIDE else noun_after(self.hits.captions[caption], end)
-            for caption, end, seam in zip(
-                self.hits.caption.tolist(), self.hits.end.tolist(), self.hits.seam.tolist(), strict=True
-            )
-        ]
-        self.noun = np.array([noun is not None for noun in self.nouns], dtype=bool)
-        self.inside = self.hits.seam == _INSIDE
-        self.doubles = self._doubles()
-
-    def _of_prompt(self, matches: Matches) -> Matches:
-        kept = matches.only(self.asked[matches.caption, matches.term])
-        gone = matches.excluded
-        if gone is not None:
-            gone = gone.only(self.asked[gone.caption, gone.term])
-        return Matches(kept.captions, kept.caption, kept.term, kept.start, kept.end, kept.seam, excluded=gone)
-
-    def _doubles(self) -> dict[str, NDArray[np.bool_]]:
-        """Attribute → captions in which several of its groups were found."""
-        found = {}
-        for name, attribute in self.lexicon.attributes.items():
-            groups = np.zeros((len(self.hits.captions), len(attribute.groups)), dtype=bool)
-            places = {group: at for at, group in enumerate(attribute.groups)}
-            for term, entry in enumerate(self.lexicon.terms):
-                if entry.attribute == name and entry.prompt is None:
-                    groups[self.hits.caption[self._by_term(term)], places[entry.element]] = True
-            found[name] = groups.sum(axis=1) > 1
+    def table(self, rows: NDArray[np.int64], captions: NDArray[np.int64], n: int) -> list[list[int]]:
+        """How many of some captions, each in one of ``n`` rows, are of each level."""
+        if not self.names:
+            return [[] for _ in range(n)]
+        size = len(self.names)
+        flat = np.bincount(rows * size + self._of[captions], minlength=n * size)
+        found: list[list[int]] = flat.reshape(n, size).tolist()
         return found
 
-    def _by_term(self, term: int) -> NDArray[np.int64]:
-        return _rows_of(self.hits, term)
 
-    def terms(self, examples: int) -> pl.DataFrame:
+def _terms(
+    evidence: Evidence, doubles: dict[str, NDArray[np.bool_]], levels: _Levels, examples: int
+) -> pl.DataFrame:
+    hits, terms = evidence.hits, evidence.lexicon.terms
+    scopes, of_term = evidence.reading.asked
+    doubtful = evidence.doubt_inside | evidence.doubt_noun
+    pairs = np.unique(hits.term * max(1, len(hits.captions)) + hits.caption)
+    pair_term, pair_caption = np.divmod(pairs, max(1, len(hits.captions)))
+    glued, kept_out = evidence.beyond
+    counted = {
+        "n_captions": scopes.sum(axis=1)[of_term] if len(terms) else of_term,
+        "n_captions_hit": np.bincount(pair_term, minlength=len(terms)),
+        "n_hits": evidence.counts(np.ones(len(hits), dtype=bool)),
+        "n_inside": evidence.counts(evidence.inside),
+        "n_glued": evidence.counts(hits.seam == GLUED),
+        "n_noun": evidence.counts(evidence.noun >= 0),
+        "n_doubtful": evidence.counts(doubtful),
+        "n_double": np.zeros(len(terms), dtype=np.int64),
+        "n_excluded": evidence.excluded,
+        "n_missed_glued": glued,
+        "n_kept_out": kept_out,
+    }
+    by_pair = Grouping(pair_term, len(terms))
+    by_level = _terms_by_level(evidence, doubtful, levels)
+    rows = []
+    for number, entry in enumerate(terms):
+        own = evidence.by_term.of(number)
+        inside, noun = own[evidence.inside[own]], own[evidence.noun[own] >= 0]
+        if entry.prompt is None and len(own):
+            captions = pair_caption[by_pair.of(number)]
+            counted["n_double"][number] = doubles[entry.attribute][captions].sum()
+        shown = {
+            "": evidence.places(own, examples),
+            "_inside": evidence.places(inside, examples),
+            "_noun": evidence.places(noun, examples),
+        }
+        rows.append(
+            {
+                "attribute": entry.attribute,
+                "prompt": entry.prompt,
+                "element": entry.element,
+                "term": entry.term,
+                **{name: int(numbers[number]) for name, numbers in counted.items()},
+                "never": len(own) == 0,
+                "inside_words": evidence.words(inside, _WORDS),
+                "nouns": evidence.named(noun, _WORDS),
+                **{f"examples{kind}": _texts(hits.captions, places) for kind, places in shown.items()},
+                **{f"places{kind}": places for kind, places in shown.items()},
+                "by": by_level[number],
+            }
+        )
+    return pl.DataFrame(rows, schema=_TERMS)
+
+
+def _terms_by_level(
+    evidence: Evidence, doubtful: NDArray[np.bool_], levels: _Levels
+) -> list[list[dict[str, Any]]]:
+    hits, n = evidence.hits, len(evidence.lexicon.terms)
+    scopes, of_term = evidence.reading.asked
+    asked = [levels.counts(np.flatnonzero(scope)) for scope in scopes]
+    every = levels.table(hits.term, hits.caption, n)
+    doubted = levels.table(hits.term[doubtful], hits.caption[doubtful], n)
+    return [
+        [
+            {
+                "level": name,
+                "n_captions": asked[scope][at],
+                "n_hits": every[term][at],
+                "n_doubtful": doubted[term][at],
+            }
+            for at, name in enumerate(levels.names)
+        ]
+        for term, scope in enumerate(of_term.tolist())
+    ]
+
+
+class _Values:
+    """The values of grouped attributes: what each rests on, and what else its captions name."""
+
+    def __init__(self, evidence: Evidence, levels: _Levels, second: Lexicon | None, examples: int) -> None:
+        self.evidence, self.levels, self.examples = evidence, levels, examples
+        self.framed = evidence.reading.framed
+        self.texts = evidence.hits.captions
+        self._second = _Second(evidence.reading, second) if second is not None else None
+        self._found = {name: list(evidence.reading.found(name)) for name in evidence.lexicon.attributes}
+        self.doubles: dict[str, NDArray[np.bool_]] = {}
+        for name, found in self._found.items():
+            several = np.zeros(len(self.texts), dtype=bool)
+            several[[caption for caption, groups, _ in found if len(groups) > 1]] = True
+            self.doubles[name] = several
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a value."""
+        return [row for name in self.evidence.lexicon.attributes for row in self._of(name)]
+
+    def _of(self, name: str) -> list[dict[str, Any]]:
+        groups = list(self.evidence.lexicon.attributes[name].groups)
+        said = self.framed[name].to_list()
+        several = sorted(set(said) - {None, UNKNOWN} - set(groups))
+        values = [*groups, *several, UNKNOWN]
+        numbers = {value: number for number, value in enumerate(values)}
+        of_caption = np.array([-1 if one is None else numbers[one] for one in said], dtype=np.int64)
+        of_value = np.zeros((len(values), len(groups)), dtype=bool)
+        for number, value in enumerate([*groups, *several]):
+            named = (value,) if value in groups else value.split(AND)
+            of_value[number, [groups.index(one) for one in named if one in groups]] = True
+        firm = self.evidence.firm(of_caption, of_value, name)
+        own_hits = np.flatnonzero(firm.own)
+        by_value = Grouping(of_caption[self.evidence.hits.caption[own_hits]], len(values))
+        by_caption = Grouping(of_caption, len(values))
         rows = []
-        gone = self.hits.excluded
-        for number, entry in enumerate(self.lexicon.terms):
-            own = self._by_term(number)
-            captions = np.unique(self.hits.caption[own])
-            inside, noun = own[self.inside[own]], own[self.noun[own]]
-            possible = self.possible.seam[_rows_of(self.possible, number)]
-            glued = int((self.hits.seam[own] == _GLUED).sum())
-            double = self.doubles.get(entry.attribute) if entry.prompt is None else None
-            words = Counter(self._word(hit) for hit in inside.tolist())
-            nouns = Counter(found[0] for hit in noun.tolist() if (found := self.nouns[hit]))
+        for number, value in enumerate(values):
+            captions = by_caption.of(number)
+            if value == UNKNOWN:
+                rows.append(self._unknown(name, captions))
+                continue
+            doubted = captions[firm.doubtful[captions]]
+            hits = own_hits[by_value.of(number)]
+            hits = hits[firm.doubtful[self.evidence.hits.caption[hits]]]
+            places = self.evidence.places(hits, self.examples)
             rows.append(
                 {
-                    "attribute": entry.attribute,
-                    "prompt": entry.prompt,
-                    "element": entry.element,
-                    "term": entry.term,
-                    "n_captions": int(self.asked[:, number].sum()),
-                    "n_captions_hit": len(captions),
-                    "n_hits": len(own),
-                    "n_inside": len(inside),
-                    "n_glued": glued,
-                    "n_noun": len(noun),
-                    "n_double": 0 if double is None else int(double[captions].sum()),
-                    "n_excluded": 0 if gone is None else len(_rows_of(gone, number)),
-                    "n_missed_glued": max(0, int((possible == _GLUED).sum()) - glued),
-                    "n_kept_out": max(0, int((possible == _INSIDE).sum()) - len(inside)),
-                    "never": len(own) == 0,
-                    "inside_words": [word for word, _ in words.most_common(_WORDS)],
-                    "nouns": [word for word, _ in nouns.most_common(_WORDS)],
-                    "examples": self._texts(captions, examples),
-                    "examples_inside": self._texts(self.hits.caption[inside], examples),
-                    "examples_noun": self._texts(self.hits.caption[noun], examples),
+                    **_row(name, value, captions),
+                    "n_inside_only": int(firm.inside_only[captions].sum()),
+                    "n_noun_only": int(firm.noun_only[captions].sum()),
+                    "n_doubtful": len(doubted),
+                    "n_word": int((~firm.no_word[captions]).sum()),
+                    "inside_words": self.evidence.words(hits[self.evidence.inside[hits]], _WORDS),
+                    "nouns": self.evidence.named(hits, _WORDS),
+                    **self._shown(captions, doubted, None, places),
                 }
             )
-        return pl.DataFrame(rows, schema=_TERMS)
+        return rows
 
-    def _word(self, hit: int) -> str:
-        hits = self.hits
-        return longer_word(hits.captions[hits.caption[hit]], int(hits.start[hit]), int(hits.end[hit]))
-
-    def _texts(self, captions: NDArray[np.int64], n: int) -> list[str]:
-        return [self.hits.captions[one] for one in list(dict.fromkeys(captions.tolist()))[:n]]
-
-    def labels(self, framed: pl.DataFrame, again: pl.DataFrame, examples: int) -> pl.DataFrame:
-        rows = []
-        for name, attribute in self.lexicon.attributes.items():
-            values = np.array(framed[name].to_list(), dtype=object)
-            second = again[name].to_list() if name in again.columns else None
-            found = set(framed[name].drop_nulls().to_list())
-            several = sorted(found - set(attribute.groups) - {UNKNOWN})
-            for value in (*attribute.groups, *several, UNKNOWN):
-                captions = np.flatnonzero(values == value)
-                if value == UNKNOWN:
-                    rows.append(self._unknown(name, captions, second, examples))
-                else:
-                    groups = (value,) if value in attribute.groups else tuple(value.split(AND))
-                    rows.append(self._resting(name, value, groups, captions, examples))
-        return pl.DataFrame(rows, schema=_LABELS)
-
-    def _resting(
-        self, name: str, value: str, groups: Sequence[str], captions: NDArray[np.int64], examples: int
-    ) -> dict[str, object]:
-        """Count the captions of a value by what its hits rest on."""
-        terms = [
-            number
-            for number, entry in enumerate(self.lexicon.terms)
-            if entry.attribute == name and entry.prompt is None and entry.element in groups
-        ]
-        own = np.isin(self.hits.term, terms)
-        size = len(self.hits.captions)
-        shaky = [
-            np.bincount(self.hits.caption[own & ~doubt], minlength=size)[captions] == 0
-            for doubt in (self.inside, self.noun, self.inside | self.noun, self.hits.seam > 0)
-        ]
-        return {
-            **_row(name, value, len(captions)),
-            "n_inside_only": int(shaky[0].sum()),
-            "n_noun_only": int(shaky[1].sum()),
-            "n_doubtful": int(shaky[2].sum()),
-            "n_word": int((~shaky[3]).sum()),
-            "examples": self._texts(captions[shaky[2]], examples),
-        }
-
-    def _unknown(
-        self, name: str, captions: NDArray[np.int64], second: Sequence[str | None] | None, examples: int
-    ) -> dict[str, object]:
-        row = _row(name, UNKNOWN, len(captions))
-        if second is None:
-            return {**row, "n_named": None}
-        named = [(one, said) for one in captions.tolist() if (said := second[one]) not in (None, UNKNOWN)]
-        counts = Counter(str(said) for _, said in named)
+    def _unknown(self, name: str, captions: NDArray[np.int64]) -> dict[str, Any]:
+        row = _row(name, UNKNOWN, captions)
+        again = self._second.read(name, captions) if self._second is not None else None
+        if again is None:
+            return {**row, **self._shown(captions, captions[:0], None, [])}
+        counts = Counter(said for _, said, _ in again)
+        named = np.array([caption for caption, _, _ in again], dtype=np.int64)
+        places = [where for _, _, where in again[: self.examples]]
         return {
             **row,
-            "n_named": len(named),
+            "n_named": len(again),
             "named": [{"value": value, "n": n} for value, n in counts.most_common()],
-            "examples": self._texts(np.array([one for one, _ in named], dtype=np.int64), examples),
+            **self._shown(captions, captions[:0], named, places),
         }
 
+    def _shown(
+        self,
+        captions: NDArray[np.int64],
+        doubted: NDArray[np.int64],
+        named: NDArray[np.int64] | None,
+        places: list[dict[str, int]],
+    ) -> dict[str, Any]:
+        several = [
+            self.levels.counts(each) for each in (captions, doubted, captions[:0] if named is None else named)
+        ]
+        return {
+            "doubted": (doubted if named is None else named).tolist(),
+            "examples": _texts(self.texts, places),
+            "places": places,
+            "by": [
+                {"level": level, "n": n, "n_doubtful": shaky, "n_named": None if named is None else also}
+                for level, n, shaky, also in zip(self.levels.names, *several, strict=True)
+            ],
+        }
 
-def _row(name: str, value: str, n: int) -> dict[str, object]:
+    def several(self) -> list[dict[str, Any]]:
+        """A row for the groups that captions name together."""
+        rows = []
+        for name, attribute in self.evidence.lexicon.attributes.items():
+            said = self.framed[name].to_list()
+            groups = list(attribute.groups)
+            asked = sum(value is not None for value in said)
+            together: dict[tuple[int, ...], list[int]] = {}
+            for caption, found, _ in self._found[name]:
+                if len(found) > 1 and said[caption] is not None:
+                    together.setdefault(found, []).append(caption)
+            for found, captions in together.items():
+                places = [{"caption": caption, "start": 0, "end": 0} for caption in captions[: self.examples]]
+                rows.append(
+                    {
+                        "attribute": name,
+                        "groups": AND.join(groups[one] for one in found),
+                        "n": len(captions),
+                        "n_captions": asked,
+                        "counted_as": [
+                            {"value": value, "n": n}
+                            for value, n in Counter(said[one] for one in captions).most_common()
+                        ],
+                        "examples": _texts(self.texts, places),
+                        "places": places,
+                    }
+                )
+        return rows
+
+
+class _Second:
+    """The captions without a group, read again by another lexicon."""
+
+    def __init__(self, reading: Reading, lexicon: Lexicon) -> None:
+        shared = [name for name in lexicon.attributes if name in reading.lexicon.attributes]
+        wanted = np.zeros(len(reading.captions), dtype=bool)
+        for name in shared:
+            wanted |= (reading.framed[name] == UNKNOWN).fill_null(value=False).to_numpy()
+        self._rows = np.flatnonzero(wanted)
+        keep = [name for name in ("caption", reading.prompt) if name in reading.captions.columns]
+        again = reading.captions.select(keep)
+        if lexicon.prompts and reading.prompt not in keep:
+            again = again.with_columns(pl.lit(None, pl.String).alias(reading.prompt))
+        self._reading = Reading(lexicon, again[self._rows.tolist()], reading.prompt) if shared else None
+        self._shared = set(shared)
+
+    def read(self, name: str, captions: NDArray[np.int64]) -> list[tuple[int, str, dict[str, int]]] | None:
+        """Which captions are given a group, which one, and where it stands; None without the attribute."""
+        if self._reading is None or name not in self._shared:
+            return None
+        said = self._reading.framed[name].to_list()
+        terms = self._reading.lexicon.terms
+        own = np.array([(e.attribute, e.prompt) == (name, None) for e in terms], dtype=bool)
+        matches = self._reading.matches
+        first: dict[int, int] = {}
+        for hit in np.flatnonzero(own[matches.term]).tolist():
+            first.setdefault(int(matches.caption[hit]), hit)
+        rows = np.searchsorted(self._rows, captions)
+        found = []
+        for caption, row in zip(captions.tolist(), rows.tolist(), strict=True):
+            value = said[row]
+            if value is not None and value != UNKNOWN:
+                where = place(matches, first[row]) | {"caption": caption}
+                found.append((caption, value, where))
+        return found
+
+
+def _texts(captions: Sequence[str], places: Sequence[dict[str, int]]) -> list[str]:
+    return [captions[each["caption"]] for each in places]
+
+
+def _row(name: str, value: str, captions: NDArray[np.int64]) -> dict[str, Any]:
     empty = dict.fromkeys(("n_word", "n_inside_only", "n_noun_only", "n_doubtful"), 0)
-    return {"attribute": name, "value": value, "n": n, **empty, "n_named": None, "named": [], "examples": []}
+    return {
+        "attribute": name,
+        "value": value,
+        "n": len(captions),
+        **empty,
+        "n_named": None,
+        "named": [],
+        "inside_words": [],
+        "nouns": [],
+    }
 
 
-def _rows_of(matches: Matches, term: int) -> NDArray[np.int64]:
-    return np.flatnonzero(matches.term == term)
-
-
-_NAMES = ("attribute", "prompt", "element", "term")
 _COUNTS = (
     "n_captions",
     "n_captions_hit",
@@ -258,27 +402,43 @@ _COUNTS = (
     "n_inside",
     "n_glued",
     "n_noun",
+    "n_doubtful",
     "n_double",
     "n_excluded",
     "n_missed_glued",
     "n_kept_out",
 )
 _TEXTS = ("inside_words", "nouns", "examples", "examples_inside", "examples_noun")
+_PLACES = pl.List(pl.Struct(dict.fromkeys(("caption", "start", "end"), pl.Int64)))
+_TALLY = pl.List(pl.Struct({"value": pl.String, "n": pl.Int64}))
+
+
+def _levels_type(*counts: str) -> Any:
+    return pl.List(pl.Struct({"level": pl.String, **dict.fromkeys(counts, pl.Int64)}))
+
+
 _TERMS: dict[str, Any] = {
-    **dict.fromkeys(_NAMES, pl.String),
+    **dict.fromkeys(("attribute", "prompt", "element", "term"), pl.String),
     **dict.fromkeys(_COUNTS, pl.Int64),
     "never": pl.Boolean,
     **dict.fromkeys(_TEXTS, pl.List(pl.String)),
+    **dict.fromkeys(("places", "places_inside", "places_noun"), _PLACES),
+    "by": _levels_type("n_captions", "n_hits", "n_doubtful"),
 }
 _LABELS: dict[str, Any] = {
-    "attribute": pl.String,
-    "value": pl.String,
-    "n": pl.Int64,
-    "n_word": pl.Int64,
-    "n_inside_only": pl.Int64,
-    "n_noun_only": pl.Int64,
-    "n_doubtful": pl.Int64,
-    "n_named": pl.Int64,
-    "named": pl.List(pl.Struct({"value": pl.String, "n": pl.Int64})),
+    **dict.fromkeys(("attribute", "value"), pl.String),
+    **dict.fromkeys(("n", "n_word", "n_inside_only", "n_noun_only", "n_doubtful", "n_named"), pl.Int64),
+    "named": _TALLY,
+    **dict.fromkeys(("inside_words", "nouns"), pl.List(pl.String)),
+    "doubted": pl.List(pl.Int64),
     "examples": pl.List(pl.String),
+    "places": _PLACES,
+    "by": _levels_type("n", "n_doubtful", "n_named"),
+}
+_SEVERAL: dict[str, Any] = {
+    **dict.fromkeys(("attribute", "groups"), pl.String),
+    **dict.fromkeys(("n", "n_captions"), pl.Int64),
+    "counted_as": _TALLY,
+    "examples": pl.List(pl.String),
+    "places": _PLACES,
 }

@@ -12,7 +12,7 @@ import polars as pl
 from stereotrope.annotate.label import fingerprint_of
 from stereotrope.annotate.lexicon.matching import Matcher, Matches
 from stereotrope.annotate.lexicon.parts import LISTS, Entry, Grouped, Matching, PromptEntry
-from stereotrope.annotate.lexicon.wide import add_columns
+from stereotrope.annotate.lexicon.wide import Reading
 
 __all__ = ["Lexicon"]
 
@@ -123,4 +123,4 @@ class Lexicon:
         InputError
             A column is missing, or stands in the way.
         """
-        return add_columns(self, captions, prompt=prompt)
+        return Reading(self, captions, prompt).framed

@@ -8,10 +8,13 @@ from typing import Literal
 
 from stereotrope.tables import CAPTION_LISTS
 
-__all__ = ["LISTS", "Entry", "Grouped", "Matching", "PromptEntry", "TermList"]
+__all__ = ["LISTS", "THINGS", "Entry", "Grouped", "Matching", "PromptEntry", "TermList"]
 
 LISTS = CAPTION_LISTS
 """Term lists that a prompt may have, each an attribute of its captions."""
+
+THINGS = ("keyword", "implied", "hallucination", "reference", "alignment", "ppe")
+"""Lists that name things and not how people look: a noun behind their terms is no surprise."""
 
 
 @dataclass(frozen=True)

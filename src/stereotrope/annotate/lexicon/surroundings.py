@@ -3,54 +3,199 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+import numpy as np
+from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
-__all__ = ["NOUN_KINDS", "longer_word", "noun_after"]
+__all__ = ["NOUN_KINDS", "Nouns", "longer_word", "noun_after", "nouns"]
 
 NOUN_KINDS = ("garment", "background", "hair")
 """Kinds of nouns that a colour or tone may be said of instead of a person."""
-_TOKENS = re.compile(r"[.;!?\n]|[^\W\d_][^\W\d_A-Z]*")
 _WORD = re.compile(r"[\w’'-]*")
-_TAIL, _HEAD = 120, 40
+_HEAD = 40
+_STOPS = ".;!?\n\0"
+_CHUNK = 2_000_000
+"""Characters looked at at a time: bounds the memory."""
+_LONGEST = 12
+"""Letters of the longest word that is told apart: what a 64-bit number holds, five bits a letter."""
+_OTHER = 27
+"""Stands for every letter that is none of a to z."""
+_PLAIN, _END, _PERSON, _NOUN = 0, 1, 2, 3
+"""What a word is: any, one that ends the search, one for a person, or from here on the nouns in order."""
 
 
 @dataclass(frozen=True)
-class _Nouns:
-    kinds: dict[str, str]
-    people: frozenset[str]
+class Nouns:
+    """The nouns of ``nouns.yaml``.
+
+    Attributes
+    ----------
+    names, kinds
+        Each noun, and its kind (:data:`NOUN_KINDS`).
+    reach
+        Words that may stand between a hit and its noun.
+    codes, meanings
+        Every word of the file as a number, sorted, and what it is.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
     reach: int
+    codes: NDArray[np.int64]
+    meanings: NDArray[np.int64]
+
+    def after(
+        self, captions: Sequence[str], caption: NDArray[np.int64], end: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the noun that each hit is likely said of, as its place in ``names``; -1 where none is.
+
+        Up to ``reach`` words behind the end of a hit are looked at. The end of a sentence, a semicolon, a
+        column glued to the next (``FairDark brown``), and words of ``person`` and ``end`` end the search. A
+        hit that itself ends with a word for a person (``woman``, ``light skin``) is said of that person.
+
+        Parameters
+        ----------
+        captions
+            The captions.
+        caption, end
+            Of each hit: its caption, ascending, and where it ends there.
+        """
+        found = np.full(len(caption), -1, dtype=np.int64)
+        for first, last, texts, numbers in _chunks(captions, caption):
+            at = np.searchsorted(numbers, caption[first:last])
+            offsets = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
+            found[first:last] = self._after("\0".join(texts) + "\0", offsets[at] + end[first:last])
+        return found
+
+    def _after(self, text: str, end: NDArray[np.int64]) -> NDArray[np.int64]:
+        places, what = self._words(text)
+        found = np.full(len(end), -1, dtype=np.int64)
+        at = np.searchsorted(places, end)
+        going = (at == 0) | (what[at - 1] != _PERSON)
+        for step in range(self.reach + 1):
+            here = np.minimum(at + step, len(places) - 1)
+            meaning = what[here]
+            going &= (at + step < len(places)) & (meaning != _END) & (meaning != _PERSON)
+            noun = going & (meaning >= _NOUN)
+            found[noun] = meaning[noun] - _NOUN
+            going &= ~noun
+            if not going.any():
+                break
+        return found
+
+    def _words(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where words and signs that end a search begin, and what they are."""
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        there = np.zeros(0x110000, dtype=bool)
+        there[points] = True
+        present = np.flatnonzero(there)
+        table = np.zeros(0x110000, dtype=np.uint8)
+        table[present] = [_sign(chr(point)) for point in present.tolist()]
+        signs = table[points]
+        letter = (signs & 31) > 0
+        lower, upper, stop = letter & (signs < 64), (signs & 64) > 0, (signs & 128) > 0
+        starts = letter.copy()
+        starts[1:] &= ~letter[:-1] | (lower[:-1] & upper[1:])
+        glued = np.zeros(len(points), dtype=bool)
+        glued[1:] = letter[:-1] & starts[1:]
+        places = np.flatnonzero(starts | stop)
+        what = np.full(len(places), _END, dtype=np.int64)
+        words = np.flatnonzero(letter[places])
+        what[words] = self._meant(places[words], signs & 31, letter, starts)
+        ends = glued[places]
+        if ends.any():  # what ends is one more place, before the word itself
+            before = np.flatnonzero(ends)
+            places = np.insert(places, before, places[before])
+            what = np.insert(what, before, _END)
+        return places, what
+
+    def _meant(
+        self,
+        places: NDArray[np.int64],
+        codes: NDArray[np.uint8],
+        letter: NDArray[np.bool_],
+        starts: NDArray[np.bool_],
+    ) -> NDArray[np.int64]:
+        values = np.zeros(len(places), dtype=np.int64)
+        going = np.arange(len(places))
+        for step in range(_LONGEST + 1):
+            at = places[going] + step
+            within = at < len(codes)
+            going, at = going[within], at[within]
+            if step:
+                same = letter[at] & ~starts[at]
+                going, at = going[same], at[same]
+            if not len(going):
+                break
+            values[going] = values[going] * 32 + codes[at] if step < _LONGEST else 0
+        near = np.minimum(np.searchsorted(self.codes, values), len(self.codes) - 1)
+        return np.where(self.codes[near] == values, self.meanings[near], _PLAIN)
+
+
+def _sign(character: str) -> int:
+    """Return a letter's number, 64 more where it is upper case; 128 for what ends a sentence, else 0."""
+    if character in _STOPS:
+        return 128
+    if not character.isalnum() or character.isdecimal():
+        return 0
+    folded = character.casefold()
+    code = ord(folded) - 96 if len(folded) == 1 and "a" <= folded <= "z" else _OTHER
+    return code + (64 if character.isupper() else 0)
+
+
+def _code(word: str) -> int:
+    value = 0
+    for letter in word:
+        value = value * 32 + ord(letter) - 96
+    return value
+
+
+def _chunks(
+    captions: Sequence[str], caption: NDArray[np.int64]
+) -> Iterator[tuple[int, int, list[str], NDArray[np.int64]]]:
+    """Yield slices of the hits with the captions they are in, and the numbers of these."""
+    numbers = np.unique(caption)
+    first, size = 0, 0
+    texts: list[str] = []
+    for place, number in enumerate(numbers.tolist()):
+        texts.append(captions[number])
+        size += len(captions[number]) + 1
+        if size >= _CHUNK or place == len(numbers) - 1:
+            own = numbers[first : place + 1]
+            low, high = np.searchsorted(caption, [own[0], own[-1] + 1])
+            yield int(low), int(high), texts, own
+            first, size, texts = place + 1, 0, []
 
 
 @cache
-def _nouns() -> _Nouns:
+def nouns() -> Nouns:
+    """Read ``nouns.yaml``."""
     text = resources.files("stereotrope.annotate.lexicon").joinpath("nouns.yaml").read_text("utf-8")
     data = YAML(typ="safe").load(text)
     kinds = {noun: kind for kind in NOUN_KINDS for noun in data[kind]}
-    return _Nouns(kinds, frozenset(data["person"]), data["reach"])
+    meant = {_code(noun): _NOUN + place for place, noun in enumerate(kinds)}
+    meant |= {_code(word): _PERSON for word in data["person"]}
+    meant |= {_code(word): _END for word in data["end"]}
+    ordered = sorted(meant.items())
+    return Nouns(
+        tuple(kinds),
+        tuple(kinds.values()),
+        data["reach"],
+        np.array([code for code, _ in ordered], dtype=np.int64),
+        np.array([meaning for _, meaning in ordered], dtype=np.int64),
+    )
 
 
 def noun_after(caption: str, end: int) -> tuple[str, str] | None:
-    """Return the noun that a hit ending at ``end`` is likely said of, and its kind.
-
-    Up to ``reach`` words after the hit are looked at (``nouns.yaml``); the end of a sentence, a semicolon
-    and a word for a person end the search. A hit that itself ends with a word for a person (``woman``,
-    ``white woman``, ``light skin``) is said of that person.
-    """
-    nouns = _nouns()
-    own = _TOKENS.findall(caption, max(0, end - _HEAD), end)
-    if own and own[-1].casefold() in nouns.people:
-        return None
-    for at, token in enumerate(_TOKENS.findall(caption, end, end + _TAIL)):
-        word = token.casefold()
-        if at > nouns.reach or word in ".;!?\n" or word in nouns.people:
-            return None
-        if word in nouns.kinds:
-            return word, nouns.kinds[word]
-    return None
+    """Return the noun that a hit ending at ``end`` is likely said of, and its kind (:meth:`Nouns.after`)."""
+    one = np.zeros(1, dtype=np.int64)
+    place = int(nouns().after([caption], one, one + end)[0])
+    return None if place < 0 else (nouns().names[place], nouns().kinds[place])
 
 
 def longer_word(caption: str, start: int, end: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from stereotrope.errors import InputError, did_you_mean
 if TYPE_CHECKING:
     from stereotrope.annotate.lexicon.model import Lexicon
 
-__all__ = ["AND", "UNKNOWN", "add_columns", "asked_of", "elements_of", "groups_of", "prompt_numbers"]
+__all__ = ["AND", "UNKNOWN", "Reading"]
 
 UNKNOWN = "unknown"
 """Value of a grouped attribute where no term of any group was found."""
@@ -24,71 +25,144 @@ AND = " and "
 """Between the groups of a double mention."""
 
 
-def add_columns(lexicon: Lexicon, captions: pl.DataFrame, *, prompt: str) -> pl.DataFrame:
-    """Add the columns of :meth:`Lexicon.frame`."""
-    needed = ["caption", *([prompt] if lexicon.prompts else [])]
-    for name in needed:
+class Reading:
+    """What a lexicon reads in captions, matched once.
+
+    Parameters
+    ----------
+    lexicon
+        The lexicon.
+    captions
+        A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
+    prompt
+        Column that says which prompt a caption belongs to.
+
+    Raises
+    ------
+    InputError
+        A column is missing, or stands in the way.
+    """
+
+    def __init__(self, lexicon: Lexicon, captions: pl.DataFrame, prompt: str = "prompt") -> None:
+        _check_columns(lexicon, captions, prompt)
+        self.lexicon, self.captions, self.prompt = lexicon, captions, prompt
+        texts = captions["caption"].to_list()
+        named = captions[prompt].to_list() if lexicon.prompts else [None] * len(texts)
+        self._own = _prompt_numbers(lexicon, named)
+        self._said = np.array([text is not None for text in texts], dtype=bool)
+        self.matches: Matches = lexicon.match(texts)
+
+    @cached_property
+    def framed(self) -> pl.DataFrame:
+        """The captions with the columns of :meth:`Lexicon.frame`."""
+        return self.captions.with_columns(
+            *(pl.Series(name, self._groups(name), dtype=pl.String) for name in self.lexicon.attributes),
+            *(pl.Series(name, self._elements(name), dtype=pl.List(pl.String)) for name in self.lexicon.lists),
+        )
+
+    @cached_property
+    def asked(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which captions each scope of terms is looked for in, and the scope of each term.
+
+        Scopes, the rows of the first array, are the grouped attributes and then the prompts.
+        """
+        names = [*self.lexicon.attributes, *self.lexicon.prompts]
+        scopes = np.zeros((len(names), len(self._own)), dtype=bool)
+        for place, one in enumerate(self.lexicon.attributes.values()):
+            scopes[place] = self._said & _has(one, self.lexicon.prompts, self._own)
+        first = len(self.lexicon.attributes)
+        for place in range(len(self.lexicon.prompts)):
+            scopes[first + place] = self._said & (self._own == place)
+        attributes = {name: place for place, name in enumerate(self.lexicon.attributes)}
+        prompts = {name: first + place for place, name in enumerate(self.lexicon.prompts)}
+        of_term = [
+            attributes[e.attribute] if e.prompt is None else prompts[e.prompt] for e in self.lexicon.terms
+        ]
+        return scopes, np.array(of_term, dtype=np.int64)
+
+    def counted(self, matches: Matches) -> Matches:
+        """Return the hits that are of their caption's prompt."""
+        scopes, of_term = self.asked
+        return matches.only(scopes[of_term[matches.term], matches.caption])
+
+    def found(self, name: str) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+        """Yield the captions with a hit of an attribute: which, its groups, and how many hits of each."""
+        groups = {group: place for place, group in enumerate(self.lexicon.attributes[name].groups)}
+        of_term = np.array(
+            [
+                groups[e.element] if (e.attribute, e.prompt) == (name, None) else -1
+                for e in self.lexicon.terms
+            ],
+            dtype=np.int64,
+        )
+        group = of_term[self.matches.term]
+        hit = group >= 0
+        keys, counts = np.unique(self.matches.caption[hit] * len(groups) + group[hit], return_counts=True)
+        caption, which = np.divmod(keys, max(1, len(groups)))
+        first = np.flatnonzero(np.diff(caption, prepend=-1))
+        ends = [*first[1:].tolist(), len(which)] if len(first) else []
+        groups_of, counts_of = which.tolist(), counts.tolist()
+        for number, start, end in zip(caption[first].tolist(), first.tolist(), ends, strict=True):
+            yield number, tuple(groups_of[start:end]), tuple(counts_of[start:end])
+
+    def _groups(self, name: str) -> list[str | None]:
+        """Return the value of a grouped attribute of each caption."""
+        attribute = self.lexicon.attributes[name]
+        scopes, _ = self.asked
+        asked = scopes[list(self.lexicon.attributes).index(name)].tolist()
+        values: list[str | None] = [UNKNOWN if wanted else None for wanted in asked]
+        named: dict[tuple[tuple[int, ...], tuple[int, ...]], str] = {}
+        for caption, groups, counts in self.found(name):
+            if not asked[caption]:
+                continue
+            key = groups, counts if attribute.decide == "most" else ()
+            if key not in named:
+                named[key] = _group(attribute, groups, counts)
+            values[caption] = named[key]
+        return values
+
+    def _elements(self, name: str) -> list[list[str] | None]:
+        """Return the elements of a list found in each caption, each once, in the order of the list."""
+        prompts = list(self.lexicon.prompts)
+        terms = self.lexicon.terms
+        of_prompt = np.full(len(terms), -2, dtype=np.int64)
+        for place, entry in enumerate(terms):
+            if entry.attribute == name and entry.prompt is not None:
+                of_prompt[place] = prompts.index(entry.prompt)
+        having = [place for place, prompt in enumerate(prompts) if name in self.lexicon.prompts[prompt].lists]
+        listed = self._said & np.isin(self._own, having)
+        values: list[list[str] | None] = [[] if there else None for there in listed.tolist()]
+        caption, term = self.matches.caption, self.matches.term
+        hit = listed[caption] & (of_prompt[term] == self._own[caption])
+        keys = np.unique(caption[hit] * max(1, len(terms)) + term[hit])
+        for number, place in zip(
+            *(each.tolist() for each in np.divmod(keys, max(1, len(terms)))), strict=True
+        ):
+            held = values[number]
+            element = terms[place].element
+            if held is not None and element not in held:
+                held.append(element)
+        return values
+
+
+def _check_columns(lexicon: Lexicon, captions: pl.DataFrame, prompt: str) -> None:
+    for name in ("caption", *([prompt] if lexicon.prompts else [])):
         if name not in captions.columns:
             hint = did_you_mean(name, captions.columns, otherwise=f"there are {', '.join(captions.columns)}")
             raise InputError(f"captions frame: no column {name!r}; {hint}")
-    made = [*lexicon.attributes, *lexicon.lists]
-    for name in made:
+    for name in (*lexicon.attributes, *lexicon.lists):
         if name in captions.columns:
             raise InputError(
                 f"captions frame: the column {name!r} is there already, and lexicon {lexicon.name!r} makes "
                 "it; drop or rename it"
             )
-    texts = captions["caption"].to_list()
-    matches = lexicon.match(texts)
-    own = prompt_numbers(lexicon, captions[prompt].to_list() if lexicon.prompts else [None] * len(texts))
-    said = np.array([text is not None for text in texts], dtype=bool)
-    columns = [
-        pl.Series(name, groups_of(lexicon, name, matches, own, said), dtype=pl.String)
-        for name in lexicon.attributes
-    ]
-    columns += [
-        pl.Series(name, elements_of(lexicon, name, matches, own, said), dtype=pl.List(pl.String))
-        for name in lexicon.lists
-    ]
-    return captions.with_columns(columns)
 
 
-def prompt_numbers(lexicon: Lexicon, prompts: Sequence[str | None]) -> NDArray[np.int64]:
+def _prompt_numbers(lexicon: Lexicon, prompts: Sequence[str | None]) -> NDArray[np.int64]:
     """Return each caption's prompt as its place among the lexicon's, -1 where it is none of them."""
     places = {name.casefold(): place for place, name in enumerate(lexicon.prompts)}
-    return np.array([places.get(str(one).strip().casefold(), -1) for one in prompts], dtype=np.int64)
-
-
-def groups_of(
-    lexicon: Lexicon,
-    name: str,
-    matches: Matches,
-    own: NDArray[np.int64],
-    said: NDArray[np.bool_],
-) -> list[str | None]:
-    """Return the value of a grouped attribute of each caption."""
-    attribute = lexicon.attributes[name]
-    groups = list(attribute.groups)
-    of_term = np.array(
-        [groups.index(e.element) if e.attribute == name and e.prompt is None else -1 for e in lexicon.terms],
-        dtype=np.int64,
-    )
-    counts = np.zeros((len(matches.captions), len(groups)), dtype=np.int64)
-    group = of_term[matches.term]
-    hit = group >= 0
-    np.add.at(counts, (matches.caption[hit], group[hit]), 1)
-    asked = said & _has(attribute, lexicon.prompts, own)
-    named: dict[bytes, str] = {}
-    values: list[str | None] = []
-    for row, wanted in zip(counts, asked.tolist(), strict=True):
-        if not wanted:
-            values.append(None)
-            continue
-        key = row.tobytes()
-        if key not in named:
-            named[key] = _group(attribute, groups, row)
-        values.append(named[key])
-    return values
+    known = {one: places.get(str(one).strip().casefold(), -1) for one in set(prompts)}
+    return np.array([known[one] for one in prompts], dtype=np.int64)
 
 
 def _has(attribute: Grouped, prompts: Mapping[str, object], own: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -99,48 +173,12 @@ def _has(attribute: Grouped, prompts: Mapping[str, object], own: NDArray[np.int6
     return np.isin(own, [place for place, name in enumerate(prompts) if name.casefold() in named])
 
 
-def _group(attribute: Grouped, groups: Sequence[str], counts: NDArray[np.int64]) -> str:
-    found = [name for name, n in zip(groups, counts.tolist(), strict=True) if n]
-    if attribute.decide == "most" and found:
-        found = [name for name in found if counts[groups.index(name)] == counts.max()]
+def _group(attribute: Grouped, places: Sequence[int], counts: Sequence[int]) -> str:
+    groups = list(attribute.groups)
+    found = [groups[place] for place in places]
+    if attribute.decide == "most":
+        found = [name for name, n in zip(found, counts, strict=True) if n == max(counts)]
     if len(found) > 1:
         first = [name for name in attribute.priority if name in found][:1]
         found = first or found
-    return AND.join(found) or UNKNOWN
-
-
-def asked_of(lexicon: Lexicon, own: NDArray[np.int64], said: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Say for each caption and term whether the term is of the caption's prompt."""
-    prompts = list(lexicon.prompts)
-    grouped = {name: _has(one, lexicon.prompts, own) for name, one in lexicon.attributes.items()}
-    listed = {prompt: own == place for place, prompt in enumerate(prompts)}
-    asked = np.zeros((len(own), len(lexicon.terms)), dtype=bool)
-    for term, entry in enumerate(lexicon.terms):
-        asked[:, term] = said & (grouped[entry.attribute] if entry.prompt is None else listed[entry.prompt])
-    return asked
-
-
-def elements_of(
-    lexicon: Lexicon,
-    name: str,
-    matches: Matches,
-    own: NDArray[np.int64],
-    said: NDArray[np.bool_],
-) -> list[list[str] | None]:
-    """Return the elements of a list found in each caption, each once, in the order of the list."""
-    prompts = list(lexicon.prompts)
-    of_prompt = np.full(len(lexicon.terms), -2, dtype=np.int64)
-    for place, entry in enumerate(lexicon.terms):
-        if entry.attribute == name and entry.prompt is not None:
-            of_prompt[place] = prompts.index(entry.prompt)
-    having = [place for place, prompt in enumerate(prompts) if name in lexicon.prompts[prompt].lists]
-    listed = said & np.isin(own, having)
-    values: list[list[str] | None] = [[] if there else None for there in listed.tolist()]
-    hit = listed[matches.caption] & (of_prompt[matches.term] == own[matches.caption])
-    pairs = np.unique(np.stack([matches.caption[hit], matches.term[hit]], axis=1), axis=0)
-    for caption, term in pairs.tolist():
-        held = values[caption]
-        element = lexicon.terms[term].element
-        if held is not None and element not in held:
-            held.append(element)
-    return values
+    return AND.join(found)
