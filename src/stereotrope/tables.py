@@ -205,7 +205,9 @@ FINDINGS = (
     Column(
         "kind",
         _S,
-        "homogenisation, deterministic, dominance_shift, divergence, share_difference, refusal or instrument",
+        "homogenisation, deterministic, dominance_shift, divergence, share_difference, refusal; of captions "
+        "one_group, group_gap, model_difference, association, out_of_place, composite, omission, occlusion; "
+        "instrument (a warning)",
     ),
     Column("rank", _I, "1 is the most worth a look"),
     Column("scope", _S, "JSON object: factor → level"),

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import benjamini_hochberg, fisher_exact, holm
+from stereotrope.stats import benjamini_hochberg, fisher_exact, holm, sign_test
 
 
 def bh_by_loop(p: list[float]) -> list[float]:
@@ -81,3 +83,16 @@ def test_fisher_exact_is_undefined_without_trials_and_refuses_shares() -> None:
     assert np.isnan(fisher_exact([0, 1], [0, 2], [1, 0], [2, 0])).all()
     with pytest.raises(UsageError, match="pass counts, not shares"):
         fisher_exact(3, 2, 0, 1)
+
+
+def test_the_sign_test_sums_the_smaller_tail_twice() -> None:
+    for n in (1, 2, 7, 12):
+        for k in range(n + 1):
+            tail = sum(math.comb(n, i) for i in range(min(k, n - k) + 1)) / 2**n
+            assert sign_test(k, n) == pytest.approx(min(1.0, 2 * tail))
+
+
+def test_the_sign_test_of_nothing_is_undefined_and_of_impossible_counts_refused() -> None:
+    assert math.isnan(sign_test(0, 0))
+    with pytest.raises(UsageError, match=r"k must lie between 0 and n, found 3 of 2"):
+        sign_test(3, 2)

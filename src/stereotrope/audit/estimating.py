@@ -28,6 +28,9 @@ __all__ = ["estimate", "tidy_labels"]
 RATES = ("refusal_rate", "violation_rate")
 """Measures that give rates and, beside them, differences from a baseline."""
 
+OF_CAPTIONS = "captions "
+"""Begins the name of the captions frame of a lexicon among the frames that measures read."""
+
 WITH_AND_WITHOUT = ("bds", "cds", "vac")
 """Measures that are reported with and without the pictures that break their prompt."""
 
@@ -144,12 +147,13 @@ def estimate(
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
     shown = _answered(plan, looks) if partial else looks
-    return estimates, measure.findings(estimates, shown, images=images)
+    captions = [frame for source, frame in given.items() if source.startswith(OF_CAPTIONS)]
+    return estimates, measure.findings(estimates, shown, images=images, captions=captions)
 
 
 def _source(call: MeasureCall) -> str:
     """Which frame a measure reads; each lexicon has its own of captions."""
-    return call.needs if call.reader is None else f"{call.needs} {call.reader.annotator}"
+    return call.needs if call.reader is None else f"{OF_CAPTIONS}{call.reader.annotator}"
 
 
 def _what_there_is(call: MeasureCall, given: Mapping[str, pl.DataFrame], why: str) -> pl.DataFrame:

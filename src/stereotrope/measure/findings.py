@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope.errors import TableError
+from stereotrope.measure.caption_findings import CAPTION_KINDS, CaptionFinding, caption_findings
 from stereotrope.measure.evidence import Conditions, Evidence
 from stereotrope.measure.homogenisation import homogenised, told
 from stereotrope.measure.join import PICTURE_REASONS
+from stereotrope.measure.lexicon_warnings import lexicon_warnings
 from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, FINDINGS
+from stereotrope.tables import ALL_ATTRIBUTES, CAPTION, ESTIMATES, FINDINGS
 
 __all__ = ["findings"]
 
@@ -31,6 +33,7 @@ _ESTIMATE_NAMES = {column.name for column in ESTIMATES}
 _COMPARING = ("bds", "dominance_shift", "share_difference", "refusal_rate_difference")
 # Where several kinds are about one attribute of one condition, the first one says it best.
 _ORDER = ("homogenisation", "dominance_shift", "deterministic", "divergence", "share_difference", "refusal")
+_KINDS = (*_ORDER, *CAPTION_KINDS)
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ def findings(
     labels: Any,
     *,
     images: Any | None = None,
+    captions: Sequence[Any] = (),
+    lexicons: Sequence[Mapping[str, Any]] = (),
     limit: int = 50,
     alpha: float = 0.05,
 ) -> pl.DataFrame:
@@ -62,8 +67,9 @@ def findings(
     deterministic cells and homogenisation (CDS falls while VAC rises for one generator and mitigation, the
     smaller change being the effect) as they are, but for a cell that is as deterministic as its reference.
     Where several are about one attribute of one condition, one finding is made. The rank goes by effect,
-    never by p: the adjusted divergence, or the difference of the shares. Warnings about annotators and
-    copies come last but are never cut off by ``limit``.
+    never by p: the adjusted divergence, or the difference of the shares. What measures of captions find
+    enters by rules of its own (:func:`stereotrope.measure.caption_findings.caption_findings`). Warnings
+    about annotators and copies come last but are never cut off by ``limit``.
 
     Parameters
     ----------
@@ -73,6 +79,10 @@ def findings(
         Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
     images
         The table ``images``, to report byte-for-byte copies; None leaves that out.
+    captions
+        Captions frames, one a lexicon, that lead from findings about captions to their pictures.
+    lexicons
+        What the matching audit says of each lexicon: its ``annotator`` and its ``labels``, rows of counts.
     limit
         Most findings returned.
     alpha
@@ -112,9 +122,13 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     wordings = _wordings(table, evidence)
     found = [*_candidates(table, evidence, wordings, alpha), *_homogenised(table, evidence)]
     level = _level(table)
-    warnings = [*_unusable(tidy), *_disagreements(table, level), *_copies(images)][:limit]
-    rows = [_finding(c, evidence, level) for c in _strongest(found, evidence)[: limit - len(warnings)]]
-    rows += warnings
+    frames = [to_polars(frame, what="captions") for frame in captions]
+    of_captions = caption_findings(table, frames, alpha=alpha, level=level)
+    misread = _misread(lexicons, frames)
+    warnings = [*_unusable(tidy), *_disagreements(table, level), *misread, *_copies(images)][:limit]
+    candidates: list[_Candidate | CaptionFinding] = [*_strongest(found, evidence), *of_captions]
+    ranked = sorted(candidates, key=_place)
+    rows = [_finding(c, evidence, level) for c in ranked[: limit - len(warnings)]] + warnings
     for rank, row in enumerate(rows, start=1):
         row["rank"] = rank
     types = {c.name: pl.Int64 if c.name == "rank" else pl.String for c in FINDINGS}
@@ -204,25 +218,26 @@ def _moved(evidence: Evidence, candidate: _Candidate, value: str) -> float:
 
 
 def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
-    """One candidate an attribute and condition, of the kind that says it best, in ranked order."""
+    """One candidate an attribute and condition, of the kind that says it best."""
     best: dict[tuple[Conditions, str | None], _Candidate] = {}
     for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect, -c.row["value"])):
         # Measures scope the same pictures with more or fewer factors: the pictures say what is the same.
         what = candidate.kind if candidate.sentence else candidate.attribute
         place = (evidence.conditions(candidate.attribute, candidate.scope), what)
         best.setdefault(place, candidate)
-    return sorted(
-        best.values(),
-        key=lambda c: (
-            -c.effect,
-            _ORDER.index(c.kind),
-            json.dumps(c.scope, sort_keys=True),
-            c.attribute or "",
-        ),
-    )
+    return list(best.values())
 
 
-def _finding(candidate: _Candidate, evidence: Evidence, level: float) -> dict[str, Any]:
+def _place(candidate: _Candidate | CaptionFinding) -> tuple[float, int, str, str]:
+    """Where a candidate stands among all: the largest effect first."""
+    kind = _KINDS.index(candidate.kind)
+    return (-candidate.effect, kind, json.dumps(candidate.scope, sort_keys=True), candidate.attribute or "")
+
+
+def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: float) -> dict[str, Any]:
+    if isinstance(candidate, CaptionFinding):
+        c = candidate
+        return _row(c.kind, c.scope, c.attribute, c.sentence, c.measure, c.images)
     scope, row, wording = candidate.scope, candidate.row, candidate.wording
     if candidate.sentence is not None:
         shown = evidence.drawn(scope)
@@ -332,6 +347,20 @@ def _disagreements(table: pl.DataFrame, level: float) -> Iterator[dict[str, Any]
         yield _row("instrument", scope, row["attribute"], sentence, "agreement", [])
 
 
+def _misread(
+    lexicons: Sequence[Mapping[str, Any]], frames: Sequence[pl.DataFrame]
+) -> Iterator[dict[str, Any]]:
+    """Groups of captions that rest on hits which do not mean what they should."""
+    for name, attribute, value, sentence, examples in lexicon_warnings(lexicons):
+        shown = [
+            str(image)
+            for frame in frames[:1]
+            for image in frame.filter(pl.col(CAPTION).is_in(examples))["image_id"]
+        ]
+        scope = {"annotator": name} if name else {}
+        yield _row("instrument", scope, attribute, sentence, "representation_parity", shown, value)
+
+
 def _copies(images: Any | None) -> Iterator[dict[str, Any]]:
     """Generators that returned the same bytes more than once."""
     if images is None:
@@ -349,10 +378,17 @@ def _copies(images: Any | None) -> Iterator[dict[str, Any]]:
 
 
 def _row(
-    kind: str, scope: Mapping[str, str], attribute: str | None, sentence: str, measure: str, images: list[str]
+    kind: str,
+    scope: Mapping[str, str],
+    attribute: str | None,
+    sentence: str,
+    measure: str,
+    images: list[str],
+    *value: str,
 ) -> dict[str, Any]:
+    """One row of the table; ``value`` tells apart several of one kind, scope, attribute and measure."""
     where = json.dumps(scope, ensure_ascii=False, sort_keys=True)
-    identity = json.dumps([kind, where, attribute, measure], ensure_ascii=False)
+    identity = json.dumps([kind, where, attribute, measure, *value], ensure_ascii=False)
     return {
         "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:12],
         "kind": kind,

@@ -1,0 +1,221 @@
+"""Findings from captions in words: what captions call, name and leave out, with counts and intervals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stereotrope.measure.captions.groups import UNKNOWN
+from stereotrope.measure.sentences import Counted, clean, number, q_text, quoted, span
+from stereotrope.stats import wilson
+from stereotrope.tables import ESTIMATES
+
+__all__ = ["CaptionWording", "Gap"]
+
+SELDOM = 0.5
+"""Share of captions without a group above which a sentence says so: parity of the few says little."""
+
+_TERMS = 3
+"""Terms named in a sentence."""
+
+_NAMES = {column.name for column in ESTIMATES}
+_HITS = re.compile(r"S = (\d+), D = (\d+) (term hits|captions with a hit)")
+_LISTS = {"gmr": "which the prompt names", "iemr": "which the lexicon takes as implied"}
+_COMPOSITES = {
+    "cbs": "the composite of parity, evenness and association",
+    "contextual_diversity": "the composite of what lacks in variety, keywords and nearness to the prompt",
+}
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Two sides of a parity and how often captions name each, the more frequent first."""
+
+    attribute: str
+    of: tuple[str, ...]
+    against: tuple[str, ...]
+    first: int
+    second: int
+    n: int
+    unnamed: int
+    value: float
+    low: float | None
+    high: float | None
+    together: bool = False
+    """Whether the other side is every other group."""
+    clustered: bool = False
+    q: float | None = None
+
+
+class CaptionWording:
+    """How cells of captions are put into words.
+
+    Parameters
+    ----------
+    rows
+        Estimates of captions: factors with one level are not said.
+    level
+        Nominal coverage of the intervals of counts.
+    """
+
+    def __init__(self, rows: pl.DataFrame, level: float) -> None:
+        self.level = level
+        factors = [name for name in rows.columns if name not in _NAMES]
+        self.shown = [name for name in factors if rows[name].drop_nulls().n_unique() > 1]
+
+    def one_group(self, row: Mapping[str, Any], scope: Mapping[str, str], groups: Mapping[str, int]) -> str:
+        """Nearly all captions have one group."""
+        k = round(row["value"] * row["n"])
+        text = (
+            f"{self._lead(scope)} call the {_words(row['attribute'])} {quoted(row['category'])} in "
+            f"{k} of {row['n']}{span(row['low'], row['high'])}"
+        )
+        rest = {group: n for group, n in groups.items() if group not in (UNKNOWN, row["category"]) and n}
+        if rest:
+            most = max(sorted(rest), key=lambda group: rest[group])
+            text += f"; the next most frequent, {quoted(most)}, is in {rest[most]}"
+        elif groups:
+            text += " and name no other"
+        return f"{text}."
+
+    def gap(self, gap: Gap, scope: Mapping[str, str]) -> str:
+        """One side is named more often than the other."""
+        less = self._counted((gap.second, gap.n), gap.clustered) if gap.second else "none"
+        other = f"and {'any other' if gap.together else _either(gap.against)} in {less}"
+        q = f" ({q_text(gap.q)})" if gap.q is not None else ""
+        text = (
+            f"{self._lead(scope)} call the {_words(gap.attribute)} {_either(gap.of)} in "
+            f"{self._counted((gap.first, gap.n), gap.clustered)} {other}; the difference is "
+            f"{number(gap.value)}{span(gap.low, gap.high)}{q}"
+        )
+        return f"{text}{_unnamed(gap.attribute, gap.unnamed, gap.n)}."
+
+    def difference(
+        self,
+        attribute: str,
+        groups: Sequence[str],
+        held: Mapping[str, str],
+        sides: Sequence[tuple[str, Counted, int]],
+        ends: tuple[float, float],
+        q: float,
+        of: int,
+    ) -> str:
+        """Two models differ in how often captions of their pictures name a side."""
+        (first, more, one), (second, less, other) = sides
+        size = more[0] / more[1] - less[0] / less[1]
+        over = f" over {of} comparisons" if of > 1 else ""
+        return (
+            f"{self._lead({**held, 'generator': first})} call the {_words(attribute)} "
+            f"{_either(groups)} in {self._counted(more)}, those by {clean(second)} in {self._counted(less)}; "
+            f"the difference is {number(size)}{span(*ends)} ({q_text(q)}{over}). Among those that name "
+            f"either side it is {more[0]} of {one} and {less[0]} of {other}."
+        )
+
+    def association(
+        self, row: Mapping[str, Any], scope: Mapping[str, str], terms: Sequence[tuple[str, int]]
+    ) -> str:
+        """Stereotype terms outnumber diversity terms."""
+        found = _HITS.search(row["method"] or "")
+        what = f"{number(row['value'])}"
+        if found:
+            s, d = int(found[1]), int(found[2])
+            what = f"{s} of {s + d}"
+        things = found[3] if found else "term hits"
+        return (
+            f"{self._lead(scope)} hold terms of two lists, and {what}{span(row['low'], row['high'])} "
+            f"{things} are on the list of stereotypes{_most(terms)}, over {row['n']} captions."
+        )
+
+    def out_of_place(
+        self, row: Mapping[str, Any], scope: Mapping[str, str], terms: Sequence[tuple[str, int]]
+    ) -> str:
+        """Captions hold what the prompt does not call for."""
+        k = round(row["value"] * row["n"])
+        return (
+            f"{self._lead(scope)} mention what the prompt does not call for in {k} of {row['n']}"
+            f"{span(row['low'], row['high'])}{_most(terms)}."
+        )
+
+    def omission(self, row: Mapping[str, Any], scope: Mapping[str, str]) -> str:
+        """An element that captions lack."""
+        k = round(row["value"] * row["n"])
+        return (
+            f"{self._lead(scope)} do not mention {quoted(row['category'])}, {_LISTS[row['measure']]}, in "
+            f"{k} of {row['n']}{span(row['low'], row['high'])}."
+        )
+
+    def composite(
+        self, row: Mapping[str, Any], scope: Mapping[str, str], groups: Mapping[str, int], edge: float
+    ) -> str:
+        """A composite in the highest band."""
+        text = (
+            f"{self._lead(scope)} score {number(row['value'])}{span(row['low'], row['high'])} on "
+            f"{_COMPOSITES[row['measure']]}, over {row['n']} captions, all of the interval above "
+            f"{number(edge)}, where the band “high” begins"
+        )
+        unnamed, n = groups.get(UNKNOWN, 0), sum(groups.values())
+        if n and unnamed > SELDOM * n:
+            text += f"; {unnamed} of {n} name no {_words(row['attribute'])}, which by itself makes it high"
+        return f"{text}."
+
+    def occlusion(
+        self,
+        attribute: str,
+        scope: Mapping[str, str],
+        counted: tuple[Counted, Counted],
+        ends: tuple[float, float],
+    ) -> str:
+        """Whether covers have to do with captions that name no group."""
+        hidden, bare = counted
+        size = hidden[0] / hidden[1] - bare[0] / bare[1]
+        verdict = (
+            "covers may explain a part of it" if ends[0] > 0 else "covers do not explain what is left unnamed"
+        )
+        return (
+            f"{self._lead(scope)} name no {_words(attribute)} in {self._counted(hidden)} that mention "
+            f"what covers a person and in {self._counted(bare)} that do not; the difference is "
+            f"{number(size)}{span(*ends)}: {verdict}."
+        )
+
+    def _lead(self, scope: Mapping[str, str]) -> str:
+        """“For “doctor”, captions of pictures by sd15”, and every other factor that varies."""
+        rest = [f"{clean(f)} {quoted(scope[f])}" for f in self.shown if f in scope and f not in _SAID]
+        by = f" by {clean(scope['generator'])}" if "generator" in scope and "generator" in self.shown else ""
+        more = f" ({', '.join(rest)})" if rest else ""
+        if "prompt" in scope:
+            return f"For {quoted(scope['prompt'])}{more}, captions of pictures{by}"
+        return f"Captions of pictures{by}{more}"
+
+    def _counted(self, seen: Counted, clustered: bool = False) -> str:
+        """“12 of 100 [0.07–0.20]”; of captions that are not independent without an interval."""
+        if clustered:
+            return f"{seen[0]} of {seen[1]}"
+        low, high = wilson(seen[0], seen[1], level=self.level)
+        return f"{seen[0]} of {seen[1]}{span(float(low), float(high))}"
+
+
+_SAID = frozenset({"prompt", "generator"})
+
+
+def _words(attribute: str) -> str:
+    return clean(attribute).replace("_", " ")
+
+
+def _either(groups: Sequence[str]) -> str:
+    return " or ".join(quoted(group.replace("_", " ")) for group in groups)
+
+
+def _most(terms: Sequence[tuple[str, int]]) -> str:
+    """“, most often “young” (31), “pale” (12)”: the captions that hold each."""
+    named = ", ".join(f"{quoted(term)} ({n})" for term, n in terms[:_TERMS])
+    return f", most often {named}" if named else ""
+
+
+def _unnamed(attribute: str, unnamed: int, n: int) -> str:
+    if unnamed <= SELDOM * n:
+        return ""
+    return f"; {unnamed} of {n} name no {_words(attribute)}, which leaves {n - unnamed} to compare"

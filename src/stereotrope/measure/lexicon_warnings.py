@@ -1,0 +1,65 @@
+"""Warnings about a lexicon: groups of captions that rest on hits which do not mean what they should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from stereotrope.measure.captions.groups import UNKNOWN
+from stereotrope.measure.sentences import clean, quoted
+
+__all__ = ["LexiconWarning", "lexicon_warnings"]
+
+DOUBTFUL = 0.20
+"""Doubtful captions among those of a group from which on it is told: a share that is a fifth too high is
+further off than the interval of 100 captions is wide."""
+
+FEW = 3
+"""Doubtful captions below which nothing is told: one or two do not move a share."""
+
+_MOST = 10
+"""Groups told of all lexicons together, those with most doubtful captions first."""
+
+_INSIDE = "letters inside longer words"
+_NOUNS = "words for clothes, hair or a background"
+
+LexiconWarning = tuple[str, str, str, str, list[str]]
+"""Lexicon, attribute, value, sentence, examples of captions."""
+
+
+def lexicon_warnings(lexicons: Sequence[Mapping[str, Any]]) -> list[LexiconWarning]:
+    """Groups that a matching audit doubts, those with most doubtful captions first.
+
+    Parameters
+    ----------
+    lexicons
+        One mapping a lexicon: ``annotator``, its name, and ``labels``, rows as of
+        :attr:`stereotrope.annotate.MatchingAudit.labels`.
+    """
+    found = [pair for lexicon in lexicons for pair in _of(lexicon)]
+    return [warning for _, warning in sorted(found, key=lambda pair: (-pair[0], pair[1][:3]))[:_MOST]]
+
+
+def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, LexiconWarning]]:
+    name = str(lexicon.get("annotator") or "")
+    for row in lexicon.get("labels") or ():
+        unnamed = row["value"] == UNKNOWN
+        doubtful = int((row.get("n_named") if unnamed else row.get("n_doubtful")) or 0)
+        if doubtful < FEW or doubtful < DOUBTFUL * row["n"]:
+            continue
+        count = f"All {row['n']}" if doubtful == row["n"] else f"{doubtful} of {row['n']}"
+        what = f"captions read as {quoted(row['value'].replace('_', ' '))}"
+        words = clean(row["attribute"]).replace("_", " ")
+        if unnamed:
+            sentence = f"{count} {what} ({words}) name one by a second reading."
+        else:
+            sentence = f"{count} {what} ({words}) {_rest_on(row, doubtful)}."
+        yield doubtful, (name, row["attribute"], row["value"], sentence, list(row.get("examples") or ()))
+
+
+def _rest_on(row: Mapping[str, Any], doubtful: int) -> str:
+    if row.get("n_noun_only") == doubtful:
+        return "name clothes, hair or a background"
+    if row.get("n_inside_only") == doubtful:
+        return f"rest on {_INSIDE}"
+    return f"rest on {_INSIDE} or on {_NOUNS}"
