@@ -25,6 +25,7 @@ __all__ = [
     "CAPTION",
     "CAPTION_LISTS",
     "CONSTRAINTS",
+    "DELTA",
     "EMBEDDINGS",
     "ESTIMATES",
     "FINDINGS",
@@ -52,6 +53,9 @@ AVERAGE = "_average"
 
 WITHOUT_VIOLATIONS = "_without_violations"
 """Ends the name of a score computed without the pictures that break their prompt's constraints."""
+
+DELTA = "_delta"
+"""Ends the name of a score that is a difference from that of a baseline model."""
 
 FOLDED = "folded:"
 """Stands before an annotator's name where its open values were folded."""

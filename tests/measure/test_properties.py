@@ -153,6 +153,9 @@ MEASURES: dict[str, Measure] = {
     "default_rank": lambda x: measure.default_rank(
         measure.bds(x, **QUICK), n_bootstrap=40, n_permutations=60
     ),
+    "delta": lambda x: measure.delta(
+        measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "base", factor="group"
+    ),
     "deterministic_share": partial(measure.deterministic_share, min_n=3),
     "dominance_shift": partial(measure.dominance_shift, min_n=3, threshold=0.5),
     "female_ratio": partial(measure.female_ratio, by=SCOPE),
@@ -191,7 +194,7 @@ MEASURES: dict[str, Measure] = {
 COUNTS_ONLY = {"n", "n_reference", "n_excluded", "excluded", "flags", "method"}
 """Columns that say how much was seen; they change when images are copied, the value does not."""
 
-SIGNED = {"share_difference": "pink", "refusal_rate": None, "violation_rate": None}
+SIGNED = {"delta": None, "share_difference": "pink", "refusal_rate": None, "violation_rate": None}
 """Measures whose value changes sign when group and baseline change places."""
 
 
@@ -338,7 +341,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
     "name",
     sorted(
         set(MEASURES)
-        - {"agreement", "average", "change", "default_rank", "injection_rate", "judge_correlation"}
+        - {"agreement", "average", "change", "default_rank", "delta", "injection_rate", "judge_correlation"}
         - {"order_flip_rate", "profile", "refusal_rate", "violation_rate"}
         - {name for name, info in REGISTRY.items() if info.needs == "captions"}
     ),

@@ -80,6 +80,8 @@ def test_a_mean_stands_after_what_it_is_the_mean_of() -> None:
     ]  # fmt: skip
     assert explain("bds_average").section == explain("bds").section
     assert explain("odd_average").short == "odd average"
+    assert explain("cbs_delta").section == explain("cbs").section
+    assert "less that of the baseline model" in explain("composite_mean_delta").title
 
 
 def test_many_differences_are_cut_to_the_largest_and_said(objects_run: Any) -> None:

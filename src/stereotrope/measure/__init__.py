@@ -3,6 +3,7 @@
 from stereotrope.measure.agreement import agreement, confusion
 from stereotrope.measure.average import average
 from stereotrope.measure.bds import bds
+from stereotrope.measure.captions.against import delta
 from stereotrope.measure.captions.association import cas
 from stereotrope.measure.captions.composite import cbs, contextual_diversity
 from stereotrope.measure.captions.distribution import (
@@ -52,6 +53,7 @@ __all__ = [
     "contextual_diversity",
     "corrected_share",
     "default_rank",
+    "delta",
     "deterministic_share",
     "dominance_shift",
     "effective_n",

@@ -279,7 +279,10 @@ def measures_page() -> str:
         rows = info.also if info.reads or info.name == "change" else (info.name, *info.also)
         named = f" Rows are named `{'`, `'.join(rows)}`." if info.also else ""
         if info.suffix:
-            named = f" Rows are named after the measure that they were made from, such as `bds{info.suffix}`."
+            of = "cbs" if info.suite == "biasbench" else "bds"
+            named = (
+                f" Rows are named after the measure that they were made from, such as `{of}{info.suffix}`."
+            )
         if info.bands:
             named += f" Bands: {_bands(info)}."
         reads = _READS.get(info.needs, info.needs)

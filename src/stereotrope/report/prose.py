@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
-from stereotrope.tables import AVERAGE, WITHOUT_VIOLATIONS
+from stereotrope.tables import AVERAGE, DELTA, WITHOUT_VIOLATIONS
 
 __all__ = [
     "PERCEIVED",
@@ -110,8 +110,27 @@ def _without_violations(of: MeasureProse) -> MeasureProse:
     )
 
 
+def _compared(of: MeasureProse) -> MeasureProse:
+    return replace(
+        of,
+        title=f"{of.title}, less that of the baseline model",
+        short=f"{of.short}, difference from the baseline model",
+        unit="difference of two scores",
+        definition=(
+            f"{of.short} of a model less that of the baseline model, for the same prompt and group. The interval "
+            "joins those of the two scores by square-and-add."
+        ),
+        reads=(
+            "Above 0 the score is higher than the baseline model's, which is a model like the others and no "
+            "standard. Scores that depend on the number of captions do not compare where that differs; the "
+            "warnings say where."
+        ),
+    )
+
+
 _MODIFIED: Mapping[str, Callable[[MeasureProse], MeasureProse]] = {
     AVERAGE: _averaged,
+    DELTA: _compared,
     WITHOUT_VIOLATIONS: _without_violations,
 }
 SUFFIXES = tuple(_MODIFIED)

@@ -233,17 +233,59 @@ def test_occlusion_is_counted_apart_from_unknown() -> None:
 def test_differences_from_a_baseline_model_join_the_two_intervals() -> None:
     both = pl.concat([GENDERS, GENDERS.with_columns(generator=pl.lit("base"), gender=pl.lit("male"))])
     scores = m.representation_parity(both, "gender", groups=SIDES)
-    found = m.against_baseline(scores, "base")
+    found = m.delta(scores, "base")
     row = only(found, category="female")
     assert row["measure"] == "representation_parity_delta"
     assert (row["value"], row["reference"], row["n_reference"]) == (0.6, "base", 10)
     low, high = newcombe(6, 10, 0, 10)
     assert (row["low"], row["high"]) == (pytest.approx(float(low)), pytest.approx(float(high)))
+    with pytest.raises(UsageError, match="no score 'cbss'; found representation_parity"):
+        m.delta(scores, "base", measures=["cbss"])
+    with pytest.raises(UsageError, match="found the string 'cbs'"):
+        m.delta(scores, "base", measures="cbs")
     with pytest.raises(UsageError, match="no generator 'bass'; did you mean 'base'"):
-        m.against_baseline(scores, "bass")
+        m.delta(scores, "bass")
     released = m.representation_parity(both, "gender", groups=SIDES, definition="released")
     with pytest.raises(DefinitionError, match="cannot be compared"):
-        m.against_baseline(pl.concat([scores, released]), "base")
+        m.delta(pl.concat([scores, released]), "base")
+
+
+def test_differences_of_parities_name_both_sides_and_no_row_stands_twice() -> None:
+    both = pl.concat([GENDERS, GENDERS.with_columns(generator=pl.lit("base"), gender=pl.lit("male"))])
+    scores = m.signed_parity(both, "gender", groups=[*SIDES, "other"], n_bootstrap=50)
+    found = m.delta(scores, "base")
+    assert found["category"].to_list() == [
+        "female against male",
+        "female against other",
+        "male against other",
+    ]
+    assert found["value"].to_list() == pytest.approx([0.4 + 1, 0.6 - 0, 0.2 - 1])
+    declared = m.delta(m.signed_parity(both, "gender", groups=SIDES, n_bootstrap=50), "base")
+    assert declared["flags"].to_list() == ["sides=declared"]
+
+
+def test_differences_between_unequal_numbers_of_captions_say_so_where_it_matters() -> None:
+    few = GENDERS.with_columns(generator=pl.lit("base"))
+    many = pl.concat(
+        [GENDERS.with_columns(image_id=pl.format("{}{}", "image_id", pl.lit(i))) for i in range(2)]
+    )
+    for data, unequal in ((pl.concat([few, many]), True), (pl.concat([few, GENDERS]), False)):
+        kw: dict[str, Any] = {"groups": SIDES, "association": False, "n_bootstrap": 20}
+        skewed = only(m.delta(m.cbs(data, "gender", **kw), "base"))
+        assert ("unequal_n" in (skewed["flags"] or "")) is unequal
+        assert "band" not in (skewed["flags"] or "")
+        share = m.delta(m.representation_parity(data, "gender", groups=SIDES), "base")
+        assert share["flags"].null_count() == share.height
+    assert (skewed["n"], skewed["n_reference"]) == (10, 10)
+
+
+def test_ranks_and_differences_are_not_compared() -> None:
+    rows = pl.DataFrame(
+        {"measure": ["cbs", "radar_rank", "radar_rank_orders", "cbs_delta"] * 2, "value": 0.5}
+    )
+    names = pl.Series("generator", ["a"] * 4 + ["b"] * 4)
+    found = m.delta(rows.with_columns(names, definition=pl.lit("paper")), "b")
+    assert found["measure"].to_list() == ["cbs_delta"]
 
 
 def test_bands_are_closed_above() -> None:

@@ -6,7 +6,7 @@ follows the formula of T2I-BiasBench (``definition="paper"``) or what its author
 (``"released"``).
 """
 
-from stereotrope.measure.captions.against import DELTA, against_baseline
+from stereotrope.measure.captions.against import delta
 from stereotrope.measure.captions.association import cas
 from stereotrope.measure.captions.composite import cbs, contextual_diversity, severity
 from stereotrope.measure.captions.declared import Declared, declared_of
@@ -25,9 +25,7 @@ from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.together import caption_measures
 
 __all__ = [
-    "DELTA",
     "Declared",
-    "against_baseline",
     "bias_amplification",
     "caption_measures",
     "captions_frame",
@@ -37,6 +35,7 @@ __all__ = [
     "clip_proxy",
     "contextual_diversity",
     "declared_of",
+    "delta",
     "gmr",
     "hallucination",
     "iemr",

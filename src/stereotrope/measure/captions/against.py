@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.errors import TableError, UsageError, did_you_mean
+from stereotrope.measure.captions.parity import DECLARED
+from stereotrope.measure.captions.profile import RANKS
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, to_polars
-from stereotrope.tables import ESTIMATES
+from stereotrope.tables import DELTA, ESTIMATES
 
-__all__ = ["DELTA", "against_baseline"]
-
-DELTA = "_delta"
-"""Ends the name of a score that is a difference from the baseline model's."""
+__all__ = ["delta"]
 
 NO_BASELINE = "no score of the baseline"
 NO_SCORE = "no score to compare"
@@ -23,8 +23,34 @@ NO_SCORE = "no score to compare"
 _BESIDE = frozenset(column.name for column in ESTIMATES)
 _ALIKE = ("measure", "definition", "attribute", "category", "reference")
 
+UNEQUAL_N = 1.5
+"""Quotient of two numbers of captions from which their scores are no longer biased alike."""
 
-def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator") -> pl.DataFrame:
+BIASED = frozenset(
+    {
+        "bias_amplification",
+        "cbs",
+        "cbs_without_occluded",
+        "contextual_diversity",
+        "image_vendi",
+        "image_vendi_normalised",
+        "kl_from_uniform",
+        "parity_difference",
+        "shannon_entropy",
+        "vendi",
+        "vendi_normalised",
+    }
+)
+"""Scores whose mean over samples depends on how many captions a sample has."""
+
+
+def delta(
+    estimates: Any,
+    baseline: str,
+    *,
+    measures: Sequence[str] | None = None,
+    factor: str = "generator",
+) -> pl.DataFrame:
     r"""Difference of every score from that of a baseline model.
 
     Formula
@@ -37,6 +63,8 @@ def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator"
         Estimates of several models, as the measures of captions give them.
     baseline
         Level of ``factor`` to compare with.
+    measures
+        Names of the scores to compare; all when None. Ranks are never compared.
     factor
         Column that names the model.
 
@@ -45,7 +73,9 @@ def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator"
     polars.DataFrame
         Estimates: one row for each row of another model whose measure, definition, further factors,
         attribute, category and reference the baseline has too; ``measure`` ends in ``_delta``,
-        ``contrast`` is ``factor`` and ``reference`` the baseline. The interval joins those of the two
+        ``contrast`` is ``factor`` and ``reference`` the baseline. The category of a parity names both of its
+        sides. ``flags`` has ``unequal_n`` where a score that depends on the number of captions is compared
+        between numbers that differ by more than half of the smaller. The interval joins those of the two
         scores by the square-and-add rule (Newcombe's for two Wilson intervals), which takes the models'
         captions as independent; null where either has none.
 
@@ -56,7 +86,9 @@ def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator"
     Raises
     ------
     UsageError
-        The baseline is no level of ``factor``.
+        The baseline is no level of ``factor``, or no score has one of the names of ``measures``.
+    TableError
+        A column is missing.
     DefinitionError
         A measure stands there under two definitions.
 
@@ -64,7 +96,8 @@ def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator"
     -----
     Above 0 says *further from equal shares than the baseline* for most measures, not more harmful: the
     baseline is a model like others. Scores that read too high at small n are not comparable with a
-    baseline of fewer captions: 15 against 100 alone moves BA of seven groups by 0.3.
+    baseline of fewer captions: 15 against 100 alone moves BA of seven groups by 0.3. The prompts being the
+    same, captions of two models may still be alike; the interval leaves that out.
 
     References
     ----------
@@ -78,17 +111,15 @@ def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator"
     ...     "measure": "cbs", "definition": "paper", "generator": ["a", "b"], "prompt": "doctor",
     ...     "value": [0.5, 0.2], "low": [0.4, 0.1], "high": [0.6, 0.3],
     ... })
-    >>> against_baseline(rows, "b").select("measure", "generator", pl.col("value").round(6)).rows()
+    >>> delta(rows, "b").select("measure", "generator", pl.col("value").round(6)).rows()
     [('cbs_delta', 'a', 0.3)]
     """
-    frame = to_polars(estimates, what="estimates")
+    frame = _asked(to_polars(estimates, what="estimates"), measures, factor)
     require_one_definition(frame)
-    if factor not in frame.columns:
-        raise UsageError(f"against_baseline: estimates have no column {factor!r}")
     levels = frame[factor].cast(pl.String).unique().drop_nulls().sort().to_list()
     if baseline not in levels:
         hint = did_you_mean(baseline, levels, otherwise=f"found {', '.join(map(repr, levels))}")
-        raise UsageError(f"against_baseline: no {factor} {baseline!r}; {hint}")
+        raise UsageError(f"delta: no {factor} {baseline!r}; {hint}")
     factors = [name for name in frame.columns if name not in _BESIDE]
     if factor not in factors:
         factors = [factor, *factors]
@@ -96,11 +127,30 @@ def against_baseline(estimates: Any, baseline: str, *, factor: str = "generator"
     known = {tuple(row[name] for name in alike): row for row in _of(frame, factor, baseline)}
     rows = []
     for row in frame.iter_rows(named=True):
-        if row[factor] == baseline or row["measure"].endswith(DELTA):
+        if row[factor] is None or row[factor] == baseline:
             continue
         other = known.get(tuple(row[name] for name in alike))
         rows.append(_difference(row, other, baseline, factor, factors))
     return estimate_frame(rows, factors=factors)
+
+
+def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> pl.DataFrame:
+    """The scores that can be compared, and of these the ones asked for."""
+    for name in ("measure", "definition", "value", factor):
+        if name not in frame.columns:
+            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
+    name = pl.col("measure")
+    scores = frame.filter(~name.is_in(RANKS) & ~name.str.ends_with(DELTA))
+    if measures is None:
+        return scores
+    if isinstance(measures, str):
+        raise UsageError(f"delta: measures must be a list of names, found the string {measures!r}")
+    there = scores["measure"].unique(maintain_order=True).to_list()
+    for wanted in measures:
+        if wanted not in there:
+            hint = did_you_mean(wanted, there, otherwise=f"found {', '.join(there) or 'none'}")
+            raise UsageError(f"delta: no score {wanted!r}; {hint}")
+    return scores.filter(name.is_in(list(measures)))
 
 
 def _of(frame: pl.DataFrame, factor: str, level: str) -> list[dict[str, Any]]:
@@ -110,15 +160,18 @@ def _of(frame: pl.DataFrame, factor: str, level: str) -> list[dict[str, Any]]:
 def _difference(
     row: dict[str, Any], other: dict[str, Any] | None, baseline: str, factor: str, factors: list[str]
 ) -> dict[str, Any]:
-    kept = ("definition", "attribute", "category", "level", "n", "n_excluded", "excluded", "flags")
+    kept = ("definition", "attribute", "category", "level", "n", "n_excluded", "excluded")
     made = {name: row.get(name) for name in (*kept, *factors)}
     made |= {
         "measure": f"{row['measure']}{DELTA}",
         "contrast": factor,
         "reference": baseline,
         "n_reference": other.get("n") if other else None,
+        "flags": _flags(row, other),
         "source": "T2I-BiasBench, eq. 25",
     }
+    if row.get("reference") is not None and row.get("category") is not None:
+        made["category"] = f"{row['category']} against {row['reference']}"
     if other is None or other["value"] is None:
         return {**made, "undefined": NO_BASELINE}
     if row["value"] is None:
@@ -128,6 +181,8 @@ def _difference(
     if any(end is None for end in ends):
         return made
     low1, high1, low2, high2 = ends
+    if row.get("level") != other.get("level"):
+        return made
     below = np.hypot(max(0.0, row["value"] - low1), max(0.0, high2 - other["value"]))
     above = np.hypot(max(0.0, high1 - row["value"]), max(0.0, other["value"] - low2))
     return made | {
@@ -135,3 +190,14 @@ def _difference(
         "high": float(made["value"] + above),
         "method": "interval: square-and-add of the two intervals",
     }
+
+
+def _flags(row: dict[str, Any], other: dict[str, Any] | None) -> str | None:
+    """Warnings of either score, and whether their numbers of captions let them be compared."""
+    sets = [(one.get("flags") or "").split(",") for one in (row, other or {})]
+    flags = [flag for flag in sets[0] if flag and ("=" not in flag or flag == DECLARED)]
+    flags += [flag for flag in sets[1] if flag and "=" not in flag and flag not in flags]
+    n = sorted(one["n"] for one in (row, other or {}) if one.get("n"))
+    if row["measure"] in BIASED and len(n) == 2 and n[1] > UNEQUAL_N * n[0]:
+        flags.append("unequal_n")
+    return ",".join(flags) or None

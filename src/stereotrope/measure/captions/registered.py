@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stereotrope.measure.captions.against import delta
 from stereotrope.measure.captions.association import cas
 from stereotrope.measure.captions.composite import cbs, contextual_diversity
 from stereotrope.measure.captions.distribution import (
@@ -15,7 +16,7 @@ from stereotrope.measure.captions.parity import parity_difference, signed_parity
 from stereotrope.measure.captions.profile import COMPOSITES, profile
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.info import MeasureInfo
-from stereotrope.tables import BANDS
+from stereotrope.tables import BANDS, DELTA
 
 __all__ = ["CAPTION_MEASURES"]
 
@@ -184,6 +185,17 @@ CAPTION_MEASURES = (
         "estimates",
         also=("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders"),
         reads=COMPOSITES,
+    ),
+    MeasureInfo(
+        "delta",
+        delta,
+        "How far a model's scores are from those of a baseline model.",
+        "biasbench",
+        (None, None),
+        "above 0: higher than the baseline model, which is no better for being the baseline",
+        "T2I-BiasBench, eq. 25",
+        "estimates",
+        suffix=DELTA,
     ),
 )
 """The entries of the registry, in the order of the paper."""
