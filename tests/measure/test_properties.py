@@ -114,6 +114,18 @@ def captioned(labels: pl.DataFrame) -> pl.DataFrame:
     ).drop("value", "colour")
 
 
+def encoded(labels: pl.DataFrame) -> pl.DataFrame:
+    """An embeddings frame that follows from the labels; unusable ones leave a picture without a vector."""
+    colour = labels.filter(attribute="product_colour")
+    number = pl.col("image_id").str.extract(r"-(\d+)").cast(pl.Float64) / 10.0
+    axes = [(pl.col("value") == name).cast(pl.Float64) for name in ("pink", "grey", "red")]
+    return colour.with_columns(
+        annotator=pl.lit("clip"),
+        vector=pl.when(pl.col("value").is_not_null()).then(pl.concat_list(*axes, number)),
+        cosine=pl.when(pl.col("value") != "red").then(number / 2.0),
+    ).drop("attribute", "value")
+
+
 CAPTIONS = {"by": SCOPE, "n_bootstrap": 60}
 PEOPLE = {"groups": ("female", "male"), **CAPTIONS}
 GARDEN = "pink stones in the rain"
@@ -164,6 +176,7 @@ MEASURES: dict[str, Measure] = {
         captioned(x), terms=("rain",), column="keyword", by=SCOPE
     ),
     "iemr": lambda x: measure.iemr(captioned(x), ("stones", "rain"), column="keyword", **CAPTIONS),
+    "image_vendi": lambda x: measure.image_vendi(encoded(x), by=SCOPE),
     "injection_rate": lambda x: measure.injection_rate(
         x, reference(x), claims(x), by=("attribute", "generator")
     ),
@@ -183,6 +196,7 @@ MEASURES: dict[str, Measure] = {
     "profile": lambda x: measure.profile(
         measure.cbs(captioned(x), "gender", association=False, **PEOPLE), "group"
     ),
+    "prompt_alignment": lambda x: measure.prompt_alignment(encoded(x), by=SCOPE),
     "refusal_rate": lambda x: measure.refusal_rate(requests(x), "group", by=("generator", "object")),
     "share": partial(measure.share, by=SCOPE),
     "share_difference": measure.share_difference,
@@ -273,6 +287,8 @@ def test_copying_every_image_leaves_the_value(name: str) -> None:
     if name == "vac":
         # H_max is at most log2 n and Chao–Shen's correction depends on n: only unbounded rows stay.
         once, twice = (x.filter(pl.col("measure") == "vac") for x in (once, twice))
+    if name == "image_vendi":  # normalised by n
+        once, twice = (x.filter(pl.col("measure") == "image_vendi") for x in (once, twice))
     if name == "default_rank":
         once, twice = (x.filter(pl.col("measure") == "default_rank") for x in (once, twice))
     assert_same(once, twice, ["value"])
@@ -343,7 +359,7 @@ def test_other_names_of_values_do_not_matter(name: str) -> None:
         set(MEASURES)
         - {"agreement", "average", "change", "default_rank", "delta", "injection_rate", "judge_correlation"}
         - {"order_flip_rate", "profile", "refusal_rate", "violation_rate"}
-        - {name for name, info in REGISTRY.items() if info.needs == "captions"}
+        - {name for name, info in REGISTRY.items() if info.needs in ("captions", "embeddings")}
     ),
 )
 def test_pandas_and_arrow_frames_give_the_same(name: str) -> None:

@@ -14,6 +14,7 @@ from stereotrope.measure.registry import measures_page
 NO_MEASURES = {
     "confusion",
     "effective_n",
+    "embeddings_frame",
     "estimate_frame",
     "findings",
     "require_one_definition",

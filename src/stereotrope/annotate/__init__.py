@@ -11,9 +11,10 @@ from stereotrope.annotate.blank import BlankAnnotator
 from stereotrope.annotate.captions import CaptionAnnotator, ImportedCaptions
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
-from stereotrope.annotate.create import KINDS, create
+from stereotrope.annotate.create import KINDS, Annotator, create
 from stereotrope.annotate.discovery import Discoverer, Sample
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
+from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, pack, unpack
 from stereotrope.annotate.folding import FoldedLabels, fold
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
@@ -27,6 +28,7 @@ from stereotrope.annotate.text import TextAnnotator
 __all__ = [
     "FIXED_ATTRIBUTES",
     "KINDS",
+    "Annotator",
     "Attributes",
     "BlankAnnotator",
     "CaptionAnnotator",
@@ -34,7 +36,9 @@ __all__ = [
     "ConstraintAnnotator",
     "Discoverer",
     "DuplicatesAnnotator",
+    "Encoder",
     "FoldedLabels",
+    "GivenEmbeddings",
     "ImportedCaptions",
     "ImportedLabels",
     "Label",
@@ -50,8 +54,10 @@ __all__ = [
     "TextAnnotator",
     "create",
     "fold",
+    "pack",
     "read_taxonomies",
     "scope_of",
     "taxonomy_for",
+    "unpack",
     "write_taxonomies",
 ]

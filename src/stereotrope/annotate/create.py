@@ -12,6 +12,7 @@ from stereotrope.annotate.chosen import Chosen
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
+from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, encoder_of
 from stereotrope.annotate.entry import caption_annotator, constraint_annotator, question_annotator
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import PictureAnnotator, TableAnnotator
@@ -22,6 +23,17 @@ from stereotrope.clients import Account, is_model, split_model
 from stereotrope.errors import UsageError, did_you_mean
 
 __all__ = ["KINDS", "create"]
+
+Annotator = (
+    PictureAnnotator
+    | TableAnnotator
+    | QuestionAnnotator
+    | ConstraintAnnotator
+    | CaptionAnnotator
+    | Encoder
+    | GivenEmbeddings
+)
+"""Whatever an entry can make."""
 
 _MAKERS: Mapping[str, Callable[[], PictureAnnotator]] = {
     "blank": BlankAnnotator,
@@ -40,9 +52,12 @@ KINDS: Mapping[str, str] = {
     "caption": "a caption of each picture, by a chat model: {caption: openai:gpt-4o}",
     "captions": "captions made elsewhere, from a CSV or JSONL file: {captions: FILE, name: NAME}",
     "lexicon": "what captions say, by lists of terms: {lexicon: biasbench}, or a YAML file of your own",
+    "encoder": "vectors of pictures and prompts, by CLIP on this computer: {encoder: clip:MODEL, …}",
+    "embeddings": "vectors made elsewhere, from a Parquet, JSONL or CSV file: {embeddings: FILE, name: NAME}",
 }
 """Name → what it looks at, one line."""
 _CAPTIONS_KEYS = ("captions", "name", "image", "caption")
+_EMBEDDINGS_KEYS = ("embeddings", "name", "image", "vector")
 _LEXICON_KEYS = ("lexicon", "name", "of", "factor")
 _LABELS_KEYS = ("labels", "name", "key", "attributes", "layout")
 
@@ -54,6 +69,8 @@ _WRITE = {
     "caption": "write {caption: PROVIDER:MODEL}",
     "captions": "write {captions: FILE, name: NAME}",
     "lexicon": "write {lexicon: biasbench}, or {lexicon: FILE}",
+    "encoder": "write {encoder: clip:openai/clip-vit-base-patch32}, or {encoder: clip:./FOLDER}",
+    "embeddings": "write {embeddings: FILE, name: NAME}",
 }
 
 
@@ -62,7 +79,7 @@ def create(
     *,
     relative_to: Path | str | None = None,
     account: Account | None = None,
-) -> PictureAnnotator | TableAnnotator | QuestionAnnotator | ConstraintAnnotator | CaptionAnnotator:
+) -> Annotator:
     """Make an annotator.
 
     Parameters
@@ -79,6 +96,9 @@ def create(
         a file (``{"captions": "captions.csv", "name": "blip-2", "image": …, "caption": …}``, see
         :class:`ImportedCaptions`); a lexicon reads them (``{"lexicon": "biasbench", "of": "blip-2",
         "factor": "prompt"}``, see :class:`LexiconAnnotator`).
+        Vectors come from a model on this computer (``{"encoder": "clip:openai/clip-vit-base-patch32",
+        "batch": 16, "device": "auto", "revision": …}``, see :class:`Encoder`) or a file (``{"embeddings":
+        "clip.parquet", "name": "clip", "image": …, "vector": …}``, see :class:`GivenEmbeddings`).
     relative_to
         Folder that relative paths start from; the working directory when None.
     account
@@ -104,6 +124,10 @@ def create(
             return _lexicon(spec, relative_to)
         if "captions" in spec:
             return _captions(spec, relative_to)
+        if "encoder" in spec:
+            return encoder_of(spec, relative_to=relative_to)
+        if "embeddings" in spec:
+            return _embeddings(spec, relative_to)
         if "caption" in spec:
             return caption_annotator(spec, account=account)
         known = [key for key in spec if key in _MAKERS]
@@ -152,6 +176,17 @@ def _captions(spec: Mapping[str, Any], relative_to: Path | str | None) -> Import
         name=given["name"] or "",
         image=given["image"],
         caption=given["caption"],
+        folder=relative_to,
+    )
+
+
+def _embeddings(spec: Mapping[str, Any], relative_to: Path | str | None) -> GivenEmbeddings:
+    given = _texts(spec, _EMBEDDINGS_KEYS, ("embeddings", "name"))
+    return GivenEmbeddings(
+        given["embeddings"] or "",
+        name=given["name"] or "",
+        image=given["image"],
+        vector=given["vector"],
         folder=relative_to,
     )
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import polars as pl
 
 from stereotrope.annotate import FoldedLabels
 from stereotrope.audit.assignment import Assignment
-from stereotrope.audit.plan import Plan, derives, looks
+from stereotrope.audit.plan import Plan, derives, encodes, looks
 from stereotrope.audit.published import published_for
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.run import Ledger, RunFolder
@@ -20,6 +21,9 @@ from stereotrope.tables import CAPTION, IMAGES, LABELS, QUALITY_ATTRIBUTES, Colu
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
+
+ENCODING = ("torch", "transformers")
+"""Further ones where an encoder is at work."""
 
 __all__ = ["derive_labels", "folders", "images_frame", "info_of", "labels_frame", "open_attributes"]
 
@@ -128,7 +132,7 @@ def info_of(
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
-        "versions": {name: version(name) for name in VERSIONS},
+        "versions": _versions(plan),
         "seed": plan.spec.seed,
         "level": plan.spec.report.level,
         "sensitive": plan.spec.report.sensitive,
@@ -171,6 +175,15 @@ def info_of(
         "generator_notes": list(plan.notes),
         "notes": notes,
     }
+
+
+def _versions(plan: Plan) -> dict[str, str]:
+    """Versions of the libraries at work; those of an encoder where they are installed."""
+    found = {name: version(name) for name in VERSIONS}
+    for name in ENCODING if any(map(encodes, plan.annotators)) else ():
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

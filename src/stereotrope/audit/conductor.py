@@ -13,14 +13,16 @@ import polars as pl
 from stereotrope import report
 from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_frame
 from stereotrope.audit.assignment import Assignment, discover, found_before
+from stereotrope.audit.embedding import embed, embeddings_table, recall_models, refuse_lost_vectors
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
+from stereotrope.audit.matching import audit_matching
 from stereotrope.audit.plan import Plan, Stored, looks, make_plan
 from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, generate_images, said_of
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
-from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE
+from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
 
 __all__ = ["Audit", "Watcher"]
 
@@ -171,6 +173,7 @@ class Audit:
             assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)
             missing += undiscovered
             missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
+            missing += embed(plan, images, into, watcher, stop)
             labels = labels_frame(plan, images, assignment, into.ledger)
             _measure(plan, images, labels, assignment, into, watcher, reference=reference, missing=missing)
             plan.account.attach(None)
@@ -189,11 +192,13 @@ class Audit:
         drawn_by = images["generator"].unique(maintain_order=True).to_list()
         plan = self.plan(stored=Stored(run.prompts, drawn_by))
         _refuse_unchecked(plan, run)
+        recall_models(plan, run)
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(Path(folder)) as into:
             assignment = found_before(plan, into.path)
             labels = labels_frame(plan, images, assignment, into.ledger)
             _refuse_loss(plan, run, labels)
+            refuse_lost_vectors(plan, run, embeddings_table(plan, images, into.ledger))
             names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
             kept: dict[str, Any] = {key: run.info[key] for key in names if key in run.info}
             _measure(plan, images, labels, assignment, into, watcher, reference=run.reference, kept=kept)
@@ -240,21 +245,38 @@ def _measure(
     kept: Info | None = None,
 ) -> None:
     labels, merged = derive_labels(plan, images, labels, assignment)
+    matched = audit_matching(plan, images, labels)
     tidy = tidy_with_quality(plan, images, labels, assignment)
+    embeddings = embeddings_table(plan, images, into.ledger)
     partial = bool(missing or (kept or {}).get("missing"))
     estimates, findings = estimate(
-        plan, tidy, images, assignment, watcher, labels=labels, reference=reference, partial=partial
+        plan,
+        tidy,
+        images,
+        assignment,
+        watcher,
+        labels=labels,
+        embeddings=embeddings,
+        reference=reference,
+        partial=partial,
     )
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)
     into.write_table("labels", labels, LABELS)
+    into.write_embeddings(embeddings)
     into.write_table("estimates", estimates, ESTIMATES, _scopes(estimates))
     into.write_table("findings", findings, FINDINGS)
-    if reference is not None:
-        into.write_table("reference", reference, REFERENCE)
-    else:
-        into.remove_table("reference")
+    for name, table, columns in (
+        ("reference", reference, REFERENCE),
+        ("lexicon_terms", matched and matched.terms, LEXICON_TERMS),
+    ):
+        if table is not None:
+            into.write_table(name, table, columns)
+        else:
+            into.remove_table(name)
     info = info_of(plan, images, labels, assignment, into, merged)
+    if matched is not None:
+        info["lexicons"] = matched.lexicons
     if plan.check is not None:
         info["judge_cards"] = plan.check.cards(estimates, tidy, images)
     elif plan.checks:

@@ -13,7 +13,7 @@ from stereotrope import measure
 from stereotrope.audit.assemble import folders, open_attributes
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.measures import PAPER, MeasureCall
-from stereotrope.audit.plan import Plan
+from stereotrope.audit.plan import Plan, encodes, is_given
 from stereotrope.audit.plan import looks as looks_at
 from stereotrope.errors import InputError, UsageError
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
@@ -99,6 +99,7 @@ def estimate(
     watcher: Watcher,
     *,
     labels: pl.DataFrame,
+    embeddings: pl.DataFrame | None = None,
     reference: pl.DataFrame | None = None,
     partial: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -119,6 +120,9 @@ def estimate(
         "images": measure.with_factors(plan.prompts, images),
         "labels": looks if kept is None or plan.spec.violations != "out" else kept,
     }
+    if any(call.needs == "embeddings" for call in plan.measures):
+        names = [one.name for one in plan.annotators if encodes(one) or is_given(one)]
+        given["embeddings"] = measure.embeddings_frame(plan.prompts, images, embeddings, encoders=names)
     for call in plan.measures:
         if call.reader is not None and _source(call) not in given:
             given[_source(call)] = call.reader.frame(plan.prompts, images, labels)

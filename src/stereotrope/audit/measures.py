@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope import measure
+from stereotrope.annotate import Encoder, GivenEmbeddings
 from stereotrope.audit.captions import CaptionReader, caption_arguments, caption_reader
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
@@ -20,6 +21,16 @@ __all__ = ["MeasureCall", "resolve_measures"]
 
 AFTER_ESTIMATES = "estimates"
 PAPER = "paper"
+NEEDS = {
+    "labels": "labels of how pictures look, and no annotator gives any; add one, for example "
+    "`annotators: [colour]`",
+    "constraints": "to know which pictures break their prompt, and no annotator says so; add one, for "
+    "example `annotators: [{constraints: openai:gpt-4o}]`",
+    "embeddings": "vectors of the pictures, and no annotator gives any; add one, for example "
+    "`annotators: [{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
+    "vectors made elsewhere",
+}
+"""What a measure that is asked for needs, and how to have it."""
 DEFAULT_ON = {"default_rank": "bds", "judge_correlation": "bds"}
 
 
@@ -91,18 +102,9 @@ def resolve_measures(
             places.append(where)
             continue
         if not _served(measure.REGISTRY[name].needs, known):
-            if listed and measure.REGISTRY[name].needs == "constraints":
-                raise source.error(
-                    f"measure {name!r} needs to know which pictures break their prompt, and no annotator "
-                    "says so; add one, for example `annotators: [{constraints: openai:gpt-4o}]`",
-                    *where,
-                )
             if listed:
-                raise source.error(
-                    f"measure {name!r} needs labels of how pictures look, and no annotator gives any; add "
-                    "one, for example `annotators: [colour]`",
-                    *where,
-                )
+                needs = NEEDS.get(measure.REGISTRY[name].needs, NEEDS["labels"])
+                raise source.error(f"measure {name!r} needs {needs}", *where)
             continue
         on = _earlier(name, given.pop("measure", None), calls, source, where)
         definition = given.pop("definition", None) if on is not None else None
@@ -145,8 +147,8 @@ def _of_captions(
 
 def _served(needs: str, known: Mapping[str, Any]) -> bool:
     """Whether the annotators give what a measure reads."""
-    if needs == "constraints":
-        return bool(known["constraints"])
+    if needs in ("constraints", "embeddings"):
+        return bool(known[needs])
     return needs == "images" or bool(known["known_attributes"])
 
 
@@ -223,6 +225,7 @@ def _defaults(
         "factors": factors,
         "known_attributes": list(attributes),
         "discovers": discovers,
+        "embeddings": [a.name for a in annotators if isinstance(a, Encoder | GivenEmbeddings)],
         "constraints": [n for a in annotators for n in a.attributes if n in CONSTRAINTS],
         "attributes": None if discovers else list(attributes),
         "taxonomy": {name: list(values) for name, values in attributes.items() if values is not None},
@@ -269,7 +272,7 @@ def _arguments(
         arguments["within"] = [f for f in known["within"] if f != given.get("judge", "annotator")]
     check_types(name, given, source, where)
     arguments |= given
-    if measure.REGISTRY[name].needs == "images":
+    if measure.REGISTRY[name].needs in ("images", "embeddings"):
         arguments = _without_annotator(arguments)
     _check(name, arguments, parameters, known, source, where)
     return arguments

@@ -10,7 +10,8 @@ import polars as pl
 from stereotrope.annotate import taxonomy_for
 from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.assignment import DISCOVER, Assignment, found_before, kept_before
-from stereotrope.audit.plan import Plan, looks
+from stereotrope.audit.embedding import EMBED, picture_keys
+from stereotrope.audit.plan import Plan, encodes, looks
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
@@ -83,6 +84,17 @@ def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
         expect = getattr(annotator, "expect", None)
         expected = expect(total - done) if expect is not None else None
         work.append(Work(ANNOTATE, annotator.name, total, done, expected))
+    return work + _encoding(plan, ledger, images)
+
+
+def _encoding(plan: Plan, ledger: Ledger | None, images: pl.DataFrame | None) -> list[Work]:
+    """Pictures that each encoder has encoded; the few texts of the prompts are not counted."""
+    made = ledger.get_all(EMBED) if ledger is not None else {}
+    work = []
+    for encoder in filter(encodes, plan.annotators):
+        keys = picture_keys(encoder, images) if images is not None else {}
+        total = _pictures(plan, encoder.name, images)
+        work.append(Work(EMBED, encoder.name, total, sum(key in made for key in keys)))
     return work
 
 

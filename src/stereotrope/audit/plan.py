@@ -22,19 +22,13 @@ from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.tables import factors_of
 
-__all__ = ["Plan", "Stored", "derives", "looks", "make_plan"]
+__all__ = ["Plan", "Stored", "derives", "encodes", "is_given", "looks", "make_plan"]
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
 
 Made = TypeVar("Made")
-Annotator = (
-    annotate.PictureAnnotator
-    | annotate.TableAnnotator
-    | annotate.QuestionAnnotator
-    | annotate.ConstraintAnnotator
-    | annotate.CaptionAnnotator
-)
+Annotator = annotate.Annotator
 
 
 class Check(Protocol):
@@ -133,6 +127,16 @@ def derives(annotator: Annotator) -> TypeGuard[annotate.TableAnnotator]:
     return hasattr(annotator, "derive")
 
 
+def encodes(annotator: Annotator) -> TypeGuard[annotate.Encoder]:
+    """Whether an annotator makes vectors of pictures and texts."""
+    return isinstance(annotator, annotate.Encoder)
+
+
+def is_given(annotator: Annotator) -> TypeGuard[annotate.GivenEmbeddings]:
+    """Whether an annotator brings vectors made elsewhere."""
+    return isinstance(annotator, annotate.GivenEmbeddings)
+
+
 def make_plan(
     spec: AuditSpec,
     source: Source,
@@ -180,6 +184,8 @@ def make_plan(
         "annotators",
     )
     _refuse_same_labels(annotators, source)
+    if stored is None:
+        _require_encoders(annotators, source)
     baseline = _baseline(spec, prompts, source)
     measures = resolve_measures(
         spec.measures if spec.measures is not None else _measures(spec, suite, prompts, annotators, names),
@@ -277,6 +283,16 @@ def _created(make: Callable[[Any], Made], items: Sequence[Any], source: Source, 
             raise source.error(f"{key}: two have the name {name!r}; give one another `name:`", key, index)
         made[name] = one
     return tuple(made.values())
+
+
+def _require_encoders(annotators: Sequence[Annotator], source: Source) -> None:
+    """Tell that an encoder cannot work here before a picture is paid for."""
+    for index, annotator in enumerate(annotators):
+        if encodes(annotator):
+            try:
+                annotator.require()
+            except UsageError as error:
+                raise source.error(str(error), "annotators", index) from None
 
 
 def _refuse_same_pictures(generators: Sequence[Drawer], source: Source) -> None:

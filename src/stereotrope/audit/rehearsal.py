@@ -108,6 +108,9 @@ def rehearse(
     labels, images = _made_up(prompts, annotators)
     broken = pl.col("attribute").is_in(list(CONSTRAINTS))
     made_up = {"labels": labels.filter(~broken), "constraints": labels.filter(broken), "images": images}
+    made_up["embeddings"] = images.drop("status", "reason").with_columns(
+        pl.lit([1.0, 0.0]).alias("vector"), pl.lit(0.5).alias("cosine"), pl.lit("encoder").alias("annotator")
+    )
     pretended = {call.reader: call.reader.made_up(images) for call, _ in calls if call.reader is not None}
     done: list[pl.DataFrame] = []
     for call, where in calls:

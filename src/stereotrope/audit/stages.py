@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from stereotrope.annotate import Label, Picture, PictureAnnotator
+from stereotrope.annotate import Encoder, Label, Picture, PictureAnnotator
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.errors import BudgetError, ModelUnusable, PictureError
 from stereotrope.generate import ImageRequest, ImageResult
@@ -131,7 +131,7 @@ def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
     return {**payload, "sha256": sha256, "path": path, "width": found.width, "height": found.height}
 
 
-def annotation_key(annotator: PictureAnnotator, sha256: str) -> str:
+def annotation_key(annotator: PictureAnnotator | Encoder, sha256: str) -> str:
     """Content key of one look: what is looked with, and the bytes looked at."""
     return hashlib.sha256(f"{annotator.fingerprint}\n{sha256}".encode()).hexdigest()
 

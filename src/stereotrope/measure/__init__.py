@@ -22,6 +22,7 @@ from stereotrope.measure.corrected_share import corrected_share
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
+from stereotrope.measure.embeddings import embeddings_frame, image_vendi, prompt_alignment
 from stereotrope.measure.findings import findings
 from stereotrope.measure.info import MeasureInfo
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
@@ -57,12 +58,14 @@ __all__ = [
     "deterministic_share",
     "dominance_shift",
     "effective_n",
+    "embeddings_frame",
     "estimate_frame",
     "female_ratio",
     "findings",
     "gmr",
     "hallucination",
     "iemr",
+    "image_vendi",
     "injection_rate",
     "judge_correlation",
     "kl_from_uniform",
@@ -70,6 +73,7 @@ __all__ = [
     "order_flip_rate",
     "parity_difference",
     "profile",
+    "prompt_alignment",
     "refusal_rate",
     "representation_parity",
     "require_one_definition",

@@ -27,9 +27,10 @@ class MeasureInfo:
     """Least and greatest possible ``value``; None where there is none."""
     direction: str
     source: str
-    needs: Literal["labels", "images", "estimates", "constraints", "captions"]
+    needs: Literal["labels", "images", "estimates", "constraints", "captions", "embeddings"]
     """What it reads; ``constraints``: tidy labels with those of :data:`stereotrope.tables.CONSTRAINTS`;
-    ``captions``: the frame of :func:`stereotrope.measure.captions.captions_frame`."""
+    ``captions``: the frame of :func:`stereotrope.measure.captions.captions_frame`; ``embeddings``: that of
+    :func:`stereotrope.measure.embeddings_frame`."""
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
     suffix: str = ""

@@ -19,6 +19,7 @@ from stereotrope.measure.change import change
 from stereotrope.measure.corrected_share import corrected_share
 from stereotrope.measure.default_rank import default_rank
 from stereotrope.measure.dominance import deterministic_share, dominance_shift
+from stereotrope.measure.embeddings import image_vendi, prompt_alignment
 from stereotrope.measure.info import MeasureInfo
 from stereotrope.measure.judge_correlation import judge_correlation
 from stereotrope.measure.judging import injection_rate, nonanswer_rate, order_flip_rate, unfounded_rate
@@ -141,6 +142,30 @@ _OBJECTS = (
 )
 
 
+_EMBEDDINGS = (
+    MeasureInfo(
+        "image_vendi",
+        image_vendi,
+        "How many different pictures there are in effect, as an encoder sees them.",
+        "biasbench",
+        (0.0, None),
+        "1: all alike; n: no two alike; grows with the number of pictures; normalised, 0 to 1",
+        "Friedman and Dieng 2023, eq. 1; Tukey 1958",
+        "embeddings",
+        also=("image_vendi_normalised",),
+    ),
+    MeasureInfo(
+        "prompt_alignment",
+        prompt_alignment,
+        "How near pictures are to the text of their prompt, as an encoder sees both.",
+        "biasbench",
+        (-1.0, 1.0),
+        "higher: nearer to the prompt; in practice from about 0 to about 0.4 for CLIP",
+        "Hessel et al. 2021, eq. 1; Tukey 1958",
+        "embeddings",
+    ),
+)
+
 _GENERAL = (
     MeasureInfo(
         "share",
@@ -251,12 +276,16 @@ _JUDGING = (
 
 
 REGISTRY: Mapping[str, MeasureInfo] = MappingProxyType(
-    {m.name: m for m in (*_OBJECTS, *CAPTION_MEASURES, *_GENERAL, *_JUDGING)}
+    {m.name: m for m in (*_OBJECTS, *CAPTION_MEASURES, *_EMBEDDINGS, *_GENERAL, *_JUDGING)}
 )
 """Every public measure by its name."""
 
 
-_READS = {"constraints": "labels of constraints", "captions": "a captions frame"}
+_READS = {
+    "constraints": "labels of constraints",
+    "captions": "a captions frame",
+    "embeddings": "an embeddings frame",
+}
 
 
 def measures_page() -> str:

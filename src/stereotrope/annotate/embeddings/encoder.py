@@ -1,0 +1,244 @@
+"""From an entry of an audit file to an encoder; torch and transformers are loaded when it first encodes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
+from stereotrope.annotate.label import Attributes, fingerprint_of
+from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.tables import FOLDED
+
+__all__ = ["KINDS", "Encoded", "Encoder", "Loaded", "encoder_of"]
+
+KINDS = ("clip", "siglip")
+"""Families of encoders, the part of an entry before the colon."""
+
+INSTALL = "pip install 'stereotrope[local]'"
+BATCH = 16
+_MOST_BATCH = 4096
+_KEYS = ("encoder", "name", "batch", "device", "revision")
+_WRITE = "write {encoder: clip:openai/clip-vit-base-patch32}"
+_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+_OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin"))
+_PACKAGES = ("torch", "transformers")
+
+Pixels = NDArray[np.uint8]
+
+
+class Encoded(NamedTuple):
+    """What an encoder makes of a text.
+
+    ``vector`` is None where the model gave no finite one; ``tokens`` is how long the text is, ``most`` how
+    much of it the model reads.
+    """
+
+    vector: Vector | None
+    tokens: int
+    most: int
+
+
+class Loaded(Protocol):
+    """A model in memory."""
+
+    def pictures(self, pixels: Sequence[Pixels]) -> NDArray[np.float32]:
+        """Vectors of pictures, shape (n, d), of any length."""
+
+    def texts(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], Sequence[int], int]:
+        """Vectors of texts, their lengths in tokens, and the most that the model reads."""
+
+
+class Encoder:
+    """A model that gives pictures and texts vectors of one space: CLIP or SigLIP, on this computer.
+
+    Parameters
+    ----------
+    kind
+        ``clip`` or ``siglip``.
+    model
+        Name on the Hugging Face hub, or a folder that holds the model.
+    name
+        Name in the ``encoder`` column.
+    batch
+        Pictures encoded at once.
+    device
+        ``cpu``, ``cuda``, ``cuda:1`` …, or ``auto``: the GPU where there is one.
+    revision
+        Commit or tag on the hub.
+
+    Attributes
+    ----------
+    notes
+        What the last table of its vectors lacks, one sentence each.
+    """
+
+    version = 1
+    concurrency = 1
+
+    def __init__(
+        self,
+        kind: str,
+        model: str | Path,
+        *,
+        name: str,
+        batch: int = BATCH,
+        device: str = "auto",
+        revision: str | None = None,
+    ) -> None:
+        self.kind, self.model, self.name = kind, model, name
+        self.batch, self.device, self.revision = batch, device, revision
+        self.attributes: Attributes = {}
+        self.notes: list[str] = []
+        self._guard = threading.Lock()
+        self._loaded: Loaded | None = None
+
+    @property
+    def written(self) -> str:
+        """The model as an audit file names it."""
+        return f"{self.kind}:{self.model}"
+
+    def recall(self, fingerprint: str) -> None:
+        """Take the fingerprint that a run stored of a model whose folder is not here any more."""
+        if isinstance(self.model, Path) and not (self.model / "config.json").is_file():
+            self.__dict__["fingerprint"] = fingerprint
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short hash of the model: of a folder its files, of a name on the hub that and the revision.
+
+        Raises
+        ------
+        UsageError
+            The folder is not there.
+        """
+        if not isinstance(self.model, Path):
+            given = {"model": self.model, "revision": self.revision}
+            return fingerprint_of(f"encoder:{self.kind}", self.version, given)
+        files = [file for file in sorted(self._folder().iterdir()) if file.suffix in _OF_A_MODEL]
+        names = {"files": [file.name for file in files]}
+        return fingerprint_of(f"encoder:{self.kind}", self.version, names, *map(_digest, files))
+
+    def require(self) -> None:
+        """Refuse what cannot work, before anything is spent; loads nothing.
+
+        Raises
+        ------
+        UsageError
+            torch or transformers is not installed, or the folder holds no model.
+        """
+        if absent := [name for name in _PACKAGES if importlib.util.find_spec(name) is None]:
+            raise UsageError(
+                f"encoder {self.written!r} needs {' and '.join(absent)}, not installed here; install the "
+                f"extra `local`: {INSTALL}"
+            )
+        if isinstance(self.model, Path):
+            self._folder()
+
+    def setup(self) -> None:
+        """Load the model, once.
+
+        Raises
+        ------
+        ModelUnusable
+            It cannot be loaded.
+        """
+        with self._guard:
+            if self._loaded is None:
+                self.require()
+                from stereotrope.annotate.embeddings.local import load  # noqa: PLC0415
+
+                self._loaded = load(self)
+
+    def encode_pictures(self, pixels: Sequence[Pixels]) -> list[Vector | None]:
+        """Unit vectors of pictures (uint8 RGB, upright), None where the model gives no finite one."""
+        return [unit_vector(row) for row in self._ready().pictures(pixels)] if pixels else []
+
+    def encode_texts(self, texts: Sequence[str]) -> list[Encoded]:
+        """Unit vectors of texts; what is longer than the model reads is cut by it."""
+        if not texts:
+            return []
+        vectors, tokens, most = self._ready().texts(texts)
+        return [Encoded(unit_vector(row), n, most) for row, n in zip(vectors, tokens, strict=True)]
+
+    def _ready(self) -> Loaded:
+        self.setup()
+        assert self._loaded is not None
+        return self._loaded
+
+    def _folder(self) -> Path:
+        folder = Path(self.model)
+        if not (folder / "config.json").is_file():
+            raise UsageError(
+                f"encoder {self.written!r}: no model is there (config.json is missing); give the folder that "
+                "`save_pretrained` wrote, or a name on the Hugging Face hub"
+            )
+        return folder
+
+
+def encoder_of(spec: Mapping[str, Any], *, relative_to: Path | str | None) -> Encoder:
+    """Make the encoder of ``{encoder: clip:MODEL, …}``.
+
+    Raises
+    ------
+    UsageError
+        A key or an option cannot be used.
+    """
+    for key in spec:
+        if key not in _KEYS:
+            hint = did_you_mean(key, _KEYS, otherwise=f"known are {', '.join(_KEYS)}")
+            raise UsageError(f"annotator: unknown key {key!r}; {hint}")
+    written = spec["encoder"]
+    if not isinstance(written, str) or not written.partition(":")[2].strip():
+        raise UsageError(f"annotator: 'encoder' must name a model, found {written!r}; {_WRITE}")
+    kind, _, model = (part.strip() for part in written.partition(":"))
+    if kind not in KINDS:
+        hint = did_you_mean(kind, KINDS, otherwise=f"known are {' and '.join(KINDS)}")
+        raise UsageError(f"encoder {written!r}: no kind of encoder {kind!r}; {hint}")
+    options = _options(spec, written)
+    where: str | Path = model
+    if model.startswith((".", "/", "~")):
+        where = Path(relative_to or ".") / Path(model).expanduser()
+        if options["revision"] is not None:
+            raise UsageError(f"encoder {written!r}: a folder has no revision; remove `revision:`")
+    name = spec.get("name") or Path(model).name or kind
+    return Encoder(kind, where, name=_checked_name(name, written), **options)
+
+
+def _digest(file: Path) -> bytes:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").digest()
+
+
+def _options(spec: Mapping[str, Any], written: str) -> dict[str, Any]:
+    batch, device, revision = spec.get("batch", BATCH), spec.get("device", "auto"), spec.get("revision")
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= _MOST_BATCH:
+        raise UsageError(
+            f"encoder {written!r}: 'batch' must be a whole number from 1 to {_MOST_BATCH:,}, found {batch!r}"
+        )
+    if not isinstance(device, str) or not _DEVICE.fullmatch(device):
+        raise UsageError(
+            f"encoder {written!r}: 'device' must be auto, cpu, cuda or cuda:0 …, found {device!r}"
+        )
+    if revision is not None and (not isinstance(revision, str) or not revision.strip()):
+        raise UsageError(
+            f"encoder {written!r}: 'revision' must be a text, found {revision!r}; put it in quotes"
+        )
+    return {"batch": batch, "device": device, "revision": revision}
+
+
+def _checked_name(name: Any, written: str) -> str:
+    if not isinstance(name, str) or not name.isprintable() or name.startswith(FOLDED):
+        raise UsageError(
+            f"encoder {written!r}: 'name' must be printable and not begin with {FOLDED!r}, found {name!r}"
+        )
+    return name

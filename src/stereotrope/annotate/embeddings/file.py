@@ -1,0 +1,220 @@
+"""Files of vectors made elsewhere: Parquet, JSON Lines or CSV; what is odd about them is said."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
+from stereotrope.annotate.lookup import IMAGE_COLUMNS
+from stereotrope.errors import MetadataError, did_you_mean
+from stereotrope.rows import Row, read_rows
+
+__all__ = ["EmbeddingFile", "read_embeddings"]
+
+_VECTOR = ("vector", "embedding", "embeddings", "features", "image_embeds", "image_embedding")
+_TEXT = ("prompt_id", "text", "prompt")
+_HASH = "sha256"
+_OTHERS = (".npz", ".npy", ".pt", ".pkl", ".safetensors", ".h5")
+_SHOWN = 5
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EmbeddingFile:
+    """A file of vectors.
+
+    Attributes
+    ----------
+    images, texts
+        (place in the file, what it calls the picture or the prompt, vector at unit length), in its order.
+    notes
+        What was odd about the file and what was made of it, one sentence each.
+    by_hash
+        Whether pictures are named by the SHA-256 of their bytes.
+    place
+        What a place is: ``row`` or ``line``.
+    data
+        The bytes it was read from.
+    """
+
+    images: Sequence[tuple[int, str, Vector]]
+    texts: Sequence[tuple[int, str, Vector]]
+    notes: tuple[str, ...]
+    by_hash: bool
+    place: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class _Content:
+    """Names of the columns, and what stands in each row: its place, texts and numbers."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[int, dict[str, Any]]]
+    place: str
+    data: bytes
+
+
+def read_embeddings(
+    path: Path | str, *, image: str | None = None, vector: str | None = None, name: str | None = None
+) -> EmbeddingFile:
+    """Read a file of vectors.
+
+    A row with an image is the vector of a picture; a row without one is that of a prompt's text, named by
+    its ``prompt_id``, or by the text itself in a column ``text`` or ``prompt``.
+
+    Parameters
+    ----------
+    path
+        Parquet (``.parquet``, the vector a list of numbers), JSON Lines, or CSV whose vectors are JSON
+        lists.
+    image, vector
+        Its columns; found by their usual names when None.
+    name
+        What messages call the file.
+
+    Returns
+    -------
+    EmbeddingFile
+        Notes say which rows have no vector, no name, or a vector that is not finite or all 0; these are
+        left out.
+
+    Raises
+    ------
+    MetadataError
+        The file cannot be read or lacks a column, a vector is no list of numbers, or two differ in length.
+    """
+    path, name = Path(path), name or str(path)
+    if path.suffix.lower() in _OTHERS:
+        raise MetadataError(
+            f"{name}: must be Parquet, JSON Lines or CSV, found {path.suffix}; write a table with a column "
+            "image and a column vector"
+        )
+    content = _parquet(path, name) if path.suffix.lower() == ".parquet" else _rows(path, name)
+    images = _column(content, name, image, (*IMAGE_COLUMNS, _HASH), "the picture")
+    vectors = _column(content, name, vector, _VECTOR, "the vector")
+    assert images is not None
+    assert vectors is not None
+    texts = [column for column in _TEXT if column in content.columns and column not in (images, vectors)]
+    return _read(content, name, images, vectors, texts)
+
+
+def _parquet(path: Path, name: str) -> _Content:
+    try:
+        data = path.read_bytes()
+        frame = pl.read_parquet(io.BytesIO(data))
+    except OSError as error:
+        raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error
+    except pl.exceptions.PolarsError as error:
+        found = " ".join(str(error).split())
+        raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
+    rows = list(enumerate(frame.iter_rows(named=True), start=1))
+    if not rows:
+        raise MetadataError(f"{name}: must have at least one row, found none; add the rows")
+    return _Content(frame.columns, rows, "row", data)
+
+
+def _rows(path: Path, name: str) -> _Content:
+    found = read_rows(path, name=name)
+    return _Content(found.columns, [(row.line, _cells(row)) for row in found.rows], "line", found.data)
+
+
+def _cells(row: Row) -> dict[str, Any]:
+    """The values of a row; a list written as text becomes one."""
+    return {
+        name: _list_of(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
+        for name, value in row.values.items()
+    }
+
+
+def _list_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _column(content: _Content, name: str, given: str | None, usual: Sequence[str], what: str) -> str | None:
+    there = ", ".join(map(repr, content.columns)) or "none"
+    if given is not None and given not in content.columns:
+        hint = did_you_mean(given, content.columns, otherwise=f"there are {there}")
+        raise MetadataError(f"{name}: no column {given!r} ({what}); {hint}")
+    by_plain = {column.strip().casefold(): column for column in reversed(content.columns)}
+    found = given or next((by_plain[column] for column in usual if column in by_plain), None)
+    if found is None:
+        raise MetadataError(
+            f"{name}: a column must give {what} ({', '.join(usual)}), found {there}; rename one, or name it "
+            f"with `{'vector' if what == 'the vector' else 'image'}:`"
+        )
+    return found
+
+
+def _read(content: _Content, name: str, image: str, vector: str, texts: Sequence[str]) -> EmbeddingFile:
+    images: list[tuple[int, str, Vector]] = []
+    named: list[tuple[int, str, Vector]] = []
+    odd: dict[str, list[int]] = {}
+    first: tuple[int, int] | None = None
+    for place, row in content.rows:
+        where = f"{name}: {content.place} {place}"
+        numbers = _numbers(row.get(vector), where)
+        called = _text(row.get(image))
+        text = next(filter(None, (_text(row.get(column)) for column in texts)), None)
+        if numbers is None:
+            odd.setdefault("without a vector", []).append(place)
+            continue
+        first = first or (len(numbers), place)
+        if len(numbers) != first[0]:
+            raise MetadataError(
+                f"{where}: vectors must have one length, found {len(numbers)} numbers and {first[0]} in "
+                f"{content.place} {first[1]}; keep those of one encoder"
+            )
+        unit = unit_vector(numbers)
+        if unit is None:
+            odd.setdefault("whose vector is not finite or all 0", []).append(place)
+        elif called is not None:
+            images.append((place, called, unit))
+        elif text is not None:
+            named.append((place, text, unit))
+        else:
+            odd.setdefault("that name neither a picture nor a prompt", []).append(place)
+    notes = tuple(f"{name}: {said_of(places, content.place)} {why} left out" for why, places in odd.items())
+    return EmbeddingFile(images, named, notes, image.strip().casefold() == _HASH, content.place, content.data)
+
+
+def _numbers(value: Any, where: str) -> Numbers | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, list) or not value or not all(map(_is_number, value)):
+        found = type(value).__name__ if not isinstance(value, list) else "a list of something else"
+        found = "an empty list" if value == [] else found
+        raise MetadataError(
+            f"{where}: a vector must be a list of numbers, found {found}; write [0.1, 0.2, …]"
+        )
+    return np.array([np.nan if number is None else number for number in value], np.float64)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, list | dict):
+        return None
+    return str(value).strip() or None
+
+
+def said_of(places: Iterable[int], place: str) -> str:
+    """``2 rows (row 3, 9)``."""
+    listed = list(places)
+    shown = ", ".join(map(str, listed[:_SHOWN])) + (" …" if len(listed) > _SHOWN else "")
+    return f"{len(listed)} {'row' if len(listed) == 1 else 'rows'} ({place} {shown})"

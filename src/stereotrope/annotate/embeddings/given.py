@@ -1,0 +1,127 @@
+"""Vectors made elsewhere as an annotator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from stereotrope.annotate.embeddings.file import read_embeddings, said_of
+from stereotrope.annotate.embeddings.vectors import Vector
+from stereotrope.annotate.label import Attributes, fingerprint_of
+from stereotrope.annotate.lookup import ImageFinder
+from stereotrope.tables import EMBEDDINGS, polars_types
+
+__all__ = ["GivenEmbeddings"]
+
+
+class GivenEmbeddings:
+    """Vectors of pictures, and of prompts' texts, from a Parquet, JSON Lines or CSV file.
+
+    The file's images are found by ``image_id``, by ``sha256`` where the column is called so, else by the
+    path or name of the file they came from, with or without its extension; its texts by ``prompt_id`` or by
+    the prompt's text, word for word. Every vector is brought to unit length.
+
+    Parameters
+    ----------
+    file
+        The file, as the user wrote it.
+    name
+        What made them, the ``encoder`` of the table.
+    image, vector
+        Columns; found by their usual names when None (see :func:`read_embeddings`).
+    folder
+        Folder that a relative ``file`` starts from.
+
+    Attributes
+    ----------
+    notes
+        What was odd about the file, and what could not be matched, one sentence each.
+
+    Raises
+    ------
+    MetadataError
+        The file cannot be used.
+    """
+
+    version = 1
+
+    def __init__(
+        self,
+        file: Path | str,
+        *,
+        name: str,
+        image: str | None = None,
+        vector: str | None = None,
+        folder: Path | str | None = None,
+    ) -> None:
+        self.name = name
+        self.file = str(file)
+        self.attributes: Attributes = {}
+        self._read = read_embeddings(Path(folder or ".") / file, image=image, vector=vector, name=self.file)
+        self.notes: list[str] = list(self._read.notes)
+        parameters = {"image": image, "vector": vector}
+        self.fingerprint = fingerprint_of(f"embeddings:{name}", self.version, parameters, self._read.data)
+
+    def embed(self, images: pl.DataFrame, prompts: pl.DataFrame) -> pl.DataFrame:
+        """Return the vectors of the images and prompts of a run, in the order of the tables."""
+        self.notes = list(self._read.notes)
+        usable = images.filter(pl.col("status") == "ok")
+        seen = self._images(usable)
+        texts = self._texts(prompts)
+        rows = [("image", one, seen[one]) for one in usable["image_id"] if one in seen]
+        rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
+        kinds, ids, vectors = zip(*rows, strict=True) if rows else ((), (), ())
+        columns = {
+            "subject_kind": kinds,
+            "subject_id": ids,
+            "encoder": [self.name] * len(rows),
+            "vector": [vector.tolist() for vector in vectors],
+        }
+        return pl.DataFrame(columns, schema=polars_types(EMBEDDINGS))
+
+    def _images(self, usable: pl.DataFrame) -> dict[str, Vector]:
+        find = ImageFinder(usable, by_hash=self._read.by_hash)
+        found: dict[str, Vector] = {}
+        strays, several, again = [], [], []
+        for place, called, vector in self._read.images:
+            ids = find(called)
+            if not ids:
+                strays.append(place)
+            elif len(ids) > 1 and not self._read.by_hash:
+                several.append(place)
+            else:
+                again += [place] if any(one in found for one in ids) else []
+                for one in ids:
+                    found.setdefault(one, vector)
+        self._note("of pictures that the run does not have; left out", strays)
+        self._note("whose name several pictures have; left out", several)
+        self._note("of pictures that have a vector already; the first counts", again)
+        self._lacking(usable.height - len(found), usable.height, "pictures have no vector")
+        return found
+
+    def _texts(self, prompts: pl.DataFrame) -> dict[str, Vector]:
+        by_name: dict[str, list[str]] = {one: [one] for one in prompts["prompt_id"]}
+        for one, text in prompts.select("prompt_id", "text").iter_rows():
+            if text is not None:
+                by_name.setdefault(text.strip(), []).append(one)
+        found: dict[str, Vector] = {}
+        strays, again = [], []
+        for place, called, vector in self._read.texts:
+            ids = by_name.get(called, [])
+            strays += [place] * (not ids)
+            again += [place] * any(one in found for one in ids)
+            for one in ids:
+                found.setdefault(one, vector)
+        self._note("of texts that are no prompt of the run, word for word; left out", strays)
+        self._note("of texts that have a vector already; the first counts", again)
+        self._lacking(prompts.height - len(found), prompts.height, "prompts have no vector of their text")
+        return found
+
+    def _note(self, why: str, places: list[int]) -> None:
+        if places:
+            self.notes.append(f"{self.file}: {said_of(places, self._read.place)} {why}")
+
+    def _lacking(self, missing: int, of: int, what: str) -> None:
+        if missing:
+            self.notes.append(f"{self.file}: {missing} of {of} {what}")

@@ -1,0 +1,134 @@
+"""Encoders through transformers: the one module that imports torch and transformers, when one is loaded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+from PIL import Image
+from transformers.utils import logging
+
+from stereotrope.errors import ModelUnusable
+
+if TYPE_CHECKING:
+    from stereotrope.annotate.embeddings.encoder import Encoder, Pixels
+
+__all__ = ["load"]
+
+_MODELS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
+_PROCESSORS = {
+    "clip": ("CLIPImageProcessorPil", "CLIPImageProcessor"),
+    "siglip": ("SiglipImageProcessorPil", "SiglipImageProcessor"),
+}
+"""With Pillow, wherever it runs: torchvision resizes to slightly other pixels. Older versions have the second
+name only, for the same."""
+
+
+def load(encoder: Encoder) -> LocalModel:
+    """Load the model of an encoder.
+
+    Raises
+    ------
+    ModelUnusable
+        It is not there, is of another kind, lacks weights, or the device is not there.
+    """
+    device = _device(encoder)
+    here = isinstance(encoder.model, Path)
+    where = str(encoder.model)
+    options: dict[str, Any] = {"local_files_only": True} if here else {"revision": encoder.revision or "main"}
+    try:
+        config = transformers.AutoConfig.from_pretrained(where, **options)
+        if config.model_type != encoder.kind:
+            raise ModelUnusable(
+                f"encoder {encoder.written!r}: is a model of the kind {config.model_type!r}; name a "
+                f"{encoder.kind} model, or begin the entry with its kind"
+            )
+        with _without_bars():
+            model, told = getattr(transformers, _MODELS[encoder.kind]).from_pretrained(
+                where, dtype=torch.float32, output_loading_info=True, **options
+            )
+        processor = _first(_PROCESSORS[encoder.kind]).from_pretrained(where, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
+    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+        found = " ".join(str(error).split())[:300]
+        raise ModelUnusable(
+            f"encoder {encoder.written!r}: cannot be loaded ({found}); check its name and the network, or "
+            "give a folder that holds it"
+        ) from error
+    if lacking := sorted(told["missing_keys"]):
+        raise ModelUnusable(
+            f"encoder {encoder.written!r}: {len(lacking)} of its weights are missing ({lacking[0]} …), so "
+            "that its vectors would be chance; fetch the model again"
+        )
+    return LocalModel(model.eval().to(device), processor, tokenizer, device)
+
+
+class LocalModel:
+    """A CLIP or SigLIP model with what prepares pictures and texts for it."""
+
+    def __init__(self, model: Any, processor: Any, tokenizer: Any, device: str) -> None:
+        self._model, self._processor, self._tokenizer, self._device = model, processor, tokenizer, device
+        self._most = int(model.config.text_config.max_position_embeddings)
+
+    def pictures(self, pixels: Sequence[Pixels]) -> NDArray[np.float32]:
+        """Vectors of pictures, shape (n, d)."""
+        images = [Image.fromarray(one) for one in pixels]
+        prepared = self._processor(images=images, return_tensors="pt")
+        with torch.inference_mode():
+            out = self._model.get_image_features(pixel_values=prepared["pixel_values"].to(self._device))
+        return _vectors(out)
+
+    def texts(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[int], int]:
+        """Vectors of texts, their lengths in tokens, and the most that the model reads.
+
+        Every text is padded to that length, so that its vector hangs on no other text.
+        """
+        whole = self._tokenizer(list(texts), verbose=False)["input_ids"]
+        prepared = self._tokenizer(
+            list(texts), padding="max_length", truncation=True, max_length=self._most, return_tensors="pt"
+        )
+        given = {name: value.to(self._device) for name, value in prepared.items()}
+        with torch.inference_mode():
+            out = self._model.get_text_features(**given)
+        return _vectors(out), [len(ids) for ids in whole], self._most
+
+
+def _vectors(out: Any) -> NDArray[np.float32]:
+    """Features of either version of transformers: since 5 they are a field of an object."""
+    pooled = out if isinstance(out, torch.Tensor) else out.pooler_output
+    return np.asarray(pooled.float().cpu().numpy(), np.float32)
+
+
+def _device(encoder: Encoder) -> str:
+    there = torch.cuda.is_available()
+    if encoder.device == "auto":
+        return "cuda" if there else "cpu"
+    if encoder.device.startswith("cuda"):
+        number = int(encoder.device.partition(":")[2] or 0)
+        if not there or number >= torch.cuda.device_count():
+            raise ModelUnusable(
+                f"encoder {encoder.written!r}: there is no device {encoder.device!r} here; write device: auto"
+            )
+    return encoder.device
+
+
+def _first(names: Sequence[str]) -> Any:
+    return next(getattr(transformers, name) for name in names if hasattr(transformers, name))
+
+
+@contextlib.contextmanager
+def _without_bars() -> Iterator[None]:
+    """Keep the bars of transformers off the terminal, which has its own."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
