@@ -6,6 +6,7 @@ exports put the values of the light theme in their place.
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -13,14 +14,29 @@ from typing import Any
 
 from stereotrope.report.escape import shorten, visible
 
-__all__ = ["CONFIG", "PALETTE", "SHAPES", "dots", "head_width", "heat", "side_by_side", "strips"]
+__all__ = [
+    "CONFIG",
+    "NARROW",
+    "PALETTE",
+    "SHAPES",
+    "chart_frame",
+    "chart_texts",
+    "dots",
+    "head_width",
+    "heat",
+    "side_by_side",
+    "strips",
+]
 
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 _STEP = 22
 _LEFT = 7
-_NARROW = 400
+NARROW = 400
+"""Units of a chart below which it says less."""
 _HEAD_SIGNS = 13
+_LABEL_SIGNS = 18
+_LINE = 14
 _LIGHT_VIRIDIS = 0.55
 """Share of the viridis scale from which dark text reads better than white."""
 _LIGHT_DIVERGING = 0.6
@@ -84,7 +100,7 @@ def _axis(title: str, domain: Sequence[float], room: int) -> dict[str, Any]:
 
 
 def _edge(room: int) -> str:
-    return f"(containerWidth < {_NARROW} ? {_SHORT_ROOM} : {room})"
+    return f"(containerWidth < {NARROW} ? {_SHORT_ROOM} : {room})"
 
 
 def dots(
@@ -94,6 +110,9 @@ def dots(
     domain: Sequence[float] = (0.0, 1.0),
     series: Sequence[str] | None = None,
     zero_line: bool = False,
+    bars: bool = False,
+    apart: Sequence[str] = (),
+    wrapped: bool = False,
 ) -> dict[str, Any]:
     """One row an estimate: dot, interval, grey band up to the noise floor, its numbers at the right.
 
@@ -102,7 +121,7 @@ def dots(
     rows
         ``label, value, low, high, floor, text, short, sure``, with several series ``series``; ``sure`` is
         False for a dot drawn hollow (q above 0.05), ``text`` stands at the right, ``short``
-        on a narrow page.
+        on a narrow page. The band lies between ``floor`` and ``base``, which is 0 unless given.
     unit
         Title of the axis.
     domain
@@ -111,42 +130,76 @@ def dots(
         Names of the series in their order; two or more get a colour and a shape each.
     zero_line
         Draw a line at 0, for differences.
+    bars
+        Draw a thin bar from 0 to each dot, for shares.
+    apart
+        Labels of the first rows that are set apart from the rest: in heavier type, above a line.
+    wrapped
+        Break long labels over lines instead of cutting them.
     """
-    values = _texts(rows, 80)
+    values = chart_texts(rows, 80)
+    if wrapped:
+        for v in values:
+            v["label"] = _wrapped(str(v["label"]), _LABEL_SIGNS)
     order = list(dict.fromkeys(str(v["label"]) for v in values))
     names = [_plain(s) for s in series or ()]
     several = len(names) > 1
     room = int(20 + _SIGN * max((len(str(v.get("text", ""))) for v in values), default=0))
     x = _axis(unit, domain, room)
-    layers = _band(x) if any("floor" in v for v in values) else []
     if zero_line:
-        mark = {"type": "rule", "color": "var(--quiet)", "strokeWidth": 1, "aria": False}
-        layers.append({"mark": mark, "encoding": {"x": {"datum": 0}, "y": None}})
+        at_zero = {"test": "datum.value === 0", "value": "var(--quiet)"}
+        x["axis"]["gridColor"] = {"condition": at_zero, "value": "var(--rule)"}
+    layers = _band(x) if any("floor" in v for v in values) else []
+    step = max(_STEP, 18 * len(names)) if several else _STEP
+    step = max(step, 4 + _LINE * max((label.count("\n") + 1 for label in order), default=1))
+    named = {_wrapped(_plain(a), _LABEL_SIGNS) if wrapped else _plain(a) for a in apart}
+    first = [label for label in order if label in named]
+    if bars:
+        layers.append(_bar(x, names if several else []))
     layers += [*_dot_and_interval(x, names if several else []), _numbers(room)]
     y: dict[str, Any] = {
         "field": "label",
         "type": "nominal",
         "sort": order,
         "title": None,
-        "axis": {"grid": False, "labelLimit": {"expr": f"containerWidth < {_NARROW} ? 110 : 200"}},
+        "axis": _labels(first, order, several_lines=wrapped),
     }
-    offset = {"yOffset": {"field": "series", "sort": names}} if several else {}
-    step = max(_STEP, 18 * len(names)) if several else _STEP
+    offset = {"yOffset": {"field": "series", "sort": names, "scale": {"domain": names}}} if several else {}
     return {
-        **_frame(values, step * len(order)),
+        **chart_frame(values, step * len(order)),
         "encoding": {"y": y, **offset},
         "layer": layers,
     }
 
 
-def _texts(rows: Sequence[Mapping[str, Any]], longest: int) -> list[dict[str, Any]]:
+def _labels(apart: Sequence[str], order: Sequence[str], *, several_lines: bool) -> dict[str, Any]:
+    """The axis of the labels; those set apart are heavier, and a line is drawn below them."""
+    axis: dict[str, Any] = {
+        "grid": False,
+        "labelLimit": {"expr": f"containerWidth < {NARROW} ? 110 : 200"},
+    }
+    if several_lines:
+        axis["labelExpr"] = "split(datum.label, '\\n')"
+    if apart:
+        heavier = {"test": f"indexof({json.dumps(list(apart))}, datum.value) >= 0", "value": 600}
+        axis["labelFontWeight"] = {"condition": heavier, "value": 400}
+    if apart and len(order) > len(apart):
+        last = {"test": f"datum.value === {json.dumps(apart[-1])}", "value": "var(--quiet)"}
+        axis |= {"grid": True, "tickBand": "extent"}
+        axis["gridColor"] = {"condition": last, "value": "transparent"}
+    return axis
+
+
+def chart_texts(rows: Sequence[Mapping[str, Any]], longest: int) -> list[dict[str, Any]]:
+    """The rows of a chart without what they lack, and with their texts made visible."""
     return [
         {k: (_plain(v, longest) if isinstance(v, str) else v) for k, v in row.items() if v is not None}
         for row in rows
     ]
 
 
-def _frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
+def chart_frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
+    """What all charts of a page have in common; they are as wide as the page lets them."""
     return {
         "$schema": _SCHEMA,
         "params": [{"name": "containerWidth", "value": 640}],
@@ -159,7 +212,25 @@ def _frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
 
 def _band(x: Mapping[str, Any]) -> list[dict[str, Any]]:
     mark = {"type": "bar", "color": "var(--band)", "height": {"band": 0.999}, "aria": False}
-    return [{"mark": mark, "encoding": {"x": {"field": "floor", **x}, "x2": {"datum": 0}}}]
+    return [
+        {
+            "transform": [
+                {"filter": "isValid(datum.floor)"},
+                {"calculate": "isValid(datum.base) ? datum.base : 0", "as": "base_at"},
+            ],
+            "mark": mark,
+            "encoding": {"x": {"field": "floor", **x}, "x2": {"field": "base_at"}},
+        }
+    ]
+
+
+def _bar(x: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    colour = _series_colour(names) if names else {"value": "var(--accent)"}
+    return {
+        "transform": [{"filter": "isValid(datum.value)"}],
+        "mark": {"type": "bar", "height": 7, "opacity": 0.3, "aria": False},
+        "encoding": {"x": {"field": "value", **x}, "x2": {"datum": 0}, "color": colour},
+    }
 
 
 def _dot_and_interval(x: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -189,7 +260,7 @@ def _dot_and_interval(x: Mapping[str, Any], names: Sequence[str]) -> list[dict[s
 
 
 def _numbers(room: int) -> dict[str, Any]:
-    said = f"containerWidth < {_NARROW} ? datum.short : datum.text"
+    said = f"containerWidth < {NARROW} ? datum.short : datum.text"
     return {
         "transform": [{"calculate": said, "as": "said"}],
         "mark": {"type": "text", "align": "left", "dx": 14, "aria": False, "fontSize": 11.5},
@@ -203,11 +274,12 @@ def _series_colour(names: Sequence[str]) -> dict[str, Any]:
         "type": "nominal",
         "sort": list(names),
         "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])},
+        "legend": {"symbolOpacity": 1},
     }
 
 
-def _wrapped(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, _HEAD_SIGNS)) or text
+def _wrapped(text: str, signs: int = _HEAD_SIGNS) -> str:
+    return "\n".join(textwrap.wrap(text, signs)) or text
 
 
 def head_width(text: str) -> int:
@@ -228,7 +300,7 @@ def heat(
     On viridis from 0 to ``top`` (the largest value when None); ``signed`` numbers on a scale of two colours
     from ``-top`` to ``top``.
     """
-    values = _texts(rows, 80)
+    values = chart_texts(rows, 80)
     heads = [_wrapped(_plain(v)) for v in columns]
     for v in values:
         v["column"] = _wrapped(v["column"])
@@ -238,13 +310,13 @@ def heat(
         "orient": "top",
         "labelAngle": 0,
         "labelLimit": 110,
-        "labelFontSize": {"expr": f"containerWidth < {_NARROW} ? 9 : 12"},
+        "labelFontSize": {"expr": f"containerWidth < {NARROW} ? 9 : 12"},
         "labelOverlap": False,
         "labelExpr": "split(datum.label, '\\n')",
         "labelPadding": 6 + 13 * max((h.count("\n") for h in heads), default=0),
     }
     return {
-        **_frame(values, 24 * len(set(lines))),
+        **chart_frame(values, 24 * len(set(lines))),
         "encoding": {
             "y": {"field": "line", "type": "nominal", "sort": [_plain(v) for v in lines], "title": None},
             "x": {"field": "column", "type": "nominal", "sort": heads, "title": None, "axis": axis},

@@ -80,11 +80,12 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     ]
     scope += [c for c in frame.columns if c not in scope and _is_extra_factor(frame, c)]
     constant = [c for c in scope if frame[c].n_unique() == 1 and frame.height > 1]
+    several = frame["measure"].n_unique() > 1
     scope = [c for c in scope if c not in constant]
     if constant:
         caption += ". In every row: " + ", ".join(f"{words(c)} {frame[c][0]}" for c in constant)
     present = {c for c in frame.columns if frame[c].drop_nulls().len()}
-    heads = [words(c) for c in scope] + ["value [interval]"]
+    heads = ["measure"] * several + [words(c) for c in scope] + ["value [interval]"]
     heads += [title for name, title in _OPTIONAL if name in present]
     heads += ["adjusted [interval]"] * ("adjusted" in present)
     heads += ["bounds for what is missing"] * ("bound_low" in present)
@@ -92,7 +93,10 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     heads += ["n"] + ["n reference"] * ("n_reference" in present) + ["left out"] * ("excluded" in present)
     heads += ["warnings"] * ("flags" in present) + ["pictures"]
     rows = [
-        _table_row(material, r, scope, present)
+        [
+            *[Cell(explain(r["measure"], r["definition"]).short)] * several,
+            *_table_row(material, r, scope, present),
+        ]
         for r in frame.head(shown_rows(frame.height)).iter_rows(named=True)
     ]
     return Table(caption, heads, rows, frame.height, file)

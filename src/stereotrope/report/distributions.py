@@ -26,6 +26,8 @@ FEW_SHOWN = 8
 
 OTHER = "other values"
 _NEUTRAL = ("absent", "no", "none")
+_UNKNOWN = "unknown"
+"""The value of what names none of the groups: it stands last and has no colour of a group."""
 _MOST_VALUES = 7
 _MOST_COLOURS = 14
 _ROW_LEVELS = 4
@@ -246,13 +248,15 @@ def _styles(column: str, totals: Counter[str]) -> dict[str, tuple[str, str | Non
     taken = 0
     for value in kept:
         name = value.strip().lower()
-        if name in _NEUTRAL:
+        if name in _NEUTRAL or value == _UNKNOWN:
             styles[value] = ("g-none", None)
         elif _is_colour(column) and name in _colours():
             styles[value] = ("", _colours()[name])
         else:
             styles[value] = (f"g-{order[taken % len(order)]}", None)
             taken += 1
+    if _UNKNOWN in styles:
+        styles[_UNKNOWN] = styles.pop(_UNKNOWN)
     return {**styles, OTHER: ("g-other", None)}
 
 

@@ -1,0 +1,104 @@
+"""How captions are worded: which list of terms they lean to, how varied they are, how near the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from stereotrope.report.captions.alongside import (
+    MOST_ENTRIES,
+    Look,
+    definitions_of,
+    entries_by_scope,
+    figure_of,
+    labeller,
+    panel_of,
+    scope_of,
+)
+from stereotrope.report.captions.blocks import Block
+from stereotrope.report.material import Material
+from stereotrope.report.numbers import count
+from stereotrope.report.panels import Figure, Panel
+from stereotrope.report.prose import explain
+
+__all__ = ["wording_block"]
+
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "cas": ("cas",),
+    "captions-variety": ("vendi", "image_vendi", "vendi_normalised", "image_vendi_normalised"),
+    "captions-alignment": ("clip_proxy", "prompt_alignment"),
+}
+"""Figure → the measures that are its panels; those of pictures stand beside those of captions."""
+_TITLES = {
+    "captions-variety": "How many different captions or pictures there are in effect",
+    "captions-alignment": "How near captions and pictures are to the prompt",
+}
+"""Titles where a figure has more than what captions say."""
+
+
+def wording_block(material: Material) -> Block | None:
+    """One figure each for association, variety and nearness to the prompt; None without any."""
+    figures: list[Figure] = []
+    drawn: set[str] = set()
+    for name, measures in _GROUPS.items():
+        every = material.estimates.filter(pl.col("measure").is_in(measures))
+        drawn |= set(every["measure"].unique().to_list())
+        for definition, frame, named in _by_definition(every):
+            figures.append(_figure(material, name, measures, definition, frame, named))
+    return Block(figures=figures, replaces=frozenset(drawn)) if figures else None
+
+
+def _by_definition(every: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, str]]:
+    """Definitions of the measures of captions; those of pictures have one, and stand with the first."""
+    captions = every.filter(
+        ~pl.col("measure").is_in(("image_vendi", "image_vendi_normalised", "prompt_alignment"))
+    )
+    if not captions.height:
+        return definitions_of(every)
+    parts = definitions_of(captions)
+    pictures = every.join(captions.select("measure").unique(), on="measure", how="anti")
+    first, *rest = parts
+    return [(first[0], pl.concat([first[1], pictures]), first[2]), *rest]
+
+
+def _figure(
+    material: Material,
+    name: str,
+    measures: tuple[str, ...],
+    definition: str | None,
+    frame: pl.DataFrame,
+    named: str,
+) -> Figure:
+    scope = scope_of(material, frame)
+    present = [m for m in measures if (frame["measure"] == m).any()]
+    parts = [explain(m, definition) for m in present]
+    title = parts[0].title
+    if any(m not in ("cas", "vendi", "vendi_normalised", "clip_proxy") for m in present):
+        title = _TITLES.get(name, title)
+    prose = parts[0]
+    if len(parts) > 1:
+        prose = replace(
+            prose,
+            unit="",
+            definition=" ".join(f"{p.short}: {p.definition}" for p in parts),
+            source="; ".join(dict.fromkeys(s for p in parts for s in p.source.split("; "))),
+        )
+    prose = replace(prose, title=f"{title}{named}")
+    panels: list[Panel] = []
+    notes: list[str] = []
+    for measure, words_of in zip(present, parts, strict=True):
+        rows = frame.filter(pl.col("measure") == measure)
+        entries = entries_by_scope(
+            material, rows, scope, labeller(rows, scope, ("attribute", "category", "reference"))
+        )
+        look = Look.for_frame(rows, words_of.unit)
+        heading = words_of.short if len(present) > 1 else ""
+        panels.append(panel_of(material, heading, entries[:MOST_ENTRIES], look, title=prose.title))
+        if len(entries) > MOST_ENTRIES and not notes:
+            left = count(len(entries) - MOST_ENTRIES, "further line is", "further lines are")
+            notes.append(f"{left} in the table and in the files only.")
+    reads = parts[0].reads if len(parts) == 1 else " ".join(f"{p.short}: {p.reads}" for p in parts)
+    full = name if not named else f"{name}-{definition}"
+    return figure_of(material, frame, prose, panels, name=full, notes=notes, reads=reads)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.captions.made_up_captions import captions_material
+
+from stereotrope.report import charts
+from stereotrope.report.captions.measured import measured_blocks
+from stereotrope.report.panels import MOST_PANELS, Figure
+
+SIZES: dict[str, dict[str, Any]] = {
+    "one model": {"models": 1},
+    "one prompt": {"prompts": 1},
+    "eight models": {"models": 8},
+    "twenty models": {"models": 20, "prompts": 1},
+    "ten prompts": {"prompts": 10},
+    "thirty prompts": {"prompts": 30, "models": 4},
+    "forty elements": {"elements": 40},
+    "nothing defined": {"undefined": True},
+    "both definitions": {"definitions": ("paper", "released")},
+}
+
+
+def figures(tmp_path: Path, **of: Any) -> list[Figure]:
+    return [f for block in measured_blocks(captions_material(tmp_path, **of)) for f in block.figures]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_run_of_any_size_has_bounded_figures_that_can_be_drawn(size: str, tmp_path: Path) -> None:
+    made = figures(tmp_path, **SIZES[size])
+    assert len({f.name for f in made}) == len(made)
+    for figure in made:
+        assert len(figure.panels) <= MOST_PANELS
+        assert figure.panels or size == "nothing defined"
+        assert sum(p.rows for p in figure.panels) <= 600
+        for panel in figure.panels:
+            assert panel.spec["height"] <= 1600
+            json.dumps(panel.spec, allow_nan=False)
+        vega = charts.side_by_side([(p.title, p.spec) for p in figure.panels], title=figure.title)
+        assert "containerWidth" in json.dumps(vega)
+
+
+def test_a_run_with_both_definitions_has_a_figure_of_each(tmp_path: Path) -> None:
+    titles = [f.title for f in figures(tmp_path, definitions=("paper", "released"))]
+    assert len(set(titles)) == len(titles)
+    assert sum(t.endswith("(paper)") for t in titles) == sum(t.endswith("(released)") for t in titles) > 5
+
+
+def test_measures_that_have_a_figure_here_get_no_other(tmp_path: Path) -> None:
+    material = captions_material(tmp_path)
+    told = {measure for block in measured_blocks(material) for measure in block.replaces}
+    assert told == set(material.estimates["measure"].unique().to_list()) - {"cbs"}
+
+
+def test_a_run_without_captions_has_nothing_of_it(objects_run: Any) -> None:
+    from stereotrope.report.material import Material
+
+    assert measured_blocks(Material(objects_run)) == []
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    bad = '"] >= 0 || alert(1) //</script>\u202e'
+    for figure in figures(tmp_path, names=bad):
+        for panel in figure.panels:
+            assert "\u202e" not in json.dumps(panel.spec, ensure_ascii=False)
