@@ -30,7 +30,7 @@ _BOUNDARIES = {"word": "word", "letters": "substring"}
 _LONGEST = 2_000
 """Characters of a caption that are told in JSON."""
 _EXAMPLES = 3
-_UNTOLD = ("by", "doubted", "places", "places_inside", "places_noun")
+_UNTOLD = ("by", "doubted", "places", "places_inside", "places_noun", "places_other")
 """Columns of the audit for programs that hold the captions themselves."""
 _SHOWN = 5
 
@@ -248,9 +248,9 @@ def _worst_first(terms: pl.DataFrame) -> pl.DataFrame:
 
 
 def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:
-    way = "whole words" if lexicon.matching.boundary == "word" else "letters anywhere"
+    way, *split = lexicon.matching.words.split(", ", 1)
     way += f", {', '.join(patterned)} as whole words" if patterned else ""
-    return way + (", split at case and digits" if lexicon.matching.split_case else "")
+    return ", ".join([way, *split])
 
 
 def _cut(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import polars as pl
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
 from stereotrope.annotate.lexicon.model import Lexicon
 from stereotrope.annotate.lexicon.parts import Grouped
-from stereotrope.annotate.lexicon.wide import AND, UNKNOWN
+from stereotrope.annotate.lexicon.wide import AND, UNKNOWN, Reading
 from stereotrope.errors import InputError
 from stereotrope.tables import CAPTION
 
@@ -42,6 +42,8 @@ class LexiconAnnotator:
     ----------
     notes
         What the last derivation could not read, one sentence each.
+    reading
+        The captions as the last derivation read them, with the column ``image_id``; None before.
     """
 
     version = 1
@@ -55,6 +57,7 @@ class LexiconAnnotator:
         self.of = of
         self.factor = factor
         self.notes: list[str] = []
+        self.reading: Reading | None = None
         self.attributes: Attributes = {
             **{attribute: _values(grouped) for attribute, grouped in lexicon.attributes.items()},
             **dict.fromkeys(lexicon.lists),
@@ -97,8 +100,10 @@ class LexiconAnnotator:
             shown = shown.with_columns(pl.lit(None, pl.String).alias(self.factor))
         elif self.lexicon.prompts:
             self._note_strangers(shown)
-        framed = self.lexicon.frame(shown, prompt=self.factor)
-        return labels_frame([row for said in framed.iter_rows(named=True) for row in self._rows(said)])
+        self.reading = Reading(self.lexicon, shown, self.factor)
+        return labels_frame(
+            [row for said in self.reading.framed.iter_rows(named=True) for row in self._rows(said)]
+        )
 
     def _captions(self, labels: pl.DataFrame) -> pl.DataFrame:
         captions = labels.filter(pl.col("attribute") == CAPTION, pl.col("subject_kind") == "image")

@@ -49,7 +49,8 @@ class MatchingAudit:
         doubtful or so named; ``inside_words`` and ``nouns`` of these; ``examples`` and ``places``; ``by``.
     several
         Captions that name several groups of an attribute, whatever its priority: ``attribute``, ``groups``,
-        ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``examples`` and ``places``.
+        ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``examples``, and in them ``places`` of
+        one of the groups and ``places_other`` of another, empty where it is not behind the first.
     captions
         The captions in Unicode's composed form, to which places refer; empty where there was none.
     second
@@ -95,16 +96,24 @@ def matching_audit(
     InputError
         A column is missing.
     """
-    keep = [name for name in ("caption", prompt, by) if name in captions.columns]
-    reading = Reading(lexicon, captions.select(list(dict.fromkeys(keep))), prompt)
-    return audit_reading(reading, second=second, examples=examples, by=by)
+    keep = [name for name in ("caption", prompt) if name in captions.columns]
+    reading = Reading(lexicon, captions.select(keep), prompt)
+    levels = captions[by].to_list() if by is not None else None
+    return audit_reading(reading, second=second, examples=examples, by=levels)
 
 
 def audit_reading(
-    reading: Reading, *, second: Lexicon | None = None, examples: int = 3, by: str | None = None
+    reading: Reading,
+    *,
+    second: Lexicon | None = None,
+    examples: int = 3,
+    by: Sequence[str | None] | None = None,
 ) -> MatchingAudit:
-    """Audit what a lexicon has read, without matching it again; see :func:`matching_audit`."""
-    levels = _Levels(reading.captions[by].to_list() if by is not None else None)
+    """Audit what a lexicon has read, without matching it again.
+
+    As :func:`matching_audit`; ``by`` holds the level of each caption.
+    """
+    levels = _Levels(by)
     evidence = Evidence(reading)
     values = _Values(evidence, levels, second, examples)
     return MatchingAudit(
@@ -322,7 +331,8 @@ class _Values:
                 if len(found) > 1 and said[caption] is not None:
                     together.setdefault(found, []).append(caption)
             for found, captions in together.items():
-                places = [{"caption": caption, "start": 0, "end": 0} for caption in captions[: self.examples]]
+                pairs = [self._two_of(name, caption) for caption in captions[: self.examples]]
+                places, others = [one for one, _ in pairs], [other for _, other in pairs]
                 rows.append(
                     {
                         "attribute": name,
@@ -335,9 +345,23 @@ class _Values:
                         ],
                         "examples": _texts(self.texts, places),
                         "places": places,
+                        "places_other": others,
                     }
                 )
         return rows
+
+    def _two_of(self, name: str, caption: int) -> tuple[dict[str, int], dict[str, int]]:
+        """The first hit of an attribute in a caption, and the first of another group behind it."""
+        hits, terms = self.evidence.hits, self.evidence.lexicon.terms
+        low, high = np.searchsorted(hits.caption, [caption, caption + 1])
+        own = [
+            (place(hits, hit), entry.element)
+            for hit in range(int(low), int(high))
+            if ((entry := terms[hits.term[hit]]).attribute, entry.prompt) == (name, None)
+        ]
+        first, group = own[0]
+        behind = [where for where, other in own if other != group and where["start"] >= first["end"]]
+        return first, behind[0] if behind else first | {"start": first["end"]}
 
 
 class _Second:
@@ -441,4 +465,5 @@ _SEVERAL: dict[str, Any] = {
     "counted_as": _TALLY,
     "examples": pl.List(pl.String),
     "places": _PLACES,
+    "places_other": _PLACES,
 }

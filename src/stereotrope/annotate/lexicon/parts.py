@@ -33,6 +33,12 @@ class Matching:
     boundary: Literal["word", "substring"] = "word"
     split_case: bool = False
 
+    @property
+    def words(self) -> str:
+        """The matching in words."""
+        way = "whole words" if self.boundary == "word" else "letters anywhere"
+        return way + (", split at case and digits" if self.split_case else "")
+
 
 @dataclass(frozen=True)
 class Grouped:

@@ -1,0 +1,265 @@
+"""The matching audit of a run: what the terms of its lexicons hit in its captions, and what to doubt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stereotrope.annotate.lexicon import (
+    BUILT_IN,
+    Lexicon,
+    LexiconAnnotator,
+    MatchingAudit,
+    audit_reading,
+    read_lexicon,
+)
+from stereotrope.audit.plan import Plan
+from stereotrope.tables import CAPTION, LEXICON_TERMS, polars_types
+
+__all__ = ["Matched", "audit_matching"]
+
+MOST_VALUES = 60
+"""Values of a lexicon's attributes that ``run.json`` names, the most doubtful first."""
+MOST_TERMS = 12
+"""Terms of each kind of doubt that it names, with their captions."""
+MOST_NEVER = 60
+"""Terms never found that it names."""
+MOST_IMAGES = 12
+_EXAMPLES = 2
+_LONGEST = 300
+"""Characters of a caption that are kept, around the term."""
+_BEFORE = 100
+_LONGEST_TERM = 120
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The matching audit of a run.
+
+    Attributes
+    ----------
+    terms
+        Table :data:`~stereotrope.tables.LEXICON_TERMS`.
+    lexicons
+        A bounded summary a lexicon, the ``lexicons`` of ``run.json``.
+    """
+
+    terms: pl.DataFrame
+    lexicons: list[dict[str, Any]]
+
+
+def audit_matching(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> Matched | None:
+    """Audit every lexicon of a plan on the captions it has just read; None where there is no lexicon.
+
+    Captions without a value are read a second time by the built-in lexicon, where that has the attribute and
+    is another one.
+
+    Parameters
+    ----------
+    plan
+        The plan, whose lexicons have derived their labels.
+    images, labels
+        Those of the run.
+    """
+    there = [one for one in plan.annotators if isinstance(one, LexiconAnnotator)]
+    if not there:
+        return None
+    generators = dict(images.select("image_id", "generator").iter_rows())
+    said = labels.filter(pl.col("attribute") == CAPTION)["annotator"].unique(maintain_order=True).to_list()
+    told = [one for each in there if (one := _Told.of(each, generators, said)) is not None]
+    rows = [row for one in told for row in one.rows()]
+    return Matched(pl.DataFrame(rows, schema=polars_types(LEXICON_TERMS)), [one.summary() for one in told])
+
+
+def _second(lexicon: Lexicon) -> Lexicon | None:
+    """The built-in lexicon that has an attribute of this one and is another."""
+    for name in BUILT_IN:
+        other = read_lexicon(name)
+        if set(other.attributes) & set(lexicon.attributes) and other.fingerprint != lexicon.fingerprint:
+            return other
+    return None
+
+
+@dataclass(frozen=True)
+class _Told:
+    """One lexicon's audit, ready to be written down."""
+
+    annotator: LexiconAnnotator
+    captioner: str | None
+    audit: MatchingAudit
+    images: Sequence[str]
+    generators: Sequence[str]
+
+    @classmethod
+    def of(
+        cls, annotator: LexiconAnnotator, generators: Mapping[str, str], writers: Sequence[str]
+    ) -> _Told | None:
+        reading = annotator.reading
+        if reading is None:
+            return None
+        images = reading.captions["image_id"].to_list()
+        own = [generators[image] for image in images]
+        audit = audit_reading(reading, second=_second(annotator.lexicon), examples=_EXAMPLES, by=own)
+        captioner = annotator.of or (writers[0] if writers else None)
+        return cls(annotator, captioner, audit, images, own)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows of the table."""
+        same = [c.name for c in LEXICON_TERMS if c.name.startswith("n_")]
+        for row in self.audit.terms.iter_rows(named=True):
+            shown = row["places_inside"] + row["places_noun"] if row["n_doubtful"] else row["places"]
+            yield {
+                "lexicon": self.annotator.name,
+                "captioner": self.captioner,
+                **{name: row[name] for name in ("prompt", "attribute", "element", "term", *same)},
+                "inside_words": _json(row["inside_words"]),
+                "nouns": _json(row["nouns"]),
+                "by_generator": _json({each.pop("level"): each for each in row["by"]}),
+                "image_ids": _json(list(dict.fromkeys(self.images[each["caption"]] for each in shown))),
+            }
+
+    def summary(self) -> dict[str, Any]:
+        """What ``run.json`` says of the lexicon."""
+        lexicon, terms = self.annotator.lexicon, self.audit.terms
+        never = terms.filter(pl.col("never") & (pl.col("n_captions") > 0))
+        values = self._values()
+        return {
+            "annotator": self.annotator.name,
+            "lexicon": lexicon.name,
+            "version": lexicon.version,
+            "captioner": self.captioner,
+            "factor": self.annotator.factor,
+            "matching": lexicon.matching.words,
+            "second": self.audit.second,
+            "n_captions": sum(map(bool, self.audit.captions)),
+            "n_terms": terms.height,
+            "n_terms_hit": int((~terms["never"]).sum()),
+            "n_hits": int(terms["n_hits"].sum()),
+            "n_values": len(values),
+            "values": values[:MOST_VALUES],
+            "inside": self._terms(~_STARRED, "n_inside", "inside_words", "_inside"),
+            "before_nouns": self._terms(pl.lit(value=True), "n_noun", "nouns", "_noun", "n_doubtful"),
+            "starred": self._terms(_STARRED, "n_inside", "inside_words", "_inside"),
+            "glued": self._glued(),
+            "n_several": self.audit.several.height,
+            "double": [
+                self._double(row) for row in self.audit.several.head(MOST_TERMS).iter_rows(named=True)
+            ],
+            "n_never": never.height,
+            "never": never.select("prompt", "attribute", "element", "term").head(MOST_NEVER).to_dicts(),
+            "n_unasked": terms.filter(pl.col("n_captions") == 0).height,
+        }
+
+    def _values(self) -> list[dict[str, Any]]:
+        rows = [row for row in self.audit.labels.iter_rows(named=True) if row["n"]]
+        rows.sort(key=lambda row: (-row["n_doubtful"] - (row["n_named"] or 0), -row["n"]))
+        counts = ("n", "n_word", "n_inside_only", "n_noun_only", "n_doubtful", "n_named")
+        return [
+            {
+                "attribute": row["attribute"],
+                "value": row["value"],
+                **{name: row[name] for name in counts},
+                "named": {one["value"]: one["n"] for one in row["named"]},
+                "words": row["inside_words"],
+                "nouns": row["nouns"],
+                "by_generator": [{"generator": one.pop("level"), **one} for one in row["by"]],
+                "image_ids": self._spread(row["doubted"]),
+                "examples": self._examples(row["places"]),
+            }
+            for row in rows
+        ]
+
+    def _terms(
+        self, which: pl.Expr, count: str, words: str, kind: str, doubt: str = ""
+    ) -> list[dict[str, Any]]:
+        """Terms of one doubt, the worst first."""
+        doubted = pl.col(count) if not doubt else pl.min_horizontal(count, doubt)
+        rows = self.audit.terms.with_columns(doubted.alias("n")).filter(which, pl.col("n") > 0)
+        return [
+            {
+                **{name: row[name] for name in ("prompt", "attribute", "element", "term", "n", "n_hits")},
+                "words": row[words],
+                "examples": self._examples(row[f"places{kind}"]),
+            }
+            for row in rows.sort("n", descending=True, maintain_order=True)
+            .head(MOST_TERMS)
+            .iter_rows(named=True)
+        ]
+
+    def _glued(self) -> list[dict[str, Any]]:
+        rows = self.audit.terms.filter(pl.col("n_missed_glued") > 0)
+        rows = rows.sort("n_missed_glued", descending=True, maintain_order=True).head(MOST_TERMS)
+        names = ("prompt", "attribute", "element", "term", "n_hits")
+        return rows.select(*names, n="n_missed_glued").to_dicts()
+
+    def _double(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **{name: row[name] for name in ("attribute", "groups", "n", "n_captions")},
+            "counted_as": {one["value"]: one["n"] for one in row["counted_as"]},
+            "examples": [
+                {**one, **_both(one, first, other)}
+                for one, first, other in zip(
+                    self._examples(row["places"]), row["places"], row["places_other"], strict=False
+                )
+            ],
+        }
+
+    def _spread(self, captions: Sequence[int]) -> list[str]:
+        """Images of some captions, one of each model in turn."""
+        by_model: dict[str, list[str]] = {}
+        for caption in captions:
+            by_model.setdefault(self.generators[caption], []).append(self.images[caption])
+        longest = max(map(len, by_model.values()), default=0)
+        turns = (own[turn] for turn in range(longest) for own in by_model.values() if turn < len(own))
+        return [image for image, _ in zip(turns, range(MOST_IMAGES), strict=False)]
+
+    def _examples(self, places: Sequence[Mapping[str, int]]) -> list[dict[str, Any]]:
+        return [
+            {
+                "image_id": self.images[each["caption"]],
+                "generator": self.generators[each["caption"]],
+                **_pieces(self.audit.captions[each["caption"]], each["start"], each["end"]),
+            }
+            for each in places[:_EXAMPLES]
+        ]
+
+
+_STARRED = pl.col("term").str.contains("*", literal=True)
+
+
+def _pieces(caption: str, start: int, end: int) -> dict[str, str]:
+    """A caption in three pieces, the middle one the term; what is cut off is marked by dots."""
+    term = caption[start:end]
+    if len(term) > _LONGEST_TERM:
+        term = f"{term[:_LONGEST_TERM]}…"
+    first = 0 if start <= _BEFORE else start - _BEFORE
+    if first and (blank := caption.find(" ", first, start)) >= 0:
+        first = blank + 1
+    before = caption[first:start]
+    after = caption[end : end + max(0, _LONGEST - len(before) - len(term))]
+    return {
+        "before": f"…{before}" if first else before,
+        "term": term,
+        "after": f"{after}…" if end + len(after) < len(caption) else after,
+    }
+
+
+def _both(told: Mapping[str, str], first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, str]:
+    """Part what stands behind a term where another group is named; nothing where that is cut off."""
+    start, length = other["start"] - first["end"], other["end"] - other["start"]
+    after = told["after"]
+    if not length or start + length > len(after):
+        return {}
+    return {
+        "between": after[:start],
+        "other": after[start : start + length],
+        "after": after[start + length :],
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
