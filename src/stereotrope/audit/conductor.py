@@ -257,6 +257,7 @@ def _measure(
         watcher,
         labels=labels,
         embeddings=embeddings,
+        lexicons=() if matched is None else matched.lexicons,
         reference=reference,
         partial=partial,
     )
@@ -268,7 +269,7 @@ def _measure(
     into.write_table("findings", findings, FINDINGS)
     for name, table, columns in (
         ("reference", reference, REFERENCE),
-        ("lexicon_terms", matched and matched.terms, LEXICON_TERMS),
+        ("lexicon_terms", None if matched is None else matched.terms, LEXICON_TERMS),
     ):
         if table is not None:
             into.write_table(name, table, columns)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -100,6 +100,7 @@ def estimate(
     *,
     labels: pl.DataFrame,
     embeddings: pl.DataFrame | None = None,
+    lexicons: Sequence[Mapping[str, Any]] = (),
     reference: pl.DataFrame | None = None,
     partial: bool = False,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -108,7 +109,8 @@ def estimate(
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
     there is one row without a value that says why; rates that need no baseline are computed without it.
 
-    ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them.
+    ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them;
+    ``lexicons`` is what the matching audit doubts.
     Where an annotator says which pictures break their prompt, :data:`WITH_AND_WITHOUT` are computed a
     second time without these, under a name of their own.
     """
@@ -152,7 +154,7 @@ def estimate(
     estimates = _stack(done)
     shown = _answered(plan, looks) if partial else looks
     captions = [frame for source, frame in given.items() if source.startswith(OF_CAPTIONS)]
-    return estimates, measure.findings(estimates, shown, images=images, captions=captions)
+    return estimates, measure.findings(estimates, shown, images=images, captions=captions, lexicons=lexicons)
 
 
 def _source(call: MeasureCall) -> str:
