@@ -113,6 +113,7 @@ def dots(
     bars: bool = False,
     apart: Sequence[str] = (),
     wrapped: bool = False,
+    ticks: Sequence[float] = (),
 ) -> dict[str, Any]:
     """One row an estimate: dot, interval, grey band up to the noise floor, its numbers at the right.
 
@@ -136,6 +137,8 @@ def dots(
         Labels of the first rows that are set apart from the rest: in heavier type, above a line.
     wrapped
         Break long labels over lines instead of cutting them.
+    ticks
+        Where the axis has its lines and numbers; about five round places unless given.
     """
     values = chart_texts(rows, 80)
     if wrapped:
@@ -146,6 +149,8 @@ def dots(
     several = len(names) > 1
     room = int(20 + _SIGN * max((len(str(v.get("text", ""))) for v in values), default=0))
     x = _axis(unit, domain, room)
+    if ticks:
+        x["axis"] |= {"values": list(ticks), "format": ".2~f"}
     if zero_line:
         at_zero = {"test": "datum.value === 0", "value": "var(--quiet)"}
         x["axis"]["gridColor"] = {"condition": at_zero, "value": "var(--rule)"}

@@ -32,6 +32,7 @@ __all__ = [
     "MOST_SERIES",
     "Entry",
     "Look",
+    "band_name",
     "definitions_of",
     "entries_by_scope",
     "figure_of",
@@ -42,6 +43,8 @@ __all__ = [
     "scope_words",
 ]
 
+_GAP = "\u2003"
+_BAND = "band="
 MOST_SERIES = 3
 """Models whose dots stand in one row; of more, each gets a column of numbers."""
 MOST_MODELS = 12
@@ -80,6 +83,8 @@ class Look:
     zero_line: bool = False
     bars: bool = False
     base: float = 0.0
+    ticks: Sequence[float] = ()
+    banded: bool = False
 
     @classmethod
     def for_frame(cls, frame: pl.DataFrame, unit: str, **more: Any) -> Look:
@@ -178,8 +183,15 @@ def panel_of(material: Material, heading: str, entries: Sequence[Entry], look: L
         bars=look.bars,
         apart=[entry.label for entry in entries if entry.apart],
         wrapped=True,
+        ticks=look.ticks,
     )
     return Panel(heading, spec, panel_words(title, heading, rows), len(rows))
+
+
+def band_name(row: Row) -> str:
+    """The band that a score lies in, as its flags name it; empty where they name none."""
+    flags = str(row.get("flags") or "").split(",")
+    return next((f.strip().removeprefix(_BAND) for f in flags if f.strip().startswith(_BAND)), "")
 
 
 def _said(row: Row, places: int) -> str:
@@ -190,6 +202,8 @@ def _said(row: Row, places: int) -> str:
 
 def _dot(entry: Entry, row: Row, model: str, look: Look) -> dict[str, Any]:
     text = _said(row, look.places)
+    if look.banded and (band := band_name(row)):
+        text += f"{_GAP}{band}"
     named = f"{entry.label}, {model}" if model else entry.label
     drawn = row["value"] is not None and row["floor"] is not None
     return {

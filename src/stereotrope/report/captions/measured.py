@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stereotrope.report.captions.blocks import Block
+from stereotrope.report.captions.composites import composites_block
 from stereotrope.report.captions.deltas import deltas_block
 from stereotrope.report.captions.occlusion import occlusion_block
 from stereotrope.report.captions.omissions import omissions_block
@@ -13,7 +14,15 @@ from stereotrope.report.material import Material
 
 __all__ = ["measured_blocks"]
 
-_MADE = (shares_block, parity_block, occlusion_block, omissions_block, wording_block, deltas_block)
+_MADE = (
+    composites_block,
+    deltas_block,
+    shares_block,
+    parity_block,
+    occlusion_block,
+    omissions_block,
+    wording_block,
+)
 
 
 def measured_blocks(material: Material) -> list[Block]:
