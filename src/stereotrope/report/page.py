@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 import stereotrope
 from stereotrope.report import charts, escape
 from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
-from stereotrope.report.captions import captions_blocks
+from stereotrope.report.captions import captions_blocks, chosen_pictures
 from stereotrope.report.datatable import Cell, Table, shown_rows
 from stereotrope.report.distributions import Distribution, Spread, spread
 from stereotrope.report.exhibits import MOST_EXHIBITED, Exhibits
@@ -95,7 +95,9 @@ def build(material: Material, *, budget: int) -> Page:
     head = headline_of(material, tables=False)
     measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
-    thumbs = Thumbnails.make(material, findings=_wanted(material, cases), budget=budget)
+    thumbs = Thumbnails.make(
+        material, findings=_wanted(material, cases), first=chosen_pictures(material), budget=budget
+    )
     shown = Exhibits(material, thumbs)
     blocks = captions_blocks(material, shown)
     told = {measure for block in blocks for measure in block.replaces}
@@ -135,7 +137,8 @@ def build(material: Material, *, budget: int) -> Page:
         "thumbs": thumbs,
     }
     context["contents"] = _contents(context)
-    return Page(_render(context, figures), figures, strips.shown)
+    exported = [f for block in blocks for f in block.exported]
+    return Page(_render(context, figures), [*exported, *figures], strips.shown)
 
 
 def _in_reading_order(made: Mapping[str, list[Figure]]) -> list[tuple[str, list[Figure]]]:

@@ -33,8 +33,18 @@ class Thumbnails:
     left_out: int = 0
 
     @classmethod
-    def make(cls, material: Material, *, findings: Iterable[str] = (), budget: int = BUDGET) -> Thumbnails:
-        """Draw thumbnails in turns, the first of every condition first, until the budget is spent."""
+    def make(
+        cls,
+        material: Material,
+        *,
+        findings: Iterable[str] = (),
+        first: Iterable[str] = (),
+        budget: int = BUDGET,
+    ) -> Thumbnails:
+        """Draw thumbnails in turns, the first of every condition first, until the budget is spent.
+
+        Larger ones of ``findings`` come before; of the small ones those named in ``first`` do.
+        """
         made = cls()
         spent = 0
         for image, uri in _draw(material, list(dict.fromkeys(findings)), _LARGE):
@@ -43,7 +53,7 @@ class Thumbnails:
             elif spent + len(uri) <= budget:
                 made.large[image] = uri
                 spent += len(uri)
-        queue = list(_in_turns(material))
+        queue = list(dict.fromkeys([*first, *_in_turns(material)]))
         for start in range(0, len(queue), _BATCH):
             batch = queue[start : start + _BATCH]
             if spent >= budget:

@@ -21,6 +21,8 @@ class Block:
         The macro of ``templates/captions.html.j2`` that draws it; ``figures`` where it has figures only.
     figures
         Charts of it: drawn in the page and written as files.
+    exported
+        Charts that are written as files only, because the page shows the same in another form.
     content
         What its macro needs.
     section
@@ -31,6 +33,7 @@ class Block:
 
     kind: str = "figures"
     figures: Sequence[Figure] = ()
+    exported: Sequence[Figure] = ()
     content: Any = None
     section: str = "captions"
     replaces: frozenset[str] = field(default=frozenset())

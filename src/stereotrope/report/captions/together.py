@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from stereotrope.report.captions.blocks import Block
+from stereotrope.report.captions.gallery import gallery_blocks
+from stereotrope.report.captions.measured import measured_blocks
+from stereotrope.report.captions.plane import plane_blocks
+from stereotrope.report.captions.profile import profile_blocks
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
 
@@ -19,5 +23,9 @@ def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
     shown
         Its pictures with their words.
     """
-    blocks: list[Block] = []
-    return blocks
+    return [
+        *gallery_blocks(material, shown),
+        *profile_blocks(material),
+        *plane_blocks(material),
+        *measured_blocks(material),
+    ]

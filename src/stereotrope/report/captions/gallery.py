@@ -1,0 +1,284 @@
+"""The gallery: each prompt and model with pictures, the composite score in its band, the group most named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.captions.blocks import Block
+from stereotrope.report.captions.chosen import MOST_PICTURES, Chooser
+from stereotrope.report.captions.drawings import matrix
+from stereotrope.report.captions.scores import (
+    COMPOSITES,
+    Part,
+    abbreviated,
+    band_of,
+    edges_text,
+    line_label,
+    parts_by_definition,
+    reach,
+)
+from stereotrope.report.datatable import Cell, Table, estimate_text, reasons_text, shown_rows
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import count, interval, number, thousands
+from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
+from stereotrope.report.prose import explain, listing
+from stereotrope.tables import BANDS
+
+__all__ = ["MOST_COLUMNS", "MOST_GALLERIES", "MOST_LINES", "chosen_pictures", "gallery_blocks"]
+
+MOST_LINES, MOST_COLUMNS = 12, 8
+"""Prompts and models that one gallery shows; the data table names the rest."""
+MOST_GALLERIES = 4
+"""Galleries, one a definition and level of further factors."""
+_MOST_PROMPT = 110
+_FEW_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score in words, and the place of its band."""
+
+    name: str
+    text: str
+    band: int | None
+    said: str
+    n: str
+
+
+@dataclass(frozen=True)
+class GalleryCell:
+    """One prompt of one model."""
+
+    model: str
+    scores: Sequence[Score]
+    pictures: Sequence[Mapping[str, str]] = ()
+    named: str = ""
+    anchor: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class GalleryLine:
+    """One prompt."""
+
+    title: str
+    prompt: str
+    cells: Sequence[GalleryCell]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """What the macro ``gallery`` draws."""
+
+    name: str
+    title: str
+    n: str
+    models: Sequence[str]
+    lines: Sequence[GalleryLine]
+    bands: Sequence[tuple[str, str]]
+    scores: Sequence[tuple[str, str]]
+    notes: Sequence[str]
+    table: Table
+
+
+def gallery_blocks(material: Material, shown: Exhibits) -> list[Block]:
+    """A gallery for each definition and level of further factors; of very many the first."""
+    parts, chooser = _parts(material), Chooser(material)
+    blocks = []
+    for i, part in enumerate(parts[:MOST_GALLERIES], start=1):
+        gallery = _gallery(chooser, shown, part, f"gallery-{i}")
+        if i == MOST_GALLERIES and len(parts) > i:
+            left = listing([p.named for p in parts[i:]], most=6)
+            said = f"No gallery of: {left}. Their scores are in {_files(material)}."
+            gallery = replace(gallery, notes=[*gallery.notes, said])
+        blocks.append(Block("gallery", content=gallery, exported=[_exported(material, part, gallery)]))
+    return blocks
+
+
+def chosen_pictures(material: Material) -> list[str]:
+    """The pictures that galleries show, so that they are drawn before others."""
+    chooser = Chooser(material)
+    found: dict[str, None] = {}
+    for part in _parts(material)[:MOST_GALLERIES]:
+        for lines in _lines(material, part)[:MOST_LINES]:
+            for rows in _by_model(material, lines)[:MOST_COLUMNS]:
+                found.update(dict.fromkeys(chooser.pictures(rows[0])))
+    return list(found)
+
+
+def _parts(material: Material) -> list[Part]:
+    frame = material.estimates.filter(pl.col("measure").is_in(COMPOSITES))
+    return parts_by_definition(material, frame) if frame.height else []
+
+
+def _files(material: Material) -> str:
+    there = material.estimates["measure"].unique().to_list()
+    return " and ".join(f"tables/{measure}.csv" for measure in COMPOSITES if measure in there)
+
+
+def _lines(material: Material, part: Part) -> list[list[dict[str, Any]]]:
+    """The rows of each prompt, in the order of the design."""
+    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in part.frame.iter_rows(named=True):
+        rows.setdefault(tuple(row[f] for f in part.lines), []).append(row)
+    order = sorted(
+        rows, key=lambda key: [material.position(f, v) for f, v in zip(part.lines, key, strict=True)]
+    )
+    return [rows[key] for key in order]
+
+
+def _by_model(material: Material, rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows of one prompt by model; a model without any is left out."""
+    return [found for g in _models(material, rows) if (found := [r for r in rows if r["generator"] == g])]
+
+
+def _models(material: Material, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    there = {row["generator"] for row in rows}
+    return [g for g in material.named_generators if g in there]
+
+
+def _gallery(chooser: Chooser, shown: Exhibits, part: Part, name: str) -> Gallery:
+    material = chooser.material
+    lines = _lines(material, part)
+    models = _models(material, part.frame.to_dicts())
+    drawn = []
+    for rows in lines[:MOST_LINES]:
+        cells = [
+            _cell(chooser, shown, model, [r for r in rows if r["generator"] == model])
+            for model in models[:MOST_COLUMNS]
+        ]
+        drawn.append(GalleryLine(line_label(rows[0], part.lines), _prompt_text(material, rows[0]), cells))
+    measures = [m for m in COMPOSITES if m in part.frame["measure"].to_list()]
+    suffix = f" ({part.named})" if part.named else ""
+    return Gallery(
+        name=name,
+        title=f"What each model shows for each prompt, and how its captions score{suffix}",
+        n=n_text(part.frame),
+        models=models[:MOST_COLUMNS],
+        lines=drawn,
+        bands=[(band.name, edges_text(band)) for band in BANDS],
+        scores=[(abbreviated(m), _meaning(m, part.definition)) for m in measures],
+        notes=[*_notes(material, part, lines, models)],
+        table=_table(chooser, part, lines),
+    )
+
+
+def _meaning(measure: str, definition: str | None) -> str:
+    prose = explain(measure, definition)
+    return f"{prose.definition} {prose.unit[:1].upper()}{prose.unit[1:]}. Source: {prose.source}."
+
+
+def _prompt_text(material: Material, row: Mapping[str, Any]) -> str:
+    """The text of a prompt where it has a single one."""
+    sheet = material.find_sheet(row)
+    texts = {i["text"] for i in sheet.images if i["text"]} if sheet else set()
+    text = texts.pop() if len(texts) == 1 else ""
+    return text if len(text) <= _MOST_PROMPT else f"{text[:_MOST_PROMPT].rstrip()} …"
+
+
+def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[str, Any]]) -> GalleryCell:
+    if not rows:
+        return GalleryCell(model, [Score("", "no score", None, "this model has none of this prompt", "")])
+    pictures = [
+        {"uri": uri, "alt": chooser.alt(image) or shown.alt(image)}
+        for image in chooser.pictures(rows[0])
+        if (uri := shown.thumbs.uris.get(image) or shown.thumbs.best(image))
+    ]
+    sheet = chooser.material.find_sheet(rows[0])
+    usable = sum(1 for i in sheet.images if i["status"] == "ok") if sheet else 0
+    return GalleryCell(
+        model,
+        [_score(row) for row in rows],
+        pictures,
+        chooser.named(rows[0]),
+        sheet.anchor if sheet else "",
+        f"all {count(usable, 'picture')}" if usable != 1 else "the picture",
+    )
+
+
+def _two_digits(row: Mapping[str, Any]) -> str:
+    """Value and interval, with as many digits in every cell."""
+    return interval(row["value"], row["low"], row["high"], places=2)
+
+
+def _score(row: Mapping[str, Any]) -> Score:
+    name = abbreviated(row["measure"])
+    n = "" if row["n"] is None else f"n = {thousands(row['n'])}"
+    if row["value"] is None:
+        return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
+    return Score(name, _two_digits(row), band_of(row), reach(row), n)
+
+
+def _notes(
+    material: Material, part: Part, lines: Sequence[Sequence[Mapping[str, Any]]], models: Sequence[str]
+) -> list[str]:
+    notes = [
+        f"Pictures: the first {MOST_PICTURES} of each condition, in the order of the run, whose caption has "
+        "the most frequent value of what the score is of; that may be that it names no group. They show what "
+        "is common, not how much the pictures vary."
+    ]
+    if left := [line_label(rows[0], part.lines) for rows in lines[MOST_LINES:]]:
+        notes.append(f"Not shown here, but in the data table and in {_files(material)}: {listing(left)}.")
+    if others := list(models[MOST_COLUMNS:]):
+        notes.append(
+            f"Not shown here, but in the data table and in {_files(material)}: models {listing(others)}."
+        )
+    return [*notes, *notes_of(part.frame, 0, 0, dots=False)]
+
+
+def _table(chooser: Chooser, part: Part, lines: Sequence[Sequence[Mapping[str, Any]]]) -> Table:
+    material, rows = chooser.material, []
+    for line in lines:
+        for model in _models(material, line):
+            for row in (r for r in line if r["generator"] == model):
+                sheet = material.find_sheet(row)
+                rows.append(
+                    [
+                        Cell(line_label(row, part.lines)),
+                        Cell(model),
+                        Cell(explain(row["measure"]).short),
+                        Cell(words(str(row["attribute"])) if row["attribute"] else "–"),
+                        Cell(estimate_text(row), numeric=row["value"] is not None),
+                        Cell(reach(row) or "–"),
+                        Cell(chooser.named(row) or "–"),
+                        Cell("" if row["n"] is None else thousands(row["n"]), numeric=True),
+                        Cell(reasons_text(row["excluded"])),
+                        Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""),
+                    ]
+                )
+    heads = ["prompt", "model", "score", "of", "value [interval]", "band", "groups", "n", "left out"]
+    title = f"Composite scores of captions{f' ({part.named})' if part.named else ''}"
+    shown = rows[: shown_rows(len(rows))]
+    return Table(title, [*heads, "pictures"], shown, len(rows), _files(material))
+
+
+def _exported(material: Material, part: Part, gallery: Gallery) -> Figure:
+    """The scores of a gallery as a chart without pictures, for the files."""
+    rows = [
+        {
+            "line": line.title,
+            "column": cell.model,
+            "band": cell.scores[0].band,
+            "texts": [cell.scores[0].name, cell.scores[0].text, cell.scores[0].said],
+            "tip": f"{line.title}, {cell.model}: {cell.scores[0].name} {cell.scores[0].text}",
+        }
+        for line in gallery.lines
+        for cell in line.cells
+    ]
+    spec = matrix(rows, columns=gallery.models, lines=[line.title for line in gallery.lines])
+    edges = ", ".join(f"{band.name} ≤ {number(band.most, places=2)}" for band in BANDS)
+    title = f"Composite scores of captions, by prompt and model{f' ({part.named})' if part.named else ''}"
+    return Figure(
+        name=gallery.name,
+        title=title,
+        prose=explain(str(part.frame["measure"][0]), part.definition),
+        n=gallery.n,
+        panels=[Panel(edges, spec, panel_words(title, "", rows), 2 * len(gallery.lines))],
+        table=gallery.table,
+        stacked=len(gallery.models) > _FEW_COLUMNS,
+    )

@@ -1,0 +1,135 @@
+"""Composite scores of captions: of which prompt, in which band, with what an interval reaches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import number
+from stereotrope.report.prose import explain
+from stereotrope.tables import BANDS, Band
+
+__all__ = [
+    "COMPOSITES",
+    "Part",
+    "abbreviated",
+    "band_of",
+    "edges_text",
+    "line_label",
+    "parts_by_definition",
+    "prompt_factor",
+    "reach",
+]
+
+COMPOSITES = ("cbs", "contextual_diversity")
+"""The two composites; a prompt has one of them."""
+_PROMPT = "prompt"
+_BAND = "band="
+_SLACK = 1e-12
+_SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Estimates that may be set side by side: one definition, and one level of each further factor.
+
+    Attributes
+    ----------
+    definition
+        The definition that they follow.
+    scope
+        Levels of the factors that are neither model nor prompt.
+    lines
+        Columns that tell the lines of a figure apart: the prompts.
+    frame
+        The estimates.
+    named
+        What tells it from the other parts, in words; empty where there is only one.
+    """
+
+    definition: str | None
+    scope: Mapping[str, str | None]
+    lines: Sequence[str]
+    frame: pl.DataFrame
+    named: str
+
+
+def abbreviated(measure: str) -> str:
+    """``CBS`` of ``Composite bias score (CBS)``; the short name where it has no abbreviation."""
+    short = explain(measure).short
+    found = _SHORT_NAME.search(short)
+    return found.group(1) if found else short
+
+
+def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
+    """Place in ``BANDS`` of a score's band, or of one end of its interval; None without a number.
+
+    The band of the score itself is the one that its flags name.
+    """
+    if row[column] is None:
+        return None
+    names = [band.name for band in BANDS]
+    flags = [f.strip() for f in str(row.get("flags") or "").split(",")] if column == "value" else []
+    stored = next((f.removeprefix(_BAND) for f in flags if f.startswith(_BAND)), None)
+    if stored in names:
+        return names.index(stored)
+    inside = (i for i, band in enumerate(BANDS) if row[column] <= band.most + _SLACK)
+    return next(inside, len(BANDS) - 1)
+
+
+def reach(row: Mapping[str, Any]) -> str:
+    """The band in words, and the others that the interval reaches: ``moderate, up to high``."""
+    at = band_of(row)
+    if at is None:
+        return ""
+    ends = [band_of(row, end) for end in ("low", "high")]
+    down, up = (at if end is None else end for end in ends)
+    said = [f"down to {BANDS[down].name}"] * (down < at) + [f"up to {BANDS[up].name}"] * (up > at)
+    return ", ".join([BANDS[at].name, " and ".join(said)] if said else [BANDS[at].name])
+
+
+def edges_text(band: Band) -> str:
+    """Which numbers a band holds, in words."""
+    at = BANDS.index(band)
+    if at == 0:
+        return f"up to {number(band.most, places=2)}"
+    above = f"above {number(BANDS[at - 1].most, places=2)}"
+    return above if at == len(BANDS) - 1 else f"{above}, up to {number(band.most, places=2)}"
+
+
+def prompt_factor(material: Material, frame: pl.DataFrame) -> str | None:
+    """The factor that names the prompts of captions: ``prompt``, else the last one that the rows have."""
+    there = [f for f in material.factors if f in frame.columns and frame[f].null_count() < frame.height]
+    return _PROMPT if _PROMPT in there else (there[-1] if there else None)
+
+
+def parts_by_definition(material: Material, frame: pl.DataFrame) -> list[Part]:
+    """The estimates apart by definition and by further factors, in the order of run and design."""
+    prompt = prompt_factor(material, frame)
+    if prompt is None:
+        return []
+    further = [c for c in material.scope_columns(frame) if c not in ("generator", prompt)]
+    finer = [f for f in further if frame.select(f, prompt).unique().height == frame[f].n_unique()]
+    by = [f for f in further if f not in finer]
+    definitions = frame["definition"].unique(maintain_order=True).to_list()
+    parts = []
+    for definition in definitions:
+        same = frame.filter(pl.col("definition").eq_missing(definition))
+        groups = same.partition_by(by, maintain_order=True) if by else [same]
+        groups.sort(key=lambda group: [material.position(f, group[f][0]) for f in by])
+        for group in groups:
+            scope = {f: group[f][0] for f in by}
+            named = [str(level) for level in scope.values() if level is not None]
+            named += [f"definition {words(str(definition))}"] * (len(definitions) > 1)
+            parts.append(Part(definition, scope, [prompt, *finer], group, ", ".join(named)))
+    return parts
+
+
+def line_label(row: Mapping[str, Any], lines: Sequence[str]) -> str:
+    """A prompt in words."""
+    return ", ".join(str(row[f]) for f in lines if row[f] is not None) or "–"
