@@ -243,7 +243,7 @@ LEXICON_TERMS = (
     Column("n_inside", _I, "hits inside a longer word"),
     Column("n_glued", _I, "hits set off from their neighbours by case or a digit only"),
     Column("n_noun", _I, "hits before a noun of clothes, hair or a background"),
-    Column("n_doubtful", _I, "hits inside longer words that no * asks for; of terms for looks, before a noun"),
+    Column("n_doubtful", _I, "hits inside longer words that no * asks for, and at nouns if it is for looks"),
     Column("n_double", _I, "captions it was found in that name another group of the attribute too"),
     Column("n_excluded", _I, "places that a phrase of the lexicon's `not` rules out"),
     Column("n_missed_glued", _I, "words glued to others that the lexicon's matching does not see"),

@@ -304,7 +304,7 @@ WARNED = {
     "n_noun_only": 12,
     "n_inside_only": 0,
     "n_named": None,
-    "examples": ["a picture of thing0 and thing0"],
+    "image_ids": ["i0", "i77"],
 }
 
 
@@ -333,7 +333,7 @@ WARNED = {
 def test_a_group_that_rests_on_doubtful_hits_is_a_warning(
     changed: Mapping[str, Any], sentence: str | None
 ) -> None:
-    lexicons = [{"annotator": "words", "labels": [{**WARNED, **changed}]}]
+    lexicons = [{"annotator": "words", "values": [{**WARNED, **changed}]}]
     rows = cell(80, kind={"male": 40, "female": 40})
     told = found(rows, lexicon(), "instrument", lexicons=lexicons)
     assert told["sentence"].to_list() == ([sentence] if sentence else [])
@@ -344,9 +344,9 @@ def test_a_group_that_rests_on_doubtful_hits_is_a_warning(
 
 
 def test_warnings_of_one_attribute_are_told_apart_and_come_last() -> None:
-    labels = [{**WARNED, "value": value, "n": n, "n_doubtful": n} for value, n in (("a", 3), ("b", 9))]
+    values = [{**WARNED, "value": value, "n": n, "n_doubtful": n} for value, n in (("a", 3), ("b", 9))]
     rows = cell(80, kind={"male": 60, "female": 20})
-    told = found(rows, lexicon(), lexicons=[{"annotator": "words", "labels": labels}])
+    told = found(rows, lexicon(), lexicons=[{"annotator": "words", "values": values}])
     assert told["kind"].to_list()[-2:] == ["instrument", "instrument"]
     assert told["finding_id"].n_unique() == told.height
     assert "“b”" in told["sentence"][-2]

@@ -19,7 +19,7 @@ from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.lexicon_warnings import lexicon_warnings
 from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import ALL_ATTRIBUTES, CAPTION, ESTIMATES, FINDINGS
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, FINDINGS
 
 __all__ = ["findings"]
 
@@ -82,7 +82,7 @@ def findings(
     captions
         Captions frames, one a lexicon, that lead from findings about captions to their pictures.
     lexicons
-        What the matching audit says of each lexicon: its ``annotator`` and its ``labels``, rows of counts.
+        What the matching audit says of each lexicon: its ``annotator`` and its ``values``, rows of counts.
     limit
         Most findings returned.
     alpha
@@ -124,7 +124,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     level = _level(table)
     frames = [to_polars(frame, what="captions") for frame in captions]
     of_captions = caption_findings(table, frames, alpha=alpha, level=level)
-    misread = _misread(lexicons, frames)
+    misread = _misread(lexicons)
     warnings = [*_unusable(tidy), *_disagreements(table, level), *misread, *_copies(images)][:limit]
     candidates: list[_Candidate | CaptionFinding] = [*_strongest(found, evidence), *of_captions]
     ranked = sorted(candidates, key=_place)
@@ -347,16 +347,9 @@ def _disagreements(table: pl.DataFrame, level: float) -> Iterator[dict[str, Any]
         yield _row("instrument", scope, row["attribute"], sentence, "agreement", [])
 
 
-def _misread(
-    lexicons: Sequence[Mapping[str, Any]], frames: Sequence[pl.DataFrame]
-) -> Iterator[dict[str, Any]]:
+def _misread(lexicons: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Groups of captions that rest on hits which do not mean what they should."""
-    for name, attribute, value, sentence, examples in lexicon_warnings(lexicons):
-        shown = [
-            str(image)
-            for frame in frames[:1]
-            for image in frame.filter(pl.col(CAPTION).is_in(examples))["image_id"]
-        ]
+    for name, attribute, value, sentence, shown in lexicon_warnings(lexicons):
         scope = {"annotator": name} if name else {}
         yield _row("instrument", scope, attribute, sentence, "representation_parity", shown, value)
 

@@ -24,7 +24,7 @@ _INSIDE = "letters inside longer words"
 _NOUNS = "words for clothes, hair or a background"
 
 LexiconWarning = tuple[str, str, str, str, list[str]]
-"""Lexicon, attribute, value, sentence, examples of captions."""
+"""Lexicon, attribute, value, sentence, images whose captions show it."""
 
 
 def lexicon_warnings(lexicons: Sequence[Mapping[str, Any]]) -> list[LexiconWarning]:
@@ -33,8 +33,8 @@ def lexicon_warnings(lexicons: Sequence[Mapping[str, Any]]) -> list[LexiconWarni
     Parameters
     ----------
     lexicons
-        One mapping a lexicon: ``annotator``, its name, and ``labels``, rows as of
-        :attr:`stereotrope.annotate.MatchingAudit.labels`.
+        One mapping a lexicon, as a run stores them: ``annotator``, its name, and ``values``, a row a value
+        of its attributes with counts of captions and ``image_ids`` of doubtful ones.
     """
     found = [pair for lexicon in lexicons for pair in _of(lexicon)]
     return [warning for _, warning in sorted(found, key=lambda pair: (-pair[0], pair[1][:3]))[:_MOST]]
@@ -42,7 +42,7 @@ def lexicon_warnings(lexicons: Sequence[Mapping[str, Any]]) -> list[LexiconWarni
 
 def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, LexiconWarning]]:
     name = str(lexicon.get("annotator") or "")
-    for row in lexicon.get("labels") or ():
+    for row in lexicon.get("values") or ():
         unnamed = row["value"] == UNKNOWN
         doubtful = int((row.get("n_named") if unnamed else row.get("n_doubtful")) or 0)
         if doubtful < FEW or doubtful < DOUBTFUL * row["n"]:
@@ -54,7 +54,7 @@ def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, LexiconWarning]]:
             sentence = f"{count} {what} ({words}) name one by a second reading."
         else:
             sentence = f"{count} {what} ({words}) {_rest_on(row, doubtful)}."
-        yield doubtful, (name, row["attribute"], row["value"], sentence, list(row.get("examples") or ()))
+        yield doubtful, (name, row["attribute"], row["value"], sentence, list(row.get("image_ids") or ()))
 
 
 def _rest_on(row: Mapping[str, Any], doubtful: int) -> str:
