@@ -6,9 +6,9 @@ from rich.console import Console
 from stereotrope.cli.scores import MOST_ROWS, print_scores
 
 
-def printed(*tables, width=100):
+def printed(*tables, width=100, captions=()):
     out = Console(file=io.StringIO(), width=width, soft_wrap=True, highlight=False)
-    print_scores(tables, out)
+    print_scores(tables, out, captions=captions)
     return out.file.getvalue()
 
 
@@ -169,3 +169,39 @@ def test_scores_without_violations_are_named_and_never_mixed_in():
     )
     assert "0.77" not in text
     assert "In the report and its tables: BDS, without violations." in text
+
+
+def refusals(*rates):
+    rows = [estimate("refusal_rate", prompt=f"p{i}", value=r, high=r + 0.04) for i, r in enumerate(rates)]
+    return table("refusal_rate", rows, title="Refusals")
+
+
+def composites(**more):
+    rows = [["beauty", "CBS", "0.60 [0.54, 0.66] high"], ["doctor", "CBS", "0.15 [0.03, 0.27] low"]]
+    told = {"what": "composites", "title": "Composites", "columns": ["prompt", "score", "m"], "rows": rows}
+    return told | {"estimates": [estimate("cbs")]} | more
+
+
+def test_captions_are_told_by_prompt_in_the_order_given_and_before_refusals():
+    text = printed(refusals(0.0, 0.0), table("cbs", [estimate("cbs")], "CBS"), captions=[composites()])
+    parts = ("Composites", "beauty", "0.60 [0.54, 0.66] high", "doctor", "low", "Refusals: 0 of 40 requests")
+    assert sorted(parts, key=text.index) == list(parts)
+    assert "In the report and its tables" not in text
+
+
+def test_refusals_that_are_all_0_are_one_sentence_and_no_table():
+    text = printed(refusals(*[0.0] * 10))
+    assert text.strip() == "Refusals: 0 of 200 requests; by condition the interval ends at 0.04 at most."
+
+
+def test_one_refusal_makes_a_table_of_it():
+    text = printed(refusals(0.0, 0.2), captions=[composites()])
+    assert "Refusals: refused requests" in text
+    assert "p1" in text
+
+
+def test_a_long_cell_is_cut_and_hostile_text_made_inert():
+    told = composites(rows=[["x" * 90, "CBS", "\x1b[31mred"]])
+    text = printed(captions=[told])
+    assert "x" * 47 + "…" in text
+    assert "\x1b" not in text

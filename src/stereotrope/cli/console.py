@@ -161,7 +161,7 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
         out.print(Text("\nWhat stands out", style="bold"))
         for number, finding in enumerate(headline["findings"], start=1):
             print_line(Text(f"{number}. ") + safe(finding["sentence"]), out)
-    print_scores(headline["tables"], out)
+    print_scores(headline["tables"], out, captions=headline["captions"])
     if headline["cost"]:
         out.print(Text("\nWhat it cost", style="bold"))
         print_line(safe(headline["cost"]["sentence"]), out)

@@ -23,6 +23,7 @@ MOST_ROWS = 15
 _FEWEST_LEVELS = 3
 """Of a mean that is printed. The interval of a mean of two is wider than the score; the report has it."""
 _LONGEST_LABEL = 28
+_LONGEST_CELL = 48
 _MOST_LEVELS_BESIDE = 3
 _FIXED = {column.name for column in ESTIMATES}
 _KINDS = ("agreement",)
@@ -32,7 +33,9 @@ _MEAN = re.compile(r"mean over \d+ levels of (\w+)")
 Row = Mapping[str, Any]
 
 
-def print_scores(tables: Sequence[Mapping[str, Any]], out: Console) -> None:
+def print_scores(
+    tables: Sequence[Mapping[str, Any]], out: Console, *, captions: Sequence[Mapping[str, Any]] = ()
+) -> None:
     """Print the main scores of a headline and name the other measures.
 
     Parameters
@@ -41,16 +44,26 @@ def print_scores(tables: Sequence[Mapping[str, Any]], out: Console) -> None:
         ``tables`` of :func:`stereotrope.report.headline`.
     out
         Where to print.
+    captions
+        ``captions`` of it, printed first.
     """
     found: dict[str, list[Row]] = {}
     for table in tables:
         found.setdefault(table["measure"].removesuffix(AVERAGE), []).extend(table["estimates"])
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
+    for table in captions:
+        _print(table["title"], list(table["columns"]), _cut(table["rows"]), out)
+        if table["what"] != "missing":
+            shown |= {row["measure"] for row in table["estimates"]}
     for measure, block in _BLOCKS.items():
         for part, which in _by_definition(found, measure):
             if block(part, out, which):
                 shown |= {measure, measure + AVERAGE}
     rest = [t for t in tables if t["measure"] not in shown]
+    refusals = found.get("refusal_rate", []) if captions or not shown else []
+    if refusals and all(r["value"] == 0 for r in refusals):
+        print_line(Text(f"\n{_no_refusals(refusals)}"), out)
+        rest = [t for t in rest if t["measure"] != "refusal_rate"]
     if not shown and rest:
         _divergence(rest[0]["title"], rest[0]["estimates"], out)
         rest = rest[1:]
@@ -210,6 +223,21 @@ def _refusals(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
         return False
     title = f"Refusals: refused requests, of all requests{which}"
     return _divergence(title, rows, out, among=found["refusal_rate"])
+
+
+def _no_refusals(rows: Sequence[Row]) -> str:
+    """Rates that are all 0, as one sentence."""
+    asked = sum(r["n"] or 0 for r in rows)
+    highest = max((r["high"] for r in rows if r.get("high") is not None), default=None)
+    reach = "" if highest is None else f"; by condition the interval ends at {number(highest)} at most"
+    return f"Refusals: 0 of {thousands(asked)} requests{reach}."
+
+
+def _cut(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [
+        [cell if len(cell) <= _LONGEST_CELL else f"{cell[: _LONGEST_CELL - 1]}…" for cell in row]
+        for row in rows
+    ]
 
 
 _BLOCKS = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.captions.told import captions_tables
 from stereotrope.report.datatable import estimate_text
 from stereotrope.report.judges import judge_sentences
 from stereotrope.report.material import Material, RunLike, image_ids, words
@@ -44,6 +45,8 @@ def headline(run: RunLike) -> dict[str, Any]:
         - ``cost``: ``{sentence, columns, rows, labels}`` of the calls to model servers, None without any;
         - ``judges``: what checks of the annotators say, a sentence each, the unfit first;
         - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
+        - ``captions``: ``{what, title, follows, columns, rows, estimates}`` a table, of the composite scores,
+          the declared sides of parity and what captions lack most often; empty for a run without captions;
         - ``tables``: one ``{measure, title, definition, follows, columns, rows, estimates}`` a measure and
           definition (``follows``; named in the title where a measure has several): ``rows`` as text,
           ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
@@ -68,6 +71,7 @@ def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:
             _finding(row, rank)
             for rank, row in enumerate(material.findings.head(_FINDINGS).iter_rows(named=True), start=1)
         ],
+        "captions": captions_tables(material) if tables else [],
         "tables": [t for m in headline_measures(material) * tables for t in _tables(material, m)],
     }
 

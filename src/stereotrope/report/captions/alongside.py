@@ -37,6 +37,7 @@ __all__ = [
     "entries_by_scope",
     "figure_of",
     "labeller",
+    "models_of",
     "panel_of",
     "parts_by_scope",
     "scope_of",

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.report.captions.made_up_captions import captions_material, captions_run, row
+
+from stereotrope.report import headline
+from stereotrope.report.captions.told import captions_tables
+
+
+def tables(tmp_path: Path, **of: Any) -> dict[str, dict[str, Any]]:
+    return {t["what"]: t for t in captions_tables(captions_material(tmp_path, **of))}
+
+
+def test_composites_come_by_prompt_and_model_in_words_of_bands(tmp_path: Path) -> None:
+    made = tables(tmp_path)["composites"]
+    assert made["columns"] == ["prompt", "score", "model 0", "model 1"]
+    assert made["rows"][0] == [
+        "prompt 0",
+        "CBS",
+        "0.20 [0.15, 0.25] moderate",
+        "0.25 [0.20, 0.30] moderate",
+    ]
+    assert "[95% interval]" in made["title"]
+
+
+def test_the_mean_over_prompts_stands_last(tmp_path: Path) -> None:
+    extra = [row("composite_mean", 0.4, generator="model 0", n=2)]
+    rows = tables(tmp_path, extra=extra)["composites"]["rows"]
+    assert rows[-1] == ["mean of 2 prompts", "", "0.40 [0.35, 0.45]", ""]
+
+
+def test_only_declared_sides_are_told_with_their_sign(tmp_path: Path) -> None:
+    made = tables(tmp_path, prompts=1)["parity"]
+    assert [r[1] for r in made["rows"]] == ["female less male", "dark + medium less all other groups"]
+    assert all(r[2].startswith("−0.30") for r in made["rows"])
+
+
+def test_the_three_elements_missed_most_are_told(tmp_path: Path) -> None:
+    made = tables(tmp_path, elements=9)["missing"]
+    assert [r[:3] for r in made["rows"]] == [
+        ["prompt 0", "element 8", "keyword"],
+        ["prompt 0", "element 8", "implied"],
+        ["prompt 1", "element 8", "keyword"],
+    ]
+
+
+def test_of_many_models_each_gets_a_line(tmp_path: Path) -> None:
+    made = tables(tmp_path, models=5, prompts=1)["composites"]
+    assert made["columns"] == ["prompt", "score", "model", "value"]
+    assert [r[2] for r in made["rows"]] == [f"model {i}" for i in range(5)]
+
+
+def test_definitions_are_told_apart(tmp_path: Path) -> None:
+    made = captions_tables(captions_material(tmp_path, definitions=("paper", "released")))
+    assert [t["follows"] for t in made] == ["paper"] * 3 + ["released"] * 3
+    assert all(f"(definition: {t['follows']})" in t["title"] for t in made)
+
+
+def test_what_is_not_defined_is_told_with_its_reason(tmp_path: Path) -> None:
+    made = tables(tmp_path, undefined=True, prompts=1)
+    assert made["composites"]["rows"][0][2] == "not defined: no usable caption"
+    assert made["composites"]["estimates"][0]["value"] is None
+
+
+def test_the_headline_of_a_run_holds_them_as_json(tmp_path: Path, objects_run: Any) -> None:
+    head = headline(captions_run(tmp_path))
+    assert [t["what"] for t in head["captions"]] == ["composites", "parity", "missing"]
+    assert json.loads(json.dumps(head, allow_nan=False)) == head
+    assert headline(objects_run)["captions"] == []
