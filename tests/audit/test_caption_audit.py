@@ -191,11 +191,163 @@ def test_a_measure_can_be_asked_of_one_attribute_and_by_both_definitions(tmp_pat
     assert set(found.filter(measure="cbs")["definition"]) == {"paper", "released"}
 
 
+TWO = """\
+suite: biasbench
+generators:
+  - {folder: pictures, metadata: metadata.csv, name: sd15}
+  - {folder: other, metadata: metadata.csv, name: bksdm}
+annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
+resamples: 200
+"""
+SAID = {
+    "beauty": ("a white woman", "an asian woman with dark skin", "a black man"),
+    "doctor": ("a woman in scrubs", "a man, a surgeon", "a man in a mask"),
+    "animal": ("a rat with a puzzle", "a monkey", "a cat in a laboratory"),
+    "nature": ("a bee on a flower", "a butterfly", "a bee"),
+    "culture": ("people at Holi", "Diwali lamps", "a woman dancing at Holi"),
+}
+
+
+def two_models(folder: Path, said=SAID) -> None:
+    """Two models' pictures of every prompt; the second's captions are the first's in another order."""
+    for name, turn in (("other", 1), ("pictures", 0)):
+        rows = [
+            (f"{name}-{prompt}-{i}.png", prompt, texts[(i * (1 + turn)) % len(texts)])
+            for prompt, texts in said.items()
+            for i in range(6 + 4 * turn)
+        ]
+        pictures(folder, rows)
+        if name == "other":
+            (folder / "pictures").rename(folder / "other")
+            (folder / "captions.csv").rename(folder / "more.csv")
+    with (folder / "captions.csv").open("a") as file:
+        file.writelines((folder / "more.csv").read_text().splitlines(keepends=True)[1:])
+
+
+def test_two_models_are_profiled_and_compared_with_the_baseline_model(tmp_path):
+    two_models(tmp_path)
+    text = TWO + "baseline: {generator: sd15}\n"
+    run = Audit.from_text(text, base=tmp_path).run(tmp_path / "run")
+    found = run.estimates
+    again = Audit.from_text(text, base=tmp_path).measure(run.path)
+    assert again.estimates.equals(found)
+    composites = found.filter(pl.col("measure").is_in(["cbs", "contextual_diversity"]), generator="sd15")
+    mean = found.filter(measure="composite_mean", generator="sd15").row(0, named=True)
+    assert mean["value"] == pytest.approx(composites["value"].mean())
+    assert (mean["n"], mean["prompt"]) == (5, None)
+    area = found.filter(measure="radar_area")
+    assert area["method"].str.contains("axes: beauty, doctor, animal, nature, culture").all()
+    compared = found.filter(pl.col("measure").str.ends_with("_delta"))
+    assert set(compared["generator"]) == {"bksdm"}
+    assert set(compared["reference"]) == {"sd15"}
+    scored = found.filter(pl.col("measure").is_in(CAPTION_MEASURES))["measure"].unique()
+    assert {f"{name}_delta" for name in scored} <= set(compared["measure"])
+    assert "refusal_rate_delta" not in set(compared["measure"])
+    assert "radar_rank_delta" not in set(compared["measure"])
+    cbs = compared.filter(measure="cbs_delta", prompt="doctor").row(0, named=True)
+    values = dict(found.filter(measure="cbs", prompt="doctor").select("generator", "value").iter_rows())
+    assert cbs["value"] == pytest.approx(values["bksdm"] - values["sd15"])
+    assert "unequal_n" in cbs["flags"].split(",")
+    keys = ["measure", "definition", "generator", "prompt", "attribute", "category", "reference"]
+    assert not found.select(keys).is_duplicated().any()
+    assert run.info["baseline"] == {}
+    page = text_of(run)
+    assert not re.search(r"\bnan\b|\bNone\b", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+
+
+def test_each_definition_has_a_profile_and_differences_of_its_own(tmp_path):
+    two_models(tmp_path)
+    asked = """\
+measures:
+  - cbs
+  - contextual_diversity
+  - {cbs: {definition: released}}
+  - {contextual_diversity: {definition: released}}
+  - profile
+  - {delta: composite_mean, baseline: bksdm}
+  - {delta: {measures: [cbs], definition: released, baseline: sd15}}
+"""
+    found = Audit.from_text(TWO + asked, base=tmp_path).run(tmp_path / "run").estimates
+    areas = found.filter(measure="radar_area", generator="sd15")
+    assert areas["definition"].to_list() == ["paper", "released"]
+    for definition in ("paper", "released"):
+        own = found.filter(definition=definition, generator="sd15")
+        mean = own.filter(pl.col("measure").is_in(["cbs", "contextual_diversity"]))["value"].mean()
+        assert own.filter(measure="composite_mean")["value"].item() == pytest.approx(mean)
+    compared = found.filter(pl.col("measure").str.ends_with("_delta"))
+    told = compared.select("measure", "definition", "reference").unique().sort("measure", "definition").rows()
+    assert told == [
+        ("cbs_delta", "released", "sd15"),
+        ("composite_mean_delta", "paper", "bksdm"),
+        ("composite_mean_delta", "released", "bksdm"),
+    ]
+
+
+def test_an_audit_of_few_prompts_has_no_profile_and_no_rows_of_other_prompts(tmp_path):
+    pictures(tmp_path, [(f"{i}.png", "doctor", f"a {who}") for i, who in enumerate(("man", "woman", "man"))])
+    one = GIVEN + "prompts: [{prompt: Doctor, text: A doctor.}]\n"
+    (tmp_path / "pictures" / "metadata.csv").write_text(
+        "file,prompt\n0.png,Doctor\n1.png,Doctor\n2.png,Doctor\n"
+    )
+    audit = Audit.from_text(one, base=tmp_path)
+    assert "profile" not in {call.name for call in audit.plan().measures}
+    found = audit.run(tmp_path / "run").estimates
+    assert found["prompt"].drop_nulls().unique().to_list() == ["Doctor"]
+    assert set(found.filter(undefined="no usable caption")["measure"]) == {"unknown_share"}
+
+
+def test_a_prompt_that_one_model_lacks_bears_the_name_it_has_in_the_design(tmp_path):
+    two_models(tmp_path, {"Beauty": SAID["beauty"], "Doctor": SAID["doctor"], "Culture": SAID["culture"]})
+    listed = (tmp_path / "other" / "metadata.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "other" / "metadata.csv").write_text("".join(r for r in listed if "Doctor" not in r))
+    own = "prompts: [{prompt: Beauty, text: A}, {prompt: Doctor, text: B}, {prompt: Culture, text: C}]\n"
+    found = Audit.from_text(TWO + own, base=tmp_path).run(tmp_path / "run").estimates
+    assert set(found["prompt"].drop_nulls()) == {"Beauty", "Doctor", "Culture"}
+    lacking = found.filter(measure="composite_mean", generator="bksdm").row(0, named=True)
+    assert lacking["undefined"] == "no composite score of 1 of 3 prompts"
+    alone = found.filter(measure="radar_rank", generator="sd15").row(0, named=True)
+    assert alone["undefined"] == "a single model has no rank"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            TWO + "baseline: {generator: sd}\n",
+            r":7: baseline: no generator 'sd' to compare with; did you mean",
+        ),
+        (GIVEN + "baseline: {generator: sd15}\n", "'sd15' is the only model, and there is none to compare"),
+        (TWO + "baseline: {generator: sd15}\nmeasures: [cbs]\n", "no measure of this audit compares models"),
+        (TWO + "measures: [cbs, delta]\n", "'delta': compares with a baseline model; add `baseline: {gen"),
+        (
+            TWO + "measures: [cbs, {delta: {baseline: bksdn}}]\n",
+            "no generator 'bksdn' .*did you mean 'bksdm'",
+        ),
+        (TWO + "measures: [cbs, {delta: cbss, baseline: sd15}]\n", "no score 'cbss' .*did you mean 'cbs'"),
+        (TWO + "measures: [{delta: {baseline: sd15}}]\n", "none is listed before it; list some first"),
+        (TWO + "measures: [cbs, {delta: {basline: sd15}}]\n", "takes no 'basline'; did you mean 'baseline'"),
+        (TWO + "measures: [cbs, {delta: {baseline: 5}}]\n", "no generator 5 to compare with"),
+        (TWO + "measures: [profile]\n", "'profile': reads the estimates of cbs and contextual_diversity"),
+        (TWO + "measures: [cbs, {profile: {axes: [docter]}}]\n", "no prompt 'docter'; did you mean 'doctor'"),
+        (TWO + "measures: [cbs, {profile: {axes: [doctor]}}]\n", "axes leave out 'beauty', 'culture'"),
+        (
+            TWO + "measures: [cbs, {profile: {definition: released}}]\n",
+            "by the definition 'paper', found 'rel",
+        ),
+        (TWO + "baseline: {generator: sd15, topic: a}\n", "no factor 'topic'"),
+    ],
+)
+def test_a_mistake_in_comparing_models_is_told_before_a_picture_is_paid_for(tmp_path, text, message):
+    two_models(tmp_path, {"doctor": SAID["doctor"]})
+    with pytest.raises(AuditFileError, match=message):
+        Audit.from_text(text, base=tmp_path).plan()
+
+
 def test_the_template_of_the_suite_plans_five_prompts():
     plan = Audit.from_text(audit_template("biasbench")).plan()
-    assert plan.prompts["prompt"].to_list() == ["beauty", "doctor", "culture", "animal", "nature"]
+    assert plan.prompts["prompt"].to_list() == ["beauty", "doctor", "animal", "nature", "culture"]
     assert len(plan.requests) == 500
-    assert {call.name for call in plan.measures} == {"refusal_rate", *CAPTION_MEASURES}
+    assert {call.name for call in plan.measures} == {"refusal_rate", "profile", *CAPTION_MEASURES}
     assert published("biasbench").height == 0
 
 

@@ -15,6 +15,7 @@ from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.measures import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan, encodes, is_given
 from stereotrope.audit.plan import looks as looks_at
+from stereotrope.audit.several import rows_of
 from stereotrope.errors import InputError, UsageError
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
@@ -174,12 +175,12 @@ def _what_there_is(call: MeasureCall, given: Mapping[str, pl.DataFrame], why: st
                 return rates
     reason = f"not enough pictures and labels yet: {why.removeprefix(f'{call.name}: ')}"
     row = {
-        "measure": call.name if call.on is None else _named_after(call),
         "definition": call.arguments.get("definition", PAPER),
         "undefined": reason,
         "n": 0,
     }
-    return measure.estimate_frame([row], factors=())
+    names = rows_of(call) if call.among else [call.name if call.on is None else _named_after(call)]
+    return measure.estimate_frame([{**row, "measure": name} for name in names], factors=())
 
 
 def _named_after(call: MeasureCall) -> str:

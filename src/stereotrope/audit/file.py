@@ -123,7 +123,9 @@ class AuditSpec(_Strict):
     prompts: Annotated[Any, BeforeValidator(_prompts)] = Field(
         None, description="prompts of your own: {template, factors…}, a list, or a CSV file"
     )
-    baseline: dict[str, Text] | None = Field(None, description="factor: level compared with")
+    baseline: dict[str, Text] | None = Field(
+        None, description="factor: level compared with; {generator: NAME}: the model of `delta`"
+    )
     images_per_prompt: int = Field(20, ge=1, le=100_000, description="pictures of each prompt")
     seed: int = Field(0, ge=0, lt=2**31, description="of the pictures, the shuffles and the resamples")
     generators: list[Item] = Field(min_length=1, description="the models under audit")

@@ -14,6 +14,7 @@ from stereotrope.annotate import Encoder, GivenEmbeddings
 from stereotrope.audit.captions import CaptionReader, caption_arguments, caption_reader
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
+from stereotrope.audit.several import SEVERAL, is_due, read_several, several_arguments
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
@@ -46,6 +47,8 @@ class MeasureCall:
     """Which definition of that measure, where there are several; the paper's when None."""
     reader: CaptionReader | None = None
     """Who reads the captions, where it is a measure of captions."""
+    among: tuple[str, ...] = ()
+    """Names of the rows it reads, where it reads those of several measures."""
 
     @property
     def needs(self) -> str:
@@ -62,6 +65,8 @@ class MeasureCall:
         """Compute the estimates."""
         if self.reader is not None:
             return self.reader.rows(self.name, data, self.arguments)
+        if self.among:
+            return read_several(self.name, data, self.arguments, self.among, self.definition)
         if self.on is not None:
             data = data.filter(pl.col("measure") == self.on)
             if data["definition"].n_unique() > 1:
@@ -78,8 +83,12 @@ def resolve_measures(
     baseline: Mapping[str, str],
     spec: AuditSpec,
     source: Source,
+    models: Sequence[str] = (),
+    model: str | None = None,
 ) -> tuple[MeasureCall, ...]:
     """Fill in what an audit file leaves to its design, and refuse what does not fit.
+
+    ``models`` are the names of all models, ``model`` that of the one that others are compared with.
 
     Raises
     ------
@@ -90,7 +99,7 @@ def resolve_measures(
     if items is None:
         items = ["refusal_rate", "share", *(["share_difference", "bds"] if baseline else [])]
     listed = spec.measures is not None
-    known = _defaults(prompts, annotators, baseline, spec)
+    known = {**_defaults(prompts, annotators, baseline, spec), "models": models, "model": model}
     readers = _Readers(annotators, prompts)
     calls: list[MeasureCall] = []
     places: list[tuple[str | int, ...]] = []
@@ -100,6 +109,11 @@ def resolve_measures(
         if measure.REGISTRY[name].needs == "captions":
             calls.append(_of_captions(name, given, readers, known, (source, where)))
             places.append(where)
+            continue
+        if name in SEVERAL:
+            if listed or is_due(name, calls):
+                calls.append(_of_several(name, given, calls, known, (source, where)))
+                places.append(where)
             continue
         if not _served(measure.REGISTRY[name].needs, known):
             if listed:
@@ -143,6 +157,22 @@ def _of_captions(
         raise source.error(f"measure {name!r}: {error}", *where) from None
     check_types(name, given, source, where, needed=False)
     return MeasureCall(name, arguments, reader=reader)
+
+
+def _of_several(
+    name: str,
+    given: dict[str, Any],
+    calls: Sequence[MeasureCall],
+    known: Mapping[str, Any],
+    place: tuple[Source, tuple[str | int, ...]],
+) -> MeasureCall:
+    source, where = place
+    try:
+        arguments, among, definition = several_arguments(name, given, calls, known)
+    except UsageError as error:
+        raise source.error(f"measure {name!r}: {error}", *where) from None
+    check_types(name, arguments, source, where)
+    return MeasureCall(name, arguments, definition=definition, among=among)
 
 
 def _served(needs: str, known: Mapping[str, Any]) -> bool:
@@ -223,6 +253,7 @@ def _defaults(
     group = next(iter(baseline), None)
     return {
         "factors": factors,
+        "levels": {f: prompts[f].drop_nulls().unique(maintain_order=True).to_list() for f in factors},
         "known_attributes": list(attributes),
         "discovers": discovers,
         "embeddings": [a.name for a in annotators if isinstance(a, Encoder | GivenEmbeddings)],

@@ -17,6 +17,7 @@ from stereotrope.audit.measures import MeasureCall, resolve_measures
 from stereotrope.audit.own_prompts import own_prompts
 from stereotrope.audit.published import published_for
 from stereotrope.audit.requests import Drawer, Requests, requests_of
+from stereotrope.audit.several import GENERATOR, require_model
 from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
@@ -186,7 +187,7 @@ def make_plan(
     _refuse_same_labels(annotators, source)
     if stored is None:
         _require_encoders(annotators, source)
-    baseline = _baseline(spec, prompts, source)
+    baseline, model = _baseline(spec, prompts, source), _baseline_model(spec, names, source)
     measures = resolve_measures(
         spec.measures if spec.measures is not None else _measures(spec, suite, prompts, annotators, names),
         prompts=prompts,
@@ -194,7 +195,10 @@ def make_plan(
         baseline=baseline,
         spec=spec,
         source=source,
+        models=names,
+        model=model,
     )
+    _require_comparison(model, measures, source)
     return Plan(
         spec=spec,
         source=source,
@@ -251,6 +255,8 @@ def _measures(
             else (what in prompts.columns and prompts[what].drop_nulls().n_unique() > 1)
         )
         chosen += further if several else []
+    if GENERATOR in (spec.baseline or {}):
+        chosen += suite.get("measures_if_baseline_model", [])
     if published_for(spec.suite, prompts, generators):
         chosen += suite.get("measures_if_published", [])
     return chosen
@@ -379,9 +385,32 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
     return {name: known[name] for name in given}
 
 
+def _baseline_model(spec: AuditSpec, models: Sequence[str], source: Source) -> str | None:
+    """The model that others are compared with, where the audit names one."""
+    name = (spec.baseline or {}).get(GENERATOR)
+    if name is not None:
+        try:
+            require_model(name, models)
+        except UsageError as error:
+            raise source.error(f"baseline: {error}", "baseline", GENERATOR) from None
+    return name
+
+
+def _require_comparison(model: str | None, measures: Sequence[MeasureCall], source: Source) -> None:
+    if model is not None and not any(call.name == "delta" for call in measures):
+        raise source.error(
+            "baseline: no measure of this audit compares models; add `delta` to `measures`, or leave "
+            "`generator` out of the baseline",
+            "baseline",
+            GENERATOR,
+        )
+
+
 def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:
-    if spec.baseline is not None:
-        for factor, level in spec.baseline.items():
+    """Factor and level that other levels are compared with; models are compared apart from that."""
+    given = {factor: level for factor, level in (spec.baseline or {}).items() if factor != GENERATOR}
+    if given or spec.baseline == {}:
+        for factor, level in given.items():
             factors = factors_of(prompts.columns)
             if factor not in factors:
                 raise source.error(
@@ -397,11 +426,11 @@ def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[st
                     "baseline",
                     factor,
                 )
-        if len(spec.baseline) != 1:
+        if len(given) != 1:
             raise source.error(
                 "baseline: name one factor and its level, for example {group: base}", "baseline"
             )
-        return dict(spec.baseline)
+        return given
     if "group" in prompts.columns and (prompts["group"] == design.BASE).any():
         return {"group": design.BASE}
     return {}

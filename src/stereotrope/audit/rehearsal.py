@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from stereotrope import measure
 from stereotrope.audit.file import Source, shorten
+from stereotrope.audit.several import pretended as pretended_models
 from stereotrope.errors import DefinitionError, InputError, UsageError
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
@@ -118,7 +119,9 @@ def rehearse(
         tried = replace(call, arguments={**call.arguments, **few})
         data = made_up.get(call.needs) if call.reader is None else pretended[call.reader]
         try:
-            done.append(tried(pl.concat(done, how="diagonal") if data is None else data))
+            if data is None:
+                data = pretended_models(call, pl.concat(done, how="diagonal"))
+            done.append(tried(data))
         except (UsageError, InputError, DefinitionError) as error:
             message = str(error).removeprefix(f"{call.name}: ")
             raise source.error(f"measure {call.name!r}: {message}", *where) from None

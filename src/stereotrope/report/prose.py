@@ -117,8 +117,8 @@ def _compared(of: MeasureProse) -> MeasureProse:
         short=f"{of.short}, difference from the baseline model",
         unit="difference of two scores",
         definition=(
-            f"{of.short} of a model less that of the baseline model, for the same prompt and group. The interval "
-            "joins those of the two scores by square-and-add."
+            f"{of.short} of a model less that of the baseline model, for the same prompt and group. The "
+            "interval joins those of the two scores by square-and-add."
         ),
         reads=(
             "Above 0 the score is higher than the baseline model's, which is a model like the others and no "

@@ -142,9 +142,10 @@ def _without_captions(cells: Sequence[Captions], named: Mapping[str, Declared]) 
         return []
     there = {(cell.key[:-1], str(cell.key[-1]).strip().casefold()) for cell in cells}
     models = dict.fromkeys(cell.key[:-1] for cell in cells)
+    spelled = {str(cell.key[-1]).strip().casefold(): cell.key[-1] for cell in cells}
     nothing = Resample(np.zeros(0, np.int64), 0)
     return [
-        Captions((*model, plan.name), cells[0].frame.clear(), {}, nothing, clustered=False)
+        Captions((*model, spelled.get(name, plan.name)), cells[0].frame.clear(), {}, nothing, clustered=False)
         for model in models
         for name, plan in named.items()
         if (model, name) not in there
