@@ -42,6 +42,7 @@ class FakeRun:
     audit: dict[str, Any] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
     spending: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SPENDING_TYPES))
+    lexicon_terms: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]

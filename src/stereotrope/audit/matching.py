@@ -11,6 +11,8 @@ import polars as pl
 
 from stereotrope.annotate.lexicon import (
     BUILT_IN,
+    THINGS,
+    UNKNOWN,
     Lexicon,
     LexiconAnnotator,
     MatchingAudit,
@@ -140,10 +142,11 @@ class _Told:
             "n_terms_hit": int((~terms["never"]).sum()),
             "n_hits": int(terms["n_hits"].sum()),
             "n_values": len(values),
+            **_totals(self.audit.labels),
             "values": values[:MOST_VALUES],
-            "inside": self._terms(~_STARRED, "n_inside", "inside_words", "_inside"),
-            "before_nouns": self._terms(pl.lit(value=True), "n_noun", "nouns", "_noun", "n_doubtful"),
-            "starred": self._terms(_STARRED, "n_inside", "inside_words", "_inside"),
+            "inside": self._terms(~_STARRED, _INSIDE, "inside_words", "_inside"),
+            "before_nouns": self._terms(~_OF_THINGS, pl.col("n_noun"), "nouns", "_noun"),
+            "starred": self._terms(_STARRED, _INSIDE, "inside_words", "_inside"),
             "glued": self._glued(),
             "n_several": self.audit.several.height,
             "double": [
@@ -173,12 +176,9 @@ class _Told:
             for row in rows
         ]
 
-    def _terms(
-        self, which: pl.Expr, count: str, words: str, kind: str, doubt: str = ""
-    ) -> list[dict[str, Any]]:
+    def _terms(self, which: pl.Expr, count: pl.Expr, words: str, kind: str) -> list[dict[str, Any]]:
         """Terms of one doubt, the worst first."""
-        doubted = pl.col(count) if not doubt else pl.min_horizontal(count, doubt)
-        rows = self.audit.terms.with_columns(doubted.alias("n")).filter(which, pl.col("n") > 0)
+        rows = self.audit.terms.with_columns(count.alias("n")).filter(which, pl.col("n") > 0)
         return [
             {
                 **{name: row[name] for name in ("prompt", "attribute", "element", "term", "n", "n_hits")},
@@ -228,7 +228,21 @@ class _Told:
         ]
 
 
+def _totals(labels: pl.DataFrame) -> dict[str, int]:
+    """Captions with a value, and those read again without one, by attribute; how many are doubtful."""
+    unknown = pl.col("value") == UNKNOWN
+    valued, again = labels.filter(~unknown), labels.filter(unknown, pl.col("n_named").is_not_null())
+    return {
+        "n_valued": int(valued["n"].sum()),
+        "n_doubtful": int(valued["n_doubtful"].sum()),
+        "n_unknown": int(again["n"].sum()),
+        "n_named": int(again["n_named"].sum()),
+    }
+
+
 _STARRED = pl.col("term").str.contains("*", literal=True)
+_OF_THINGS = pl.col("attribute").is_in(THINGS)
+_INSIDE = pl.col("n_inside") - pl.col("n_forms")
 
 
 def _pieces(caption: str, start: int, end: int) -> dict[str, str]:

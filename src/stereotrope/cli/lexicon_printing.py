@@ -138,17 +138,17 @@ def _values(found: CheckedLexicon, out: Console) -> None:
 
 
 def _inside(terms: Sequence[Row], out: Console) -> None:
-    doubted = [row for row in terms if row["n_inside"] and "*" not in row["term"]]
-    doubted.sort(key=lambda row: -row["n_inside"])
+    doubted = [(row["n_inside"] - row["n_forms"], row) for row in terms if "*" not in row["term"]]
     entries = [
         _Entry(
-            f"{row['n_inside']} of {row['n_hits']}",
+            f"{n} of {row['n_hits']}",
             row["term"],
             _stands_for(row),
             f"in {_listed(row['inside_words'])}",
             _first(row["examples_inside"]),
         )
-        for row in doubted
+        for n, row in sorted(doubted, key=lambda pair: -pair[0])
+        if n
     ]
     _section("Inside longer words", _INSIDE, entries, _stands_inside, out)
 

@@ -72,6 +72,11 @@ class RunLike(Protocol):
         """Calls to model servers, one row a model and kind; empty where none was made."""
         ...
 
+    @property
+    def lexicon_terms(self) -> pl.DataFrame:
+        """What each term of a lexicon hit in the captions; empty where there is no lexicon."""
+        ...
+
     def picture(self, image_id: str) -> bytes:
         """Original bytes of an image."""
         ...

@@ -95,6 +95,9 @@ def _tables(material: Material, folder: Path) -> list[Path]:
     written += write_table(frame, folder, "missing", caption="What is missing, by model and group")
     if material.run.spending.height:
         written += write_table(material.run.spending, folder, "spending", caption="Calls to model servers")
+    terms = material.run.lexicon_terms
+    if terms.height:
+        written += write_table(terms, folder, "lexicon_terms", caption="Terms of lexicons and what they hit")
     by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
     counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
     written += write_table(counts, folder, "labels", caption="Labels by condition, counted")

@@ -288,6 +288,7 @@ _KINDS: Mapping[str, Any] = {
     "dimensions": dict,
     "factors": [str],
     "generators": [dict],
+    "lexicons": [dict],
     "measures": [dict],
     "notes": [str],
     "seed": int,

@@ -25,6 +25,7 @@ from stereotrope.tables import (
     FINDINGS,
     IMAGES,
     LABELS,
+    LEXICON_TERMS,
     PROMPTS,
     REFERENCE,
     Column,
@@ -136,6 +137,13 @@ class Run:
         return self._table("reference") if (self.path / "reference.parquet").is_file() else None
 
     @functools.cached_property
+    def lexicon_terms(self) -> pl.DataFrame:
+        """One row a term of a lexicon and what it hit in the captions; empty where there is no lexicon."""
+        if not (self.path / "lexicon_terms.parquet").is_file():
+            return pl.DataFrame(schema=polars_types(LEXICON_TERMS))
+        return self._table("lexicon_terms")
+
+    @functools.cached_property
     def spending(self) -> pl.DataFrame:
         """Calls to model servers, one row a model and kind: how they ended, tokens, US dollars.
 
@@ -228,6 +236,7 @@ _COLUMNS = {
     "estimates": ESTIMATES,
     "findings": FINDINGS,
     "reference": REFERENCE,
+    "lexicon_terms": LEXICON_TERMS,
 }
 _SPENDING = {
     **dict.fromkeys(("provider", "model", "kind"), pl.String),

@@ -33,11 +33,13 @@ class MatchingAudit:
     terms
         A row a term: ``attribute``, ``prompt`` (of a list, else null), ``element``, ``term``;
         ``n_captions`` it was looked for in, ``n_captions_hit``, ``n_hits``; of these ``n_inside`` a longer
-        word, ``n_glued`` (set off only by case or a digit), ``n_noun`` before a garment's, a background's
-        or hair's noun, ``n_doubtful`` one of both where the term does not ask for it (``*``) or names a
-        thing; ``n_double`` captions in which another group of the attribute was found too; ``n_excluded``
-        by a phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching does not see,
-        ``n_kept_out`` longer words that it rightly leaves alone; ``never`` where nothing was found;
+        word, ``n_forms`` of which are forms of the term (``sarees``), ``n_glued`` (set off only by case or a
+        digit), ``n_noun`` before a garment's, a background's or hair's noun; ``n_doubtful``, hits inside
+        longer words that are no form and that no ``*`` asks for, and those before nouns where the term
+        names no thing; ``n_double`` captions in which another group of the attribute was found too;
+        ``n_excluded`` by a phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching
+        does not see, ``n_kept_out`` longer words that it rightly leaves alone; ``never`` where nothing was
+        found;
         ``inside_words`` and ``nouns``, the most frequent first; up to three captions each in
         ``examples``, ``examples_inside`` and ``examples_noun``, and where the term is in them in
         ``places``, ``places_inside`` and ``places_noun``; ``by``.
@@ -164,6 +166,7 @@ def _terms(
         "n_captions_hit": np.bincount(pair_term, minlength=len(terms)),
         "n_hits": evidence.counts(np.ones(len(hits), dtype=bool)),
         "n_inside": evidence.counts(evidence.inside),
+        "n_forms": evidence.counts(evidence.form),
         "n_glued": evidence.counts(hits.seam == GLUED),
         "n_noun": evidence.counts(evidence.noun >= 0),
         "n_doubtful": evidence.counts(doubtful),
@@ -177,7 +180,7 @@ def _terms(
     rows = []
     for number, entry in enumerate(terms):
         own = evidence.by_term.of(number)
-        inside, noun = own[evidence.inside[own]], own[evidence.noun[own] >= 0]
+        inside, noun = own[evidence.inside[own] & ~evidence.form[own]], own[evidence.noun[own] >= 0]
         if entry.prompt is None and len(own):
             captions = pair_caption[by_pair.of(number)]
             counted["n_double"][number] = doubles[entry.attribute][captions].sum()
@@ -277,7 +280,7 @@ class _Values:
                     "n_noun_only": int(firm.noun_only[captions].sum()),
                     "n_doubtful": len(doubted),
                     "n_word": int((~firm.no_word[captions]).sum()),
-                    "inside_words": self.evidence.words(hits[self.evidence.inside[hits]], _WORDS),
+                    "inside_words": self.evidence.words(hits[self.evidence.doubt_inside[hits]], _WORDS),
                     "nouns": self.evidence.named(hits, _WORDS),
                     **self._shown(captions, doubted, None, places),
                 }
@@ -424,6 +427,7 @@ _COUNTS = (
     "n_captions_hit",
     "n_hits",
     "n_inside",
+    "n_forms",
     "n_glued",
     "n_noun",
     "n_doubtful",

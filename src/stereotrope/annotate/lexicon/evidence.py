@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stereotrope.annotate.lexicon.matching import Matcher, Matches
 from stereotrope.annotate.lexicon.parts import THINGS, Matching
-from stereotrope.annotate.lexicon.surroundings import longer_word, nouns
+from stereotrope.annotate.lexicon.surroundings import is_form, longer_word, nouns
 from stereotrope.annotate.lexicon.wide import Reading
 
 __all__ = ["GLUED", "INSIDE", "Evidence", "Grouping"]
@@ -49,8 +49,10 @@ class Evidence:
     noun
         The noun each is likely said of, -1 where none is; those inside longer words have none.
     doubt_inside, doubt_noun
-        What of it is to be doubted: not where a term asks for longer words by ``*``, and not a noun behind
-        the terms of a list of things.
+        What of it is to be doubted: not where a term asks for longer words by ``*`` or the longer word is a
+        form of the term (``sarees``), and not a noun behind the terms of a list of things.
+    form
+        Hits that are a form of their term.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -65,8 +67,15 @@ class Evidence:
         terms = self.lexicon.terms
         starred = np.array(["*" in entry.term for entry in terms], dtype=bool)
         things = np.array([entry.attribute in THINGS for entry in terms], dtype=bool)
-        self.doubt_inside = self.inside & ~starred[self.hits.term]
+        self.form = np.zeros(len(self.hits), dtype=bool)
+        for hit in np.flatnonzero(self.inside & ~starred[self.hits.term]).tolist():
+            self.form[hit] = is_form(*self._at(hit))
+        self.doubt_inside = self.inside & ~starred[self.hits.term] & ~self.form
         self.doubt_noun = (self.noun >= 0) & ~things[self.hits.term]
+
+    def _at(self, hit: int) -> tuple[str, int, int]:
+        found = self.hits
+        return found.captions[found.caption[hit]], int(found.start[hit]), int(found.end[hit])
 
     @cached_property
     def by_term(self) -> Grouping:
@@ -103,11 +112,7 @@ class Evidence:
 
     def words(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
         """The longer words that some hits stand in, the most frequent first."""
-        found = self.hits
-        counted: Counter[str] = Counter()
-        for hit in hits:
-            caption = found.captions[found.caption[hit]]
-            counted[longer_word(caption, int(found.start[hit]), int(found.end[hit]))] += 1
+        counted = Counter(longer_word(*self._at(hit)) for hit in hits)
         return [word for word, _ in counted.most_common(most)]
 
     def named(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:

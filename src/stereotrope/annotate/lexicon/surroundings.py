@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
-__all__ = ["NOUN_KINDS", "Nouns", "longer_word", "noun_after", "nouns"]
+__all__ = ["NOUN_KINDS", "Nouns", "is_form", "longer_word", "noun_after", "nouns"]
 
 NOUN_KINDS = ("garment", "background", "hair")
 """Kinds of nouns that a colour or tone may be said of instead of a person."""
-_WORD = re.compile(r"[\w’'-]*")
 _HEAD = 40
+_WORD = re.compile(rf"[\w’'-]{{0,{_HEAD}}}")
 _STOPS = ".;!?\n\0"
+_TAIL = re.compile(r"[^\W\d_]*")
 _CHUNK = 2_000_000
 """Characters looked at at a time: bounds the memory."""
 _LONGEST = 12
@@ -37,6 +38,8 @@ class Nouns:
     ----------
     names, kinds
         Each noun, and its kind (:data:`NOUN_KINDS`).
+    forms
+        Endings with which a term is still itself.
     reach
         Words that may stand between a hit and its noun.
     codes, meanings
@@ -45,6 +48,7 @@ class Nouns:
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
+    forms: frozenset[str]
     reach: int
     codes: NDArray[np.int64]
     meanings: NDArray[np.int64]
@@ -185,6 +189,7 @@ def nouns() -> Nouns:
     return Nouns(
         tuple(kinds),
         tuple(kinds.values()),
+        frozenset(data["forms"]),
         data["reach"],
         np.array([code for code, _ in ordered], dtype=np.int64),
         np.array([meaning for _, meaning in ordered], dtype=np.int64),
@@ -198,8 +203,25 @@ def noun_after(caption: str, end: int) -> tuple[str, str] | None:
     return None if place < 0 else (nouns().names[place], nouns().kinds[place])
 
 
+def is_form(caption: str, start: int, end: int) -> bool:
+    """Say whether a hit begins a word and only an ending of the same word follows, as in ``sarees``."""
+    if (
+        start
+        and caption[start - 1].isalnum()
+        and not (caption[start - 1].islower() and caption[start].isupper())
+    ):
+        return False
+    tail = _TAIL.match(caption, end, end + _LONGEST)
+    rest = tail[0] if tail else ""
+    for at in range(1, len(rest)):  # a column glued behind is no part of the word
+        if rest[at].isupper() and rest[at - 1].islower():
+            rest = rest[:at]
+            break
+    return rest.casefold() in nouns().forms
+
+
 def longer_word(caption: str, start: int, end: int) -> str:
-    """Return the word in which a hit stands, case-folded."""
+    """Return the word in which a hit stands, case-folded; of a very long one what is near the hit."""
     before = caption[max(0, start - _HEAD) : start]
     head = re.search(r"\w*$", before)
     tail = _WORD.match(caption, end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.gallery import gallery_blocks
+from stereotrope.report.captions.lexicon import lexicon_blocks
 from stereotrope.report.captions.measured import measured_blocks
 from stereotrope.report.captions.plane import plane_blocks
 from stereotrope.report.captions.profile import profile_blocks
@@ -28,4 +29,5 @@ def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
         *profile_blocks(material),
         *plane_blocks(material),
         *measured_blocks(material),
+        *lexicon_blocks(material, shown),
     ]
