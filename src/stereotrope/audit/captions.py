@@ -88,11 +88,18 @@ class CaptionReader:
         last = self._last
         if last is None or last[0] is not data or last[1] != shared:
             made = caption_measures(data, self.declared, prompt=self.factor, by=self.by, **shared)
-            self._last = last = (data, shared, made)
+            self._last = last = (data, shared, self._asked(made, data))
         wanted = (name, *measure.REGISTRY[name].also, *BESIDE.get(name, ()))
         found = last[2].filter(pl.col("measure").is_in(wanted))
         attribute = arguments.get("attribute")
         return found if attribute is None else found.filter(pl.col("attribute") == attribute)
+
+    def _asked(self, made: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:
+        """Without the rows of prompts that no model was asked for, but for the composite that is missing."""
+        if self.factor not in made.columns:
+            return made
+        there = pl.col(self.factor).is_in(data[self.factor].drop_nulls().unique().to_list())
+        return made.filter(there | pl.col("measure").is_in(measure.REGISTRY["profile"].reads))
 
 
 def caption_reader(
