@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 
+from stereotrope.stats import axis_orders, pairwise_score, radar_weights
 from stereotrope.suites.biasbench.figures import Figure, figures, printed
 from stereotrope.suites.biasbench.prompts import PROMPTS
 from stereotrope.suites.check import AGREES, DIFFERS, OPEN, PARTLY, Check
@@ -115,15 +115,16 @@ def _composites() -> list[Check]:
 
 def _area(scores: Sequence[float]) -> float:
     """Area of the polygon whose corners are the scores at equal angles."""
-    pairs = zip(scores, [*scores[1:], scores[0]], strict=True)
-    return 0.5 * math.sin(2 * math.pi / len(scores)) * sum(a * b for a, b in pairs)
+    m = len(scores)
+    greatest = 0.5 * m * math.sin(2 * math.pi / m)
+    return greatest * float(pairwise_score(radar_weights(m), scores))
 
 
 def _orders() -> str:
     """Which rankings the twelve circular orders of five prompts give, and how many give the paper's."""
     told = ["SD v1.5", "BK-SDM Base", _GEMINI, _KOALA]
     rankings = []
-    for order in _circular(len(PROMPTS)):
+    for order in axis_orders(len(PROMPTS)):
         areas = {m: _area([_scores(m)[i] for i in order]) for m in _MODELS}
         rankings.append(sorted(_MODELS, key=lambda m: areas[m]))
     different = len({tuple(ranking) for ranking in rankings})
@@ -132,10 +133,6 @@ def _orders() -> str:
         f"{len(rankings)} orders give {different} rankings, {rankings.count(told)} of them the paper's; "
         f"SD v1.5 is first in {first}"
     )
-
-
-def _circular(n: int) -> Iterator[tuple[int, ...]]:
-    return ((0, *rest) for rest in permutations(range(1, n)) if rest[0] < rest[-1])
 
 
 def _two(value: Any) -> str:
