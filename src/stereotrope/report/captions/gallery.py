@@ -16,10 +16,12 @@ from stereotrope.report.captions.scores import (
     Part,
     abbreviated,
     band_of,
+    direction,
     edges_text,
     line_label,
     parts_by_definition,
     reach,
+    warnings,
 )
 from stereotrope.report.datatable import Cell, Table, estimate_text, reasons_text, shown_rows
 from stereotrope.report.exhibits import Exhibits
@@ -163,14 +165,14 @@ def _gallery(chooser: Chooser, shown: Exhibits, part: Part, name: str) -> Galler
         lines=drawn,
         bands=[(band.name, edges_text(band)) for band in BANDS],
         scores=[(abbreviated(m), _meaning(m, part.definition)) for m in measures],
-        notes=[*_notes(material, part, lines, models)],
+        notes=_notes(material, part, lines, models),
         table=_table(chooser, part, lines),
     )
 
 
 def _meaning(measure: str, definition: str | None) -> str:
     prose = explain(measure, definition)
-    return f"{prose.definition} {prose.unit[:1].upper()}{prose.unit[1:]}. Source: {prose.source}."
+    return f"{prose.definition} Unit: {prose.unit}. Source: {prose.source}."
 
 
 def _prompt_text(material: Material, row: Mapping[str, Any]) -> str:
@@ -207,7 +209,8 @@ def _two_digits(row: Mapping[str, Any]) -> str:
 
 
 def _score(row: Mapping[str, Any]) -> Score:
-    name = abbreviated(row["measure"])
+    sense = direction(row["measure"], row["definition"])
+    name = abbreviated(row["measure"]) + (f"; {sense}" if sense else "")
     n = "" if row["n"] is None else f"n = {thousands(row['n'])}"
     if row["value"] is None:
         return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
@@ -248,10 +251,22 @@ def _table(chooser: Chooser, part: Part, lines: Sequence[Sequence[Mapping[str, A
                         Cell(chooser.named(row) or "–"),
                         Cell("" if row["n"] is None else thousands(row["n"]), numeric=True),
                         Cell(reasons_text(row["excluded"])),
+                        Cell(warnings(row)),
                         Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""),
                     ]
                 )
-    heads = ["prompt", "model", "score", "of", "value [interval]", "band", "groups", "n", "left out"]
+    heads = [
+        "prompt",
+        "model",
+        "score",
+        "of",
+        "value [interval]",
+        "band",
+        "groups",
+        "n",
+        "left out",
+        "warnings",
+    ]
     title = f"Composite scores of captions{f' ({part.named})' if part.named else ''}"
     shown = rows[: shown_rows(len(rows))]
     return Table(title, [*heads, "pictures"], shown, len(rows), _files(material))
@@ -264,7 +279,7 @@ def _exported(material: Material, part: Part, gallery: Gallery) -> Figure:
             "line": line.title,
             "column": cell.model,
             "band": cell.scores[0].band,
-            "texts": [cell.scores[0].name, cell.scores[0].text, cell.scores[0].said],
+            "texts": [cell.scores[0].name.partition(";")[0], cell.scores[0].text, cell.scores[0].said],
             "tip": f"{line.title}, {cell.model}: {cell.scores[0].name} {cell.scores[0].text}",
         }
         for line in gallery.lines

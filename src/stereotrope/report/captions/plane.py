@@ -9,7 +9,7 @@ import polars as pl
 
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.drawings import plane
-from stereotrope.report.captions.scores import Part, line_label, parts_by_definition
+from stereotrope.report.captions.scores import Part, line_label, parts_by_definition, warnings
 from stereotrope.report.datatable import Cell, Table, estimate_text, shown_rows
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material
@@ -127,9 +127,19 @@ def _table(material: Material, part: Part, pairs: Sequence[_Pair], title: str) -
                 Cell(str(x["generator"])),
                 *(Cell(estimate_text(row), numeric=row["value"] is not None) for row in (x, y)),
                 *(Cell("" if r["n"] is None else thousands(r["n"]), numeric=True) for r in (x, y)),
+                Cell("; ".join(dict.fromkeys(w for r in (x, y) if (w := warnings(r))))),
                 Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""),
             ]
         )
-    heads = ["prompt", "model", "CAR [interval]", "CAS [interval]", "n of CAR", "n of CAS", "pictures"]
+    heads = [
+        "prompt",
+        "model",
+        "CAR [interval]",
+        "CAS [interval]",
+        "n of CAR",
+        "n of CAS",
+        "warnings",
+        "pictures",
+    ]
     shown = rows[: shown_rows(len(rows))]
     return Table(title, heads, shown, len(rows), f"tables/{_ACROSS}.csv and tables/{_UP}.csv")

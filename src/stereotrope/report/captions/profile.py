@@ -14,10 +14,12 @@ from stereotrope.report.captions.scores import (
     COMPOSITES,
     Part,
     abbreviated,
+    direction,
     edges_text,
     line_label,
     parts_by_definition,
     reach,
+    warnings,
 )
 from stereotrope.report.datatable import Cell, Table, estimate_text, shown_rows
 from stereotrope.report.escape import shorten, visible
@@ -113,7 +115,14 @@ def _scores(material: Material, part: Part) -> tuple[_Lines, list[str], _Scores]
     lines = [(line_label(keys[key], part.lines), str(key[-1])) for key in order]
     there = set(part.frame["generator"].to_list())
     models = [g for g in material.named_generators if g in there]
-    empty = {"value": None, "low": None, "high": None, "undefined": "no score of this prompt", "n": None}
+    empty = {
+        "value": None,
+        "low": None,
+        "high": None,
+        "undefined": "no score of this prompt",
+        "n": None,
+        "flags": None,
+    }
     scores: _Scores = {}
     for i, key in enumerate(order):
         for model in models:
@@ -138,11 +147,12 @@ def _why_not(lines: _Lines) -> str:
 def _reads(part: Part, *, several: bool) -> str:
     edges = "; ".join(f"{band.name} {edges_text(band)}" for band in BANDS)
     mixed = part.frame["measure"].n_unique() > 1
+    told = "".join(f"; {abbreviated(m)}: {sense}" for m in COMPOSITES if (sense := direction(m)))
     return " ".join(
         [
             f"Every axis runs from 0 in the middle to 1; rings are the edges of the bands: {edges}. "
             "Lines on the axes are intervals.",
-            *["The axes hold two different scores, which stand at their ends."] * mixed,
+            *[f"The axes hold two different scores, which stand at their ends{told}."] * mixed,
             *["Grey: the other models."] * several,
         ]
     )
@@ -239,7 +249,8 @@ def _order_sentence(told: Mapping[str, Mapping[str, Any]], models: Sequence[str]
         return ""
     first = (
         "The area of a polygon depends on the order of its axes, here the order of the prompts in the "
-        "design; a smaller area means lower scores."
+        "design; a smaller area means lower scores. Where the intervals of two areas overlap, the models may "
+        "as well stand the other way round."
     )
     held = [
         (m, told[m]["radar_rank"]["value"], told[m]["radar_rank_orders"]["value"])
@@ -275,10 +286,11 @@ def _table(material: Material, part: Part, lines: _Lines, models: Sequence[str],
                     Cell(estimate_text(row), numeric=row["value"] is not None),
                     Cell(reach(row) or "–"),
                     Cell("" if row["n"] is None else thousands(row["n"]), numeric=True),
+                    Cell(warnings(row)),
                     Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""),
                 ]
             )
     there = part.frame["measure"].unique().to_list()
     files = " and ".join(f"tables/{measure}.csv" for measure in COMPOSITES if measure in there)
-    heads = ["axis", "score", "model", "value [interval]", "band", "n", "pictures"]
+    heads = ["axis", "score", "model", "value [interval]", "band", "n", "warnings", "pictures"]
     return Table("The scores on the axes", heads, rows[: shown_rows(len(rows))], len(rows), files)

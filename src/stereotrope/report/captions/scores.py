@@ -19,11 +19,13 @@ __all__ = [
     "Part",
     "abbreviated",
     "band_of",
+    "direction",
     "edges_text",
     "line_label",
     "parts_by_definition",
     "prompt_factor",
     "reach",
+    "warnings",
 ]
 
 COMPOSITES = ("cbs", "contextual_diversity")
@@ -64,6 +66,17 @@ def abbreviated(measure: str) -> str:
     short = explain(measure).short
     found = _SHORT_NAME.search(short)
     return found.group(1) if found else short
+
+
+def direction(measure: str, definition: str | None = None) -> str:
+    """What a high score means where its name says otherwise: ``high is low diversity``; else empty."""
+    return explain(measure, definition).unit.partition(";")[2].strip()
+
+
+def warnings(row: Mapping[str, Any]) -> str:
+    """The warnings of a row in words."""
+    flags = (flag.strip() for flag in str(row["flags"] or "").split(","))
+    return ", ".join(words(flag) for flag in flags if flag and "=" not in flag)
 
 
 def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
