@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import string
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,4 +29,44 @@ def shared() -> Path:
     require(
         (folder / "data").is_dir(), f"the shared data folder is not at {folder.name!r} beside the checkout"
     )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CLIP model of random weights in a folder: pictures of 32 pixels, texts of 16 tokens, vectors of 8."""
+    packages = ("torch", "transformers")
+    require(all(map(find_spec, packages)), f"{' and '.join(packages)} are not installed")
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel, CLIPTokenizer
+
+    ends = ["<|startoftext|>", "<|endoftext|>"]
+    learner = Tokenizer(models.BPE(unk_token=ends[1], end_of_word_suffix="</w>"))
+    learner.pre_tokenizer = pre_tokenizers.Whitespace()
+    words = trainers.BpeTrainer(vocab_size=150, special_tokens=ends, end_of_word_suffix="</w>")
+    texts = ["a red cup on a table", "a doctor in a hospital", *string.ascii_lowercase]
+    learner.train_from_iterator(texts, words)
+    learnt = json.loads(learner.to_str())["model"]
+    tokenizer = CLIPTokenizer(
+        vocab=learnt["vocab"], merges=[tuple(pair) for pair in learnt["merges"]], model_max_length=16
+    )
+    layers = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    text = {
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": 16,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    config = CLIPConfig(
+        text_config={**layers, **text, "projection_dim": 8},
+        vision_config={**layers, "image_size": 32, "patch_size": 8, "projection_dim": 8},
+        projection_dim=8,
+    )
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("tiny-clip")
+    size = {"height": 32, "width": 32}
+    processor = CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=size)
+    for part in (CLIPModel(config), tokenizer, processor):
+        part.save_pretrained(folder)
     return folder

@@ -24,7 +24,7 @@ resamples: 100
 # pydantic is not among them: typer itself imports it where it is installed.
 HEAVY = (
     "numpy", "polars", "pyarrow", "PIL", "altair", "scipy", "ruamel", "rapidocr", "onnxruntime",
-    "torch", "narwhals", "jinja2", "vl_convert",
+    "torch", "transformers", "narwhals", "jinja2", "vl_convert",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 from PIL import Image
+from safetensors import SafetensorError
 from transformers.utils import logging
 
 from stereotrope.errors import ModelUnusable
@@ -28,6 +30,9 @@ _PROCESSORS = {
 }
 """With Pillow, wherever it runs: torchvision resizes to slightly other pixels. Older versions have the second
 name only, for the same."""
+
+
+_UNREADABLE = (OSError, ValueError, ImportError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
 
 
 def load(encoder: Encoder) -> LocalModel:
@@ -55,7 +60,7 @@ def load(encoder: Encoder) -> LocalModel:
             )
         processor = _first(_PROCESSORS[encoder.kind]).from_pretrained(where, **options)
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+    except _UNREADABLE as error:
         found = " ".join(str(error).split())[:300]
         raise ModelUnusable(
             f"encoder {encoder.written!r}: cannot be loaded ({found}); check its name and the network, or "
