@@ -205,3 +205,9 @@ def test_a_long_cell_is_cut_and_hostile_text_made_inert():
     text = printed(captions=[told])
     assert "x" * 47 + "…" in text
     assert "\x1b" not in text
+
+
+def test_differences_from_the_baseline_are_named_once():
+    tables = [table(m, [estimate(m)], m) for m in ("cas", "vendi", "cas_delta", "vendi_delta")]
+    text = printed(*tables, captions=[composites()])
+    assert "In the report and its tables: cas; vendi; differences from the baseline model." in text

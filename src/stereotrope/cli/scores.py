@@ -13,7 +13,7 @@ from rich.text import Text
 
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import interval, number, probability, thousands
-from stereotrope.tables import AVERAGE, ESTIMATES
+from stereotrope.tables import AVERAGE, DELTA, ESTIMATES
 
 __all__ = ["MOST_ROWS", "print_line", "print_rows", "print_scores"]
 
@@ -68,8 +68,10 @@ def print_scores(
         _divergence(rest[0]["title"], rest[0]["estimates"], out)
         rest = rest[1:]
     quiet = ("refusal_rate", "refusal_rate_difference")
-    if named := [_inside(terminal(t["title"])) for t in rest if t["measure"] not in quiet]:
+    named_alone = [t for t in rest if t["measure"] not in quiet and not t["measure"].endswith(DELTA)]
+    if named := [_inside(terminal(t["title"])) for t in named_alone]:
         named = list(dict.fromkeys(named))
+        named += ["differences from the baseline model"] * any(t["measure"].endswith(DELTA) for t in rest)
         out.print()
         print_line(Text(f"In the report and its tables: {'; '.join(named)}."), out)
 

@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
 from stereotrope.report.captions.alongside import (
     MOST_ENTRIES,
+    Entry,
     Look,
     definitions_of,
     entries_by_scope,
     figure_of,
-    labeller,
     panel_of,
+    parts_by_scope,
     scope_of,
 )
 from stereotrope.report.captions.blocks import Block
-from stereotrope.report.material import Material
+from stereotrope.report.captions.parity import declared
+from stereotrope.report.captions.scores import abbreviated
+from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
-from stereotrope.report.panels import MOST_PANELS, Figure, Panel
-from stereotrope.report.prose import MeasureProse, explain, listing, measures_in_order
+from stereotrope.report.panels import Figure, Panel
+from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.tables import DELTA
 
 __all__ = ["deltas_block"]
 
-_FIRST = ("cbs", "contextual_diversity")
-"""Scores drawn before the others: the composites."""
+_PARITY = "signed_parity"
+_DRAWN = (
+    "cbs",
+    "contextual_diversity",
+    _PARITY,
+    "shannon_entropy",
+    "cas",
+    "car",
+    "gmr",
+    "iemr",
+    "hallucination",
+    "clip_proxy",
+    "prompt_alignment",
+    "vendi_normalised",
+    "image_vendi_normalised",
+)
+"""Scores that are drawn, all of them shares or between 0 and 1: of what says the same twice only one."""
 
 
 def deltas_block(material: Material) -> Block | None:
-    """One figure of all differences from the baseline, a panel a score; None without a baseline."""
+    """One figure of the differences from the baseline, a panel a prompt; None without a baseline."""
     every = material.estimates.filter(pl.col("measure").str.ends_with(DELTA))
     if not every.height:
         return None
@@ -40,12 +60,8 @@ def deltas_block(material: Material) -> Block | None:
     return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
 
 
-def _figure(material: Material, frame: pl.DataFrame, definition: str | None, named: str) -> Figure:
-    baseline = listing([str(b) for b in frame["reference"].drop_nulls().unique(maintain_order=True)])
-    scope = scope_of(material, frame)
-    names = [m.removesuffix(DELTA) for m in frame["measure"].unique().to_list()]
-    order = sorted(measures_in_order(names), key=lambda m: m not in _FIRST)
-    prose = MeasureProse(
+def _prose(baseline: str, named: str) -> MeasureProse:
+    return MeasureProse(
         name="delta",
         section="captions",
         title=f"How far the scores are from those of {baseline}{named}",
@@ -61,19 +77,54 @@ def _figure(material: Material, frame: pl.DataFrame, definition: str | None, nam
         ),
         source="T2I-BiasBench, eq. 25",
     )
+
+
+def _figure(material: Material, frame: pl.DataFrame, definition: str | None, named: str) -> Figure:
+    baseline = listing([str(b) for b in frame["reference"].drop_nulls().unique(maintain_order=True)])
+    prose = _prose(baseline, named)
+    drawn = _drawn(frame)
+    scope = scope_of(material, frame)
+    look = replace(Look.for_frame(drawn, "difference"), zero_line=True)
     panels: list[Panel] = []
-    notes: list[str] = []
-    cut = 0
-    for score in order[:MOST_PANELS]:
-        rows = frame.filter(pl.col("measure") == f"{score}{DELTA}")
-        entries = entries_by_scope(material, rows, scope, labeller(rows, scope))
-        look = replace(Look.for_frame(rows, "difference"), zero_line=True)
-        cut += max(0, len(entries) - MOST_ENTRIES)
-        heading = explain(score, definition).short
-        panels.append(panel_of(material, heading, entries[:MOST_ENTRIES], look, title=prose.title))
-    if cut or len(order) > MOST_PANELS:
-        left = [count(len(order) - MOST_PANELS, "score")] * (len(order) > MOST_PANELS)
-        left += [count(cut, "line")] * bool(cut)
-        notes.append(f"In the table and in the files only: {' and '.join(left)}.")
+    shown = 0
+    for heading, part in parts_by_scope(material, drawn, scope) if drawn.height else []:
+        entries = _entries(material, part)[:MOST_ENTRIES]
+        shown += sum(len(e.rows) for e in entries)
+        panels.append(panel_of(material, heading, entries, look, title=prose.title))
+    left = frame.height - shown
+    notes = []
+    if left:
+        rows = count(left, "row is", "rows are")
+        notes.append(
+            f"{rows} in the table and in the files only: scores that say nearly the same as one that is "
+            "drawn, single groups and elements, and pairs of groups that nobody set against each other."
+        )
     name = "captions-delta" if not named else f"captions-delta-{definition}"
     return figure_of(material, frame, prose, panels, name=name, notes=notes)
+
+
+def _drawn(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are worth drawing: of parity the declared sides, of lists the row over all elements."""
+    names = [f"{score}{DELTA}" for score in _DRAWN]
+    parity = pl.col("measure") == f"{_PARITY}{DELTA}"
+    lists = pl.col("measure").is_in([f"gmr{DELTA}", f"iemr{DELTA}"])
+    return frame.filter(
+        pl.col("measure").is_in(names) & (~parity | declared()) & (~lists | pl.col("category").is_null())
+    )
+
+
+def _entries(material: Material, part: pl.DataFrame) -> list[Entry]:
+    """The lines of one prompt: its composite first, the other scores in a fixed order."""
+    order = {f"{score}{DELTA}": i for i, score in enumerate(_DRAWN)}
+    rows = sorted(part.iter_rows(named=True), key=lambda r: order[r["measure"]])
+    ordered = pl.DataFrame(rows, schema=part.schema)
+    return entries_by_scope(material, ordered, (), _label)
+
+
+def _label(row: Mapping[str, Any]) -> str:
+    score = str(row["measure"]).removesuffix(DELTA)
+    if score == _PARITY:
+        return words(str(row["category"]))
+    if score == "shannon_entropy" and row["attribute"]:
+        return f"{abbreviated(score)}, {words(str(row['attribute']))}"
+    return abbreviated(score)
