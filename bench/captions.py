@@ -1,4 +1,9 @@
-"""All measures of 500 captions of one model, and the same from rows drawn again one sample at a time."""
+"""All measures of 500 captions of one model, and the same from rows drawn again one sample at a time.
+
+The loop draws captions of each prompt with replacement and calls the same function on them. Ours draws one
+set of weights for all scores; Vendi scores it does not draw again, their intervals leave one caption out at a
+time, so that the times without them are given too.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,13 @@ import math
 import re
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.captions import caption_measures
+from stereotrope.measure.captions import caption_measures, vendi
 
 PROMPTS, CAPTIONS, WORDS, RESAMPLES, SLICE = 5, 100, 28, 1_000, 20
 GROUPS = ("a", "b", "c", "d", "e", "f")
@@ -20,6 +26,7 @@ IMPLIED = ("i0", "i1", "i2", "i3", "i4")
 TEXT = "word1 word2 word3 word4"
 
 Rows = list[dict[str, Any]]
+T = TypeVar("T")
 
 
 def synthetic(rng: np.random.Generator) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -115,18 +122,19 @@ def reference_vectors(texts: list[str]) -> np.ndarray[Any, np.dtype[np.float64]]
     return result
 
 
-def all_measures(rng: np.random.Generator) -> tuple[float, float, list[str]]:
-    """CPU seconds of ours, and of the measures of rows drawn again one sample at a time; what disagrees."""
+def all_measures(rng: np.random.Generator) -> tuple[tuple[float, float], tuple[float, float], list[str]]:
+    """CPU seconds of ours and of rows drawn again one sample at a time; the same without Vendi scores.
+
+    The third is what disagrees with plain formulas.
+    """
     frame, lexicon = synthetic(rng)
-    start = time.process_time()
-    estimates = caption_measures(frame, lexicon, n_bootstrap=RESAMPLES)
-    ours = time.process_time() - start
-    ids = frame["image_id"]
-    start = time.process_time()
+    estimates, ours = timed(lambda: caption_measures(frame, lexicon, n_bootstrap=RESAMPLES))
+    _, our_vendi = timed(lambda: vendi(frame, n_bootstrap=RESAMPLES))
+    loop = loop_vendi = 0.0
     for _ in range(SLICE):
-        drawn = rng.integers(0, CAPTIONS, (PROMPTS, CAPTIONS)) + CAPTIONS * np.arange(PROMPTS)[:, None]
-        caption_measures(frame[drawn.ravel()].with_columns(ids), lexicon, n_bootstrap=0)
-    loop = time.process_time() - start
+        sample, seconds = timed(lambda: drawn_again(frame, rng))
+        loop += seconds + timed(lambda rows=sample: caption_measures(rows, lexicon, n_bootstrap=0))[1]
+        loop_vendi += timed(lambda rows=sample: vendi(rows, n_bootstrap=0))[1]
     rows = frame.filter(pl.col("prompt") == "p0").rows(named=True)
     whole = estimates.filter(pl.col("prompt") == "p0")
     disagreements = []
@@ -134,4 +142,18 @@ def all_measures(rng: np.random.Generator) -> tuple[float, float, list[str]]:
         found = whole.filter(pl.col("measure") == measure)["value"][0]
         if found is None or abs(found - expected) > 1e-9:
             disagreements.append(f"captions: {measure} {found!r} against {expected!r} of the plain formula")
-    return ours, loop * RESAMPLES / SLICE, disagreements
+    times = RESAMPLES / SLICE
+    return (ours, loop * times), (ours - our_vendi, (loop - loop_vendi) * times), disagreements
+
+
+def drawn_again(frame: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame:
+    """As many captions of each prompt, drawn with replacement."""
+    drawn = rng.integers(0, CAPTIONS, (PROMPTS, CAPTIONS)) + CAPTIONS * np.arange(PROMPTS)[:, None]
+    return frame[drawn.ravel()].with_columns(frame["image_id"])
+
+
+def timed(call: Callable[[], T]) -> tuple[T, float]:
+    """What a call gives, and its CPU seconds."""
+    start = time.process_time()
+    result = call()
+    return result, time.process_time() - start

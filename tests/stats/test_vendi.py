@@ -11,6 +11,7 @@ from stereotrope.stats import (
     Resample,
     ScoreOfSums,
     tfidf,
+    vendi_left_out,
     vendi_of_kernel,
     vendi_score,
     vendi_scores,
@@ -45,15 +46,29 @@ def test_weights_are_the_same_as_rows_drawn_again() -> None:
     assert vendi_scores(x @ x.T, weights) == pytest.approx(expected, rel=2e-5)
 
 
-def test_items_like_no_other_add_up() -> None:
-    kernel = np.ones((3, 3))
-    found = vendi_scores(kernel, [[2.0], [1.0], [0.0]], [1.0])
-    assert found[0] == pytest.approx(math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25))), rel=1e-5)
+@pytest.mark.parametrize(
+    ("n", "d", "same"), [(2, 3, 0), (15, 40, 0), (40, 6, 9), (130, 300, 40), (210, 90, 2)]
+)
+def test_scores_with_one_item_left_out_are_those_of_the_others(n: int, d: int, same: int) -> None:
+    x = unit(np.random.default_rng(n), n, d)
+    x[:same] = x[0]
+    others = np.concatenate([np.concatenate([x, np.zeros((n, 2))], axis=1), np.eye(d + 2)[-2:]])
+    left = [*range(0, n, max(1, n // 7)), n, n + 1]
+    found = vendi_left_out(x @ x.T, 2)
+    assert found.shape == (n + 2,)
+    assert found[left] == pytest.approx([plain(np.delete(others, i, axis=0)) for i in left], rel=1e-10)
+
+
+def test_items_that_all_agree_and_items_that_are_all_unlike_can_be_left_out() -> None:
+    assert vendi_left_out(np.ones((50, 50))) == pytest.approx(np.ones(50), abs=1e-9)
+    assert vendi_left_out(np.eye(120)) == pytest.approx(np.full(120, 119.0))
 
 
 def test_nothing_has_no_score() -> None:
     assert math.isnan(vendi_score(np.zeros((0, 4))))
     assert np.isnan(vendi_scores(np.eye(2), np.zeros((2, 1)))).all()
+    assert np.isnan(vendi_left_out([[1.0]])).all()
+    assert vendi_left_out(np.zeros((0, 0))).shape == (0,)
 
 
 @pytest.mark.parametrize("d", [80, 600])

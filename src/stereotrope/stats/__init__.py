@@ -36,7 +36,13 @@ from stereotrope.stats.ranking import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.tfidf import tfidf
 from stereotrope.stats.uniform import expected_sum, expected_tie
-from stereotrope.stats.vendi import vendi_of_kernel, vendi_score, vendi_scores, vendi_standard_error
+from stereotrope.stats.vendi import (
+    vendi_left_out,
+    vendi_of_kernel,
+    vendi_score,
+    vendi_scores,
+    vendi_standard_error,
+)
 
 __all__ = [
     "Resample",
@@ -89,6 +95,7 @@ __all__ = [
     "spearman",
     "tfidf",
     "unanimous_js",
+    "vendi_left_out",
     "vendi_of_kernel",
     "vendi_score",
     "vendi_scores",

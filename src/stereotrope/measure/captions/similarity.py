@@ -32,8 +32,10 @@ from stereotrope.measure.captions.words import is_spaced, readable, released_wor
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import (
     ScoreOfSums,
+    jackknife_interval,
     normal_quantile,
     tfidf,
+    vendi_left_out,
     vendi_of_kernel,
     vendi_score,
     vendi_scores,
@@ -53,8 +55,14 @@ UNSPACED = "script without spaces between words"
 ONE_CAPTION = "a single caption shows no diversity"
 NO_TEXT = "no prompt text declared"
 
-_RESAMPLED = 256
-"""Captions up to which Vendi is resampled; beyond, its standard error is the infinitesimal jackknife's."""
+_LEFT_OUT = 1_000
+"""Captions up to which each is left out once; beyond, a matrix of all of them takes seconds, and the standard
+error of the infinitesimal jackknife is near enough."""
+
+_UNSEEN = 2
+"""Made-up captions like no other that stand beside the real ones when one is left out: those that might have
+been written and were not. Without them captions that all agree would have no interval; of 100 such the
+interval ends where 3 others would bring the score."""
 
 _RELEASED_CAPTIONS = 50
 """Captions that the authors' script compares."""
@@ -140,7 +148,8 @@ def vendi(
         ``vendi_normalised`` with 1 less the mean Jaccard index of the sets of words of the first 50
         captions in the frame's order, which is no Vendi score.
     level, n_bootstrap, seed
-        Nominal coverage of the interval, and the resamples and their seed; 0 resamples leave it null.
+        Nominal coverage of the interval; 0 resamples leave it null. Of ``released`` the resamples and
+        their seed, of ``paper`` none are drawn.
 
     Returns
     -------
@@ -163,10 +172,14 @@ def vendi(
     -----
     It grows with N and so does its normalised form shrink: scores at different N are not to be compared.
     It measures words, not pictures: different sentences about pictures that look alike are diverse. The
-    interval is of the score expected at this N: score ± z times the standard deviation over resamples,
-    too wide at 15 captions and right at 100; above 256 captions the standard error is the infinitesimal
-    jackknife's. Weights of words are those of the whole sample. Captions without a word, and those in
-    scripts without spaces between words (Chinese, Japanese, Thai …), are left out with a reason.
+    interval is of the score expected at this N: Student's, with the jackknife's standard error over
+    captions (over prompts, where a cell spans several) and two made-up ones like no other. Rows are not
+    drawn again: a resample holds captions twice, which lowers the score, and its spread is up to three
+    times that of the score at 15 captions and twice at 100. In simulations of nine kinds of captions the
+    interval covers in 0.95 to 1.00 of samples of 15, 30 and 100; the infinitesimal jackknife alone, which
+    stands above 1,000 captions, in 0.53 to 0.93 of those, and in 0.82 to 0.97 at 300. Weights of words are
+    those of the whole sample. Captions without a word, and those in scripts without spaces between words
+    (Chinese, Japanese, Thai …), are left out with a reason.
 
     References
     ----------
@@ -197,28 +210,37 @@ def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[Row]:
     base = [base_row(cell, how, name, _VENDI, n=n, extra=compared.excluded) for name in names]
     if n < 2:
         return [undefined(row, ONE_CAPTION if n else NO_CAPTION) for row in base]
-    large = n > _RESAMPLED and not cell.clustered
+    large = n > _LEFT_OUT and not cell.clustered
     vectors = compared.vectors
     kernel = None if large else (vectors @ vectors.T).toarray()
     value = vendi_score(vectors.toarray()) if kernel is None else vendi_of_kernel(kernel)
-    spread, method = _spread(cell, compared, kernel)
-    half = normal_quantile(how.level) * spread
-    raw = {**base[0], "value": value, **clipped(value - half, value + half, (1.0, float(n)))}
+    low, high, method = _ends(cell, compared, kernel, value, how.level)
+    raw = {**base[0], "value": value, **clipped(low, high, (1.0, float(n)))}
     unit = {name: (raw[name] - 1.0) / (n - 1.0) for name in ("value", "low", "high")}
     return [{**raw, "method": method}, {**base[1], **unit, "method": method}]
 
 
-def _spread(cell: Captions, compared: Compared, kernel: Floats | None) -> tuple[float, str | None]:
-    """The score's standard error and how it was found."""
-    resample = cell.resample
-    if not resample.n_resamples:
-        return float("nan"), None
+def _ends(
+    cell: Captions, compared: Compared, kernel: Floats | None, value: float, level: float
+) -> tuple[float, float, str | None]:
+    """The ends of the score's interval and how they were found."""
+    if not cell.resample.n_resamples:
+        return float("nan"), float("nan"), None
     if kernel is None:
-        error = vendi_standard_error(compared.vectors.toarray())
-        return error, "interval: normal, infinitesimal jackknife"
-    made_up = None if cell.clustered else resample.made_up
-    scores = vendi_scores(kernel, resample.weights[compared.rows], made_up)
-    return float(np.nanstd(scores, ddof=1)), described(cell)
+        half = normal_quantile(level) * vendi_standard_error(compared.vectors.toarray())
+        return value - half, value + half, "interval: normal, infinitesimal jackknife"
+    method = "interval: Student's t, jackknife over {}" + f" and {_UNSEEN} made-up captions"
+    if not cell.clustered:
+        low, high = jackknife_interval(value, vendi_left_out(kernel, _UNSEEN), level=level)
+        return low, high, method.format("captions")
+    n = len(kernel)
+    _, units = np.unique(cell.resample.units[compared.rows], return_inverse=True)
+    m = int(units.max()) + 1 + _UNSEEN
+    units = np.concatenate([units, np.arange(m - _UNSEEN, m)])
+    together = np.eye(n + _UNSEEN)
+    together[:n, :n] = kernel
+    low, high = jackknife_interval(value, vendi_scores(together, units[:, None] != np.arange(m)), level=level)
+    return low, high, method.format("prompts")
 
 
 def _released_row(cell: Captions, how: How) -> Row:

@@ -1,0 +1,87 @@
+"""Intervals of Vendi scores of captions: how often they hold, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+
+from stereotrope.measure import captions as m
+
+FREQUENT = 1.0 / np.arange(1, 401)
+FREQUENT /= FREQUENT.sum()
+FEW = 1.0 / np.arange(1, 21)
+FEW /= FEW.sum()
+
+
+def words(rng: np.random.Generator) -> str:
+    """A caption of 20 words, the frequent ones often."""
+    return " ".join(f"word{i}" for i in rng.choice(400, 20, p=FREQUENT))
+
+
+TWENTY = [words(np.random.default_rng(seed)) for seed in range(20)]
+
+
+def one_of_twenty(rng: np.random.Generator) -> str:
+    return TWENTY[rng.choice(20, p=FEW)]
+
+
+def nearly_always_one(rng: np.random.Generator) -> str:
+    return TWENTY[0] if rng.random() < 0.95 else one_of_twenty(rng)
+
+
+def samples(
+    draw: Callable[[np.random.Generator], str], n: int, cells: int, *, seed: int, ends: bool
+) -> pl.DataFrame:
+    """Scores of many samples of captions."""
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "image_id": [f"i{at}" for at in range(n * cells)],
+            "caption": [draw(rng) for _ in range(n * cells)],
+            "cell": [str(at // n) for at in range(n * cells)],
+        }
+    )
+    return m.vendi(frame, by=["cell"], n_bootstrap=int(ends)).filter(measure="vendi")
+
+
+@pytest.mark.parametrize("n", [15, 60])
+@pytest.mark.parametrize("draw", [words, one_of_twenty, nearly_always_one])
+def test_intervals_hold_the_score_expected_at_this_number(
+    draw: Callable[[np.random.Generator], str], n: int
+) -> None:
+    truth = samples(draw, n, 600, seed=1, ends=False)["value"].mean()
+    found = samples(draw, n, 150, seed=2, ends=True)
+    covered = ((found["low"] <= truth) & (found["high"] >= truth)).mean()
+    assert covered >= 0.92
+    wide = (found["high"] - found["low"]).mean() / (2 * 1.96 * found["value"].std())
+    assert 0.7 < wide < 3.0
+
+
+def test_captions_of_few_prompts_are_left_out_by_prompt() -> None:
+    rng = np.random.default_rng(3)
+    texts = [TWENTY[topic] for topic in rng.integers(0, 6, 12) for _ in range(8)]
+    frame = pl.DataFrame({"image_id": [f"i{at}" for at in range(96)], "caption": texts, "generator": "m"})
+    by_prompt = frame.with_columns(prompt_id=pl.Series([f"p{at // 8}" for at in range(96)]))
+    alone, together = (
+        m.vendi(one, by=["generator"], n_bootstrap=1).row(0, named=True) for one in (frame, by_prompt)
+    )
+    assert together["value"] == alone["value"]
+    assert together["high"] - together["low"] > 1.5 * (alone["high"] - alone["low"])
+    assert "over prompts and 2 made-up captions" in together["method"]
+    assert "over captions and 2 made-up captions" in alone["method"]
+
+
+def test_a_thousand_captions_and_one_more_have_intervals_alike() -> None:
+    rng = np.random.default_rng(4)
+    texts = [
+        one_of_twenty(rng) + " " + " ".join(f"w{i}" for i in rng.integers(0, 40, 3)) for _ in range(1_001)
+    ]
+    frame = pl.DataFrame({"image_id": [f"i{at}" for at in range(1_001)], "caption": texts, "generator": "m"})
+    few, many = (
+        m.vendi(frame.head(n), by=["generator"], n_bootstrap=1).row(0, named=True) for n in (1_000, 1_001)
+    )
+    assert "infinitesimal" in many["method"]
+    assert many["high"] - many["low"] == pytest.approx(few["high"] - few["low"], rel=0.35)
