@@ -328,6 +328,7 @@ def test_a_prompt_that_one_model_lacks_bears_the_name_it_has_in_the_design(tmp_p
         (TWO + "measures: [cbs, {delta: cbss, baseline: sd15}]\n", "no score 'cbss' .*did you mean 'cbs'"),
         (TWO + "measures: [{delta: {baseline: sd15}}]\n", "none is listed before it; list some first"),
         (TWO + "measures: [cbs, {delta: {basline: sd15}}]\n", "takes no 'basline'; did you mean 'baseline'"),
+        (TWO + "measures: [cbs, {delta: {measures: 5}}]\n", "must be a list of scores, found 5"),
         (TWO + "measures: [cbs, {delta: {baseline: 5}}]\n", "no generator 5 to compare with"),
         (TWO + "measures: [profile]\n", "'profile': reads the estimates of cbs and contextual_diversity"),
         (TWO + "measures: [cbs, {profile: {axes: [docter]}}]\n", "no prompt 'docter'; did you mean 'doctor'"),
@@ -351,6 +352,18 @@ def test_the_template_of_the_suite_plans_five_prompts():
     assert len(plan.requests) == 500
     assert {call.name for call in plan.measures} == {"refusal_rate", "profile", *CAPTION_MEASURES}
     assert published("biasbench").height == 0
+
+
+def test_what_the_template_shows_behind_a_hash_can_be_asked_for(tmp_path):
+    two_models(tmp_path, {"doctor": SAID["doctor"], "beauty": SAID["beauty"], "culture": SAID["culture"]})
+    lines = audit_template("biasbench").splitlines()
+    start = lines.index("# measures:")
+    shown = [line.removeprefix("# ") for line in lines[start : lines.index("", start)]]
+    shown += [line.removeprefix("# ") for line in lines if line.startswith("# baseline:")]
+    text = TWO.replace("sd15", "model-a") + "\n".join(shown)
+    calls = Audit.from_text(text, base=tmp_path).plan().measures
+    assert [call.name for call in calls][-2:] == ["cbs", "delta"]
+    assert calls[-1].arguments["baseline"] == "model-a"
 
 
 def test_the_page_of_the_suite_shows_its_prompts(capsys):

@@ -69,6 +69,7 @@ def several_arguments(
     _require_definition(definition, among, calls)
     if name == "profile":
         return _profile(given, calls, known), among, definition
+    given.pop("measures", None)
     return _delta(given, known), among, definition
 
 
@@ -92,11 +93,13 @@ def _of_delta(calls: Sequence[MeasureCall], measures: Any) -> tuple[str, ...]:
                 "name others that are: {delta: [bds]}"
             )
         return tuple(row for call in scores for row in rows_of(call))
-    for wanted in measures if isinstance(measures, list) else []:
+    if not isinstance(measures, list):
+        raise UsageError(f"measures must be a list of scores, found {shorten(measures)}")
+    for wanted in measures:
         if wanted not in there:
             hint = did_you_mean(str(wanted), there, otherwise=f"there is: {', '.join(there) or 'none'}")
             raise UsageError(f"no score {shorten(wanted)} is computed before it; {hint}")
-    return tuple(there)
+    return tuple(measures)
 
 
 def rows_of(call: MeasureCall) -> tuple[str, ...]:

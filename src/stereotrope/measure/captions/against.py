@@ -139,8 +139,8 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> 
     for name in ("measure", "definition", "value", factor):
         if name not in frame.columns:
             raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
-    name = pl.col("measure")
-    scores = frame.filter(~name.is_in(RANKS) & ~name.str.ends_with(DELTA))
+    called = pl.col("measure")
+    scores = frame.filter(~called.is_in(RANKS) & ~called.str.ends_with(DELTA))
     if measures is None:
         return scores
     if isinstance(measures, str):
@@ -150,7 +150,7 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> 
         if wanted not in there:
             hint = did_you_mean(wanted, there, otherwise=f"found {', '.join(there) or 'none'}")
             raise UsageError(f"delta: no score {wanted!r}; {hint}")
-    return scores.filter(name.is_in(list(measures)))
+    return scores.filter(called.is_in(list(measures)))
 
 
 def _of(frame: pl.DataFrame, factor: str, level: str) -> list[dict[str, Any]]:
