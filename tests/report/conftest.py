@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from tests.report.in_browser import CHROMIUM, FLAGS, Visit
 from tests.report.made_up import (
     FINDING_TYPES,
     IMAGE_TYPES,
@@ -155,3 +157,31 @@ def people_report(people_run: FakeRun) -> Path:
     from stereotrope import report
 
     return report.write(people_run, figures=False)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        reason = "no Chromium is installed"
+        if os.environ.get("STEREOTROPE_REQUIRE_ALL") == "1":
+            pytest.fail(f"STEREOTROPE_REQUIRE_ALL=1, but {reason}")
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        started = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    opened: list[Visit] = []
+
+    def go(index: Path, **context: Any) -> Visit:
+        opened.append(Visit(browser, index, **context))
+        return opened[-1]
+
+    yield go
+    for one in opened:
+        one.context.close()

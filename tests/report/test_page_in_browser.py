@@ -2,74 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.report.made_up_large import make_large
 from tests.report.made_up_remote import make_remote
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        reason = "no Chromium is installed"
-        if os.environ.get("STEREOTROPE_REQUIRE_ALL") == "1":
-            pytest.fail(f"STEREOTROPE_REQUIRE_ALL=1, but {reason}")
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as p:
-        started = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
-
-
-class Visit:
-    """An opened page with everything it said and asked for."""
-
-    def __init__(self, browser: Any, index: Path, **context: Any) -> None:
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
-        self.page = self.context.new_page()
-        self.page.on("console", lambda m: self.said.append(f"{m.type}: {m.text}"))
-        self.page.on("pageerror", lambda e: self.said.append(f"error: {e}"))
-        self.page.on("request", lambda r: self.asked.append(r.url))
-        self.page.goto(index.as_uri())
-
-    def drawn(self) -> Visit:
-        self.page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
-        return self
-
-
-@pytest.fixture
-def visit(browser: Any) -> Iterator[Any]:
-    opened: list[Visit] = []
-
-    def go(index: Path, **context: Any) -> Visit:
-        opened.append(Visit(browser, index, **context))
-        return opened[-1]
-
-    yield go
-    for one in opened:
-        one.context.close()
 
 
 def test_the_console_is_silent_and_no_request_leaves_the_file(visit: Any, objects_report: Path) -> None:

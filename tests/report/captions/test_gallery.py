@@ -158,3 +158,14 @@ def test_the_data_table_holds_every_cell_with_warnings_and_links(tmp_path: Path)
     assert all(len(r) == len(gallery.table.columns) for r in rows)
     assert rows[0][-2].text == "small n"
     assert rows[0][-1].href is not None
+
+
+def test_a_number_at_an_edge_has_the_digits_that_tell_its_band(tmp_path: Path) -> None:
+    run = gallery_run(tmp_path)
+    edge = pl.col("measure").eq("cbs") & pl.col("generator").eq("model-0")
+    run.estimates = run.estimates.with_columns(value=pl.when(edge).then(0.5504).otherwise(pl.col("value")))
+    (gallery,) = galleries(run)
+    one = gallery.lines[0].cells[0].scores[0]
+    assert one.text.startswith("0.5504 [")
+    assert one.said.startswith("high")
+    assert len(gallery.lines[0].cells[1].scores[0].text) == len("0.38 [0.33, 0.43]")

@@ -170,3 +170,11 @@ def test_it_is_drawn_for_the_files(tmp_path: Path) -> None:
     page = (out / "index.html").read_text(encoding="utf-8")
     shapes = json.loads(page.partition('id="charts">')[2].partition("</script>")[0])["charts"]
     assert "chart-radar-1" in shapes
+
+
+def test_many_axes_carry_no_numbers_and_many_models_no_others_behind(tmp_path: Path) -> None:
+    (profile,) = profiles(gallery_run(tmp_path, models=7, prompts=12, pictures=1, with_profile=False))
+    parts = drawn(profile)
+    assert {v["text"] for v in parts["own"]} == {""}
+    assert "other" not in parts
+    assert "Grey" not in profile.figure.reads

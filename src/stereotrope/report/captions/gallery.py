@@ -39,6 +39,7 @@ MOST_GALLERIES = 4
 """Galleries, one a definition and level of further factors."""
 _MOST_PROMPT = 110
 _FEW_COLUMNS = 3
+_PLACES = (2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -203,9 +204,12 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[
     )
 
 
-def _two_digits(row: Mapping[str, Any]) -> str:
-    """Value and interval, with as many digits in every cell."""
-    return interval(row["value"], row["low"], row["high"], places=2)
+def _interval_text(row: Mapping[str, Any]) -> str:
+    """Value and interval to two digits, or to so many that none of the three seems to lie in another band."""
+    ends = [row[c] for c in ("value", "low", "high") if row[c] is not None]
+    bands = [band_of({"value": end}) for end in ends]
+    exact = (p for p in _PLACES if [band_of({"value": round(end, p)}) for end in ends] == bands)
+    return interval(row["value"], row["low"], row["high"], places=next(exact, _PLACES[-1]))
 
 
 def _score(row: Mapping[str, Any]) -> Score:
@@ -214,7 +218,7 @@ def _score(row: Mapping[str, Any]) -> Score:
     n = "" if row["n"] is None else f"n = {thousands(row['n'])}"
     if row["value"] is None:
         return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
-    return Score(name, _two_digits(row), band_of(row), reach(row), n)
+    return Score(name, _interval_text(row), band_of(row), reach(row), n)
 
 
 def _notes(

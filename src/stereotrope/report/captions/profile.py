@@ -34,6 +34,10 @@ __all__ = ["PROFILE", "Profile", "profile_blocks"]
 PROFILE = ("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders")
 """Estimates of a model's profile over its prompts."""
 _LEAST_AXES, _MOST_AXES = 3, 16
+_MOST_NUMBERED = 9
+"""Axes up to which the scores stand in the radar too."""
+_MOST_BEHIND = 5
+"""Other models up to which their polygons are drawn behind."""
 _MOST_FIGURES = 4
 _STEP, _ABOVE = 24, 60
 """What the page keeps for a row of a chart, and for its axes."""
@@ -91,7 +95,7 @@ def _profile(material: Material, part: Part, name: str) -> Profile:
         panels=panels,
         table=_table(material, part, lines, models, scores),
         notes=[*notes, *notes_of(part.frame, 0, 0, dots=False)],
-        reads=_reads(part, several=len(models) > 1) if panels else "",
+        reads=_reads(part, behind=_behind(models)) if panels else "",
     )
     return Profile(figure, _ranks(told, models), _order_sentence(told, models))
 
@@ -144,7 +148,11 @@ def _why_not(lines: _Lines) -> str:
     return ""
 
 
-def _reads(part: Part, *, several: bool) -> str:
+def _behind(models: Sequence[str]) -> bool:
+    return 1 < len(models) <= _MOST_BEHIND + 1
+
+
+def _reads(part: Part, *, behind: bool) -> str:
     edges = "; ".join(f"{band.name} {edges_text(band)}" for band in BANDS)
     mixed = part.frame["measure"].n_unique() > 1
     told = "".join(f"; {abbreviated(m)}: {sense}" for m in COMPOSITES if (sense := direction(m)))
@@ -153,7 +161,7 @@ def _reads(part: Part, *, several: bool) -> str:
             f"Every axis runs from 0 in the middle to 1; rings are the edges of the bands: {edges}. "
             "Lines on the axes are intervals.",
             *[f"The axes hold two different scores, which stand at their ends{told}."] * mixed,
-            *["Grey: the other models."] * several,
+            *["Grey: the other models."] * behind,
         ]
     )
 
@@ -172,12 +180,12 @@ def _panels(
                 "value": row["value"],
                 "low": row["low"],
                 "high": row["high"],
-                "text": number(row["value"], row["n"], places=2),
+                "text": number(row["value"], places=2) if len(lines) <= _MOST_NUMBERED else "",
                 "tip": f"{label}, {abbreviated(measure)}: {estimate_text(row)}, {reach(row)}, n = {row['n']}",
             }
             for row, (label, measure) in zip(rows, lines, strict=True)
         ]
-        others = {m: v for m, v in values.items() if m != model and None not in v}
+        others = {m: v for m, v in values.items() if m != model and None not in v and _behind(models)}
         spec = radar(axes, own, others, place=place)
         heading = _heading(model, told.get(model, {}))
         said = "; ".join(row["tip"] for row in own)
