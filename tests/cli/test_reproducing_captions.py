@@ -42,7 +42,9 @@ def test_json_of_captions_holds_what_the_function_gives(capsys, made):
     assert given == json.loads(json.dumps(reproduce_captions("biasbench", **made).as_dict()))
 
 
-@pytest.mark.parametrize(("option", "value"), [("lexicon", "own.yaml"), ("matching", "word")])
+@pytest.mark.parametrize(
+    ("option", "value"), [("lexicon", "own.yaml"), ("matching", "word"), ("report", "a.html")]
+)
 def test_an_option_for_captions_is_refused_without_them(option, value):
     with pytest.raises(UsageError, match=f"--{option} is for counting captions; give them with --captions"):
         run_reproduction("biasbench", Settings(), as_json=False, **{option: value})
@@ -66,6 +68,40 @@ def test_the_paper_formula_is_shown_by_the_matching_asked_for(capsys, monkeypatc
         assert ("interval" in head) == (matching != "all")
     assert [shares[m][0] for m in ("letters", "word", "split")] == ["0.667", "0.000", "0.333"]
     assert shares["all"][:3] == ["0.667", "0.000", "0.333"]
+
+
+def test_a_page_is_written_and_what_comes_out_is_said(capsys, tmp_path, made):
+    page = tmp_path / "page.html"
+    run_reproduction("biasbench", Settings(), as_json=False, report=page, **made)
+    text = capsys.readouterr().out
+    assert "Page: " in text
+    assert "measure " not in text
+    written = page.read_text("utf-8")
+    assert "--captions captions.csv --lexicon own.yaml --report page.html" in written
+    assert str(tmp_path) not in written
+    run_reproduction("biasbench", Settings(), as_json=True, report=page, **made)
+    assert json.loads(capsys.readouterr().out)["suite"] == "biasbench"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("captions.csv", "must end in .html, found 'captions.csv'"),
+        ("no/page.html", "there is no folder"),
+        ("folder.html", "is a folder; name a file in it"),
+    ],
+)
+def test_a_page_that_cannot_be_is_refused_before_anything_is_counted(tmp_path, made, name, message):
+    (tmp_path / "folder.html").mkdir()
+    made["captions"] = tmp_path / "absent.csv"
+    with pytest.raises(UsageError, match=message):
+        run_reproduction("biasbench", Settings(), as_json=False, report=tmp_path / name, **made)
+
+
+def test_a_page_does_not_take_the_place_of_what_is_read(tmp_path, made):
+    captions = made["captions"].rename(tmp_path / "captions.html")
+    with pytest.raises(UsageError, match="is what is read; name another file"):
+        run_reproduction("biasbench", Settings(), as_json=False, captions=captions, report=captions)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])

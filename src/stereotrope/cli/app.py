@@ -316,6 +316,9 @@ def reproduce(
             "--matching", help="How terms are found for the paper's formulas: word, letters, split, all."
         ),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", "-o", help="Write all of it as one HTML file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Check the figures of a suite's paper.
@@ -328,7 +331,15 @@ def reproduce(
     """
     from stereotrope.cli.reproducing import run_reproduction
 
-    run_reproduction(suite, settings, as_json=as_json, captions=captions, lexicon=lexicon, matching=matching)
+    run_reproduction(
+        suite,
+        settings,
+        as_json=as_json,
+        captions=captions,
+        lexicon=lexicon,
+        matching=matching,
+        report=report,
+    )
 
 
 @app.command(rich_help_panel="What there is")

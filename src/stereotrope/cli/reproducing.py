@@ -44,6 +44,7 @@ def run_reproduction(
     captions: Path | None = None,
     lexicon: Path | None = None,
     matching: str | None = None,
+    report: Path | None = None,
 ) -> None:
     """Check the figures of a suite's paper and print every check with its verdict.
 
@@ -58,9 +59,17 @@ def run_reproduction(
     if captions is not None:
         from stereotrope.cli.reproducing_captions import run_captions
 
-        run_captions(suite, settings, captions, lexicon, as_json=as_json, matching=matching or "word")
+        run_captions(
+            suite,
+            settings,
+            captions,
+            lexicon,
+            as_json=as_json,
+            matching=matching or "word",
+            report=report,
+        )
         return
-    for option, given in (("--lexicon", lexicon), ("--matching", matching)):
+    for option, given in (("--lexicon", lexicon), ("--matching", matching), ("--report", report)):
         if given is not None:
             raise UsageError(f"reproduce: {option} is for counting captions; give them with --captions FILE")
     from stereotrope.suites import reproduce

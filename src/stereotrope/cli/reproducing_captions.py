@@ -15,7 +15,7 @@ from rich.text import Text
 
 from stereotrope.cli.console import console
 from stereotrope.cli.scores import print_line, print_rows
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import number
 
@@ -29,6 +29,7 @@ __all__ = ["run_captions"]
 
 _LINES = 12
 _ALL = "all"
+_PAGES = (".html", ".htm")
 _HEADS = {"letters": "by letters", "word": "by words", "split": "split words"}
 _INTERVAL, _WHERE = "interval", "where"
 _GAP, _NARROWEST = 2, 80
@@ -43,33 +44,46 @@ def run_captions(
     *,
     as_json: bool,
     matching: str = "word",
+    report: Path | None = None,
 ) -> None:
-    """Print every number of the captions beside the paper's, or all of it as JSON.
+    """Print every number of the captions beside the paper's, or all of it as JSON; or write a page.
 
     ``matching`` says how terms are found for the paper's formulas: one of the ways of
-    :data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`, or ``all``, which leaves the intervals out.
+    :data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`, or ``all``, which leaves the intervals out. With
+    ``report`` the page holds the numbers, and the terminal says only what comes out.
 
     Raises
     ------
     UsageError
-        There is no such suite or matching, or its numbers are not made of captions.
+        There is no such suite or matching, its numbers are not made of captions, or ``report`` cannot be a
+        page.
     InputError
         The captions or the lexicon cannot be used.
     """
     from stereotrope.suites import reproduce_captions
     from stereotrope.suites.biasbench.compare import CELL_VERDICTS
     from stereotrope.suites.biasbench.formulas import MATCHINGS
+    from stereotrope.suites.biasbench.summary import findings_of
 
     if matching not in (*MATCHINGS, _ALL):
         hint = did_you_mean(matching, MATCHINGS, otherwise=f"it is {', '.join(MATCHINGS)} or {_ALL}")
         raise UsageError(f"reproduce: --matching: no {matching!r}; {hint}")
     shown = list(MATCHINGS) if matching == _ALL else [matching]
 
+    if report is not None:
+        _check_page(report, captions, lexicon)
     found = reproduce_captions(suite, captions, lexicon)
+    if report is not None:
+        _write_page(found, report, captions, lexicon)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
         return
     out = console(settings)
+    if report is not None:
+        for sentence in findings_of(found):
+            print_line(Text(f"- {terminal(sentence)}"), out)
+        print_line(Text(f"Page: {terminal(str(report))}", style="bold"), out)
+        return
     _head(found, out)
     for model in found.models:
         _model(model, shown, out)
@@ -80,8 +94,33 @@ def run_captions(
         print_line(Text(f"{verdict}: {CELL_VERDICTS[verdict]}"), out)
     for how in shown:
         print_line(Text(f"{_HEADS[how]}: the paper's formula; {MATCHINGS[how]}", style="dim"), out)
-    line = "All three ways to find a term, with intervals: --json"
+    line = "All three ways to find a term, with intervals: --json, or --report FILE.html for a page"
     print_line(Text(line, style="dim"), out)
+
+
+def _check_page(report: Path, captions: Path, lexicon: Path | None) -> None:
+    """Refuse a page that would take the place of something else."""
+    if report.suffix.lower() not in _PAGES:
+        raise UsageError(f"reproduce: --report: must end in .html, found {report.name!r}")
+    if report.is_dir():
+        raise UsageError(f"reproduce: --report: {report} is a folder; name a file in it")
+    if not report.absolute().parent.is_dir():
+        raise UsageError(f"reproduce: --report: there is no folder {report.parent}; make it first")
+    if any(report.resolve() == given.resolve() for given in (captions, lexicon) if given is not None):
+        raise UsageError(f"reproduce: --report: {report} is what is read; name another file")
+
+
+def _write_page(found: CaptionsReproduction, report: Path, captions: Path, lexicon: Path | None) -> None:
+    from stereotrope.run import write_atomic
+    from stereotrope.suites.biasbench.page import reproduction_page
+
+    command = ["stereotrope", "reproduce", found.suite, "--captions", captions.absolute().name]
+    command += [] if lexicon is None else ["--lexicon", lexicon.name]
+    page = reproduction_page(found, command=[*command, "--report", report.name])
+    try:
+        write_atomic(report, page.encode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{report}: the page cannot be written ({error.strerror})") from error
 
 
 def _head(found: CaptionsReproduction, out: Console) -> None:

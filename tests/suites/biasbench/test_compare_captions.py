@@ -172,6 +172,19 @@ def test_the_authors_lists_become_a_lexicon_of_whole_words(shared: Path) -> None
     assert "woman" in lexicon.attributes["gender"].groups["female"]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model,prompt,image,caption\n", "holds a header row and no caption"),
+        ("prompt,caption\nweather,rain\n", "none of its 1 rows is a caption of a prompt .* found 'weather'"),
+    ],
+)
+def test_a_file_of_which_nothing_counts_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "made.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        reproduce_captions("biasbench", tmp_path / "made.csv")
+
+
 def test_only_a_suite_made_of_captions_takes_them(made: tuple[Path, Path]) -> None:
     with pytest.raises(
         UsageError, match="'objects': its numbers are not made of captions; those of biasbench"

@@ -102,31 +102,16 @@ def test_other_tables_of_a_folder_are_passed_over_and_named(tmp_path: Path) -> N
         read_captions(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "holds no row"),
-        ("one\n", "no column is called caption; name the columns"),
-        ("model,prompt,metric,value\nm,beauty,cas,0.5\n", r"found 'model', 'prompt', 'metric', 'value'"),
-        (HEADER + "m,beauty,Beauty_0,a, b\n", ":2: 4 columns expected, found 5; quote cells"),
-    ],
-)
-def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        of(tmp_path, text)
+def test_names_that_count_from_one_everywhere_lack_nothing(tmp_path: Path) -> None:
+    found = of(tmp_path, HEADER + "m,doctor,Gender_1,a\nm,doctor,Gender_2,b\nm,beauty,Beauty_1,c\n")
+    assert kinds(found) == ["no captions"]
+    lost = of(tmp_path, HEADER + "m,doctor,Gender_1,a\nm,doctor,Gender_2,b\nm,beauty,Beauty_0,c\n")
+    assert "first row lost" in kinds(lost)
 
 
-def test_files_that_are_no_captions_say_why(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no \.csv or \.jsonl"):
-        read_captions(tmp_path)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_captions(tmp_path / "absent.csv")
-    (tmp_path / "latin.csv").write_bytes(b"image,caption\na,caf\xe9\n")
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_captions(tmp_path / "latin.csv")
-    (tmp_path / "bad.jsonl").write_text("{\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"bad.jsonl:1: not JSON"):
-        read_captions(tmp_path / "bad.jsonl")
-    (tmp_path / "bad.jsonl").write_text("[1]\n", encoding="utf-8")
-    with pytest.raises(InputError, match="expected an object with a caption"):
-        read_captions(tmp_path / "bad.jsonl")
+def test_captions_over_several_lines_and_another_encoding_are_told(tmp_path: Path) -> None:
+    (tmp_path / "made.csv").write_bytes('image,caption\nGender_1,"a caf\xe9\nat night"\n'.encode("cp1252"))
+    (found,) = diagnose(read_captions(tmp_path / "made.csv"))
+    assert remark(found, "line breaks").lines == (2,)
+    assert "read as Windows-1252" in remark(found, "encoding").what
+    assert found.rows[0].caption == "a caf\xe9\nat night"

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
 
 __all__ = ["COLUMNS", "CaptionRow", "CaptionsFile", "prompt_of_name", "read_captions"]
 
-COLUMNS: Mapping[str, frozenset[str]] = {
-    "model": frozenset({"model", "model_name", "generator"}),
-    "prompt": frozenset({"prompt", "prompt_id", "prompt_name", "category"}),
-    "image": frozenset({"image", "image_id", "image_name", "file", "file_name", "filename", "id"}),
-    "caption": frozenset({"caption", "captions", "text", "description", "image_caption"}),
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "model": ("model", "model_name", "generator"),
+    "prompt": ("prompt", "prompt_id", "prompt_name", "prompt_type", "prompt_category", "category"),
+    "image": (
+        "image",
+        "image_id",
+        "image_name",
+        "image_file",
+        "image_path",
+        "file",
+        "file_name",
+        "filename",
+        "path",
+        "id",
+    ),
+    "caption": ("caption", "captions", "image_caption", "generated_caption", "description", "text"),
 }
-"""Headings taken for each column, case aside."""
+"""Headings taken for each column, case aside; of several in one file the first listed."""
 
 _BY_WIDTH = {
     2: ("image", "caption"),
@@ -39,7 +52,11 @@ _NAMES = {
     "culture": "culture",
     "festival": "culture",
 }
-_ENDINGS = (".csv", ".jsonl")
+_ENDINGS = (".csv", ".tsv", ".jsonl")
+_SHOWN = 60
+_DELIMITERS = ",;\t|"
+_ENCODINGS = ("utf-8-sig", "cp1252")
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True)
@@ -65,12 +82,18 @@ class CaptionsFile:
         Whether its first row names the columns.
     skipped
         Why a file of a folder is not read, else empty.
+    notes
+        How it had to be read where that is not as expected.
+    sha256
+        Of its bytes.
     """
 
     path: Path
     header: bool
     rows: tuple[CaptionRow, ...]
     skipped: str = ""
+    notes: tuple[str, ...] = ()
+    sha256: str = ""
 
 
 class _NotCaptions(InputError):
@@ -79,16 +102,18 @@ class _NotCaptions(InputError):
 
 def prompt_of_name(image: str) -> str | None:
     """Return the prompt that a picture's name says, such as culture for ``Cultural_3.png``."""
-    found = re.match(r"[A-Za-z]+", image.rsplit("/", 1)[-1])
+    found = re.match(r"[A-Za-z]+", re.split(r"[/\\]", image)[-1])
     return _NAMES.get(found.group().lower()) if found else None
 
 
 def read_captions(path: Path) -> list[CaptionsFile]:
-    """Read a file of captions, or every ``.csv`` and ``.jsonl`` file of a folder that holds captions.
+    """Read a file of captions, or all of a folder that end in ``.csv``, ``.tsv`` or ``.jsonl`` and hold some.
 
-    Without a header row, two columns are image and caption, three have the prompt before them, four the
-    model before that. A model that no column names is the name of the file; a prompt that none names is the
-    one the image's name says.
+    Columns go by their headings, in any order; others are left alone. Without a header row, two columns are
+    image and caption, three have the prompt before them, four the model before that. A model that no column
+    names is the name of the file; a prompt that none names is the one the image's name says. A prompt may
+    be its name, or its text. Cells are set apart by comma, semicolon, tab or bar. Text is UTF-8, or UTF-16
+    with a byte order mark, else Windows-1252, which is noted.
 
     Raises
     ------
@@ -98,7 +123,7 @@ def read_captions(path: Path) -> list[CaptionsFile]:
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix.lower() in _ENDINGS and p.is_file())
         if not files:
-            raise InputError(f"{path}: holds no .csv or .jsonl file of captions")
+            raise InputError(f"{path}: holds no {', '.join(_ENDINGS)} file of captions")
     else:
         return [_read(path)]
     read = [_read_or_skip(file) for file in files]
@@ -116,81 +141,182 @@ def _read_or_skip(path: Path) -> CaptionsFile:
 
 def _read(path: Path) -> CaptionsFile:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: the captions cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: the captions are not UTF-8 (byte {error.start}); save them as such"
-        ) from error
-    if path.suffix.lower() == ".jsonl":
-        return CaptionsFile(path, True, tuple(_json_rows(text, path)))
-    return _csv(text, path)
+    text, notes = _decoded(data, path)
+    digest = hashlib.sha256(data).hexdigest()
+    if path.suffix.lower() in (".jsonl", ".json"):
+        rows = tuple(_json_rows(text, path))
+        return CaptionsFile(path, True, rows, notes=notes, sha256=digest)
+    header, rows = _csv(text, path)
+    return CaptionsFile(path, header, rows, notes=notes, sha256=digest)
 
 
-def _csv(text: str, path: Path) -> CaptionsFile:
-    cells = list(_cells(text, path))
+def _decoded(data: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
+    if data.startswith(_BYTE_ORDER_MARKS):
+        try:
+            return data.decode("utf-16"), ()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{path}: begins as UTF-16 and is not ({error.reason}); save it as UTF-8"
+            ) from None
+    if b"\0" in data:
+        raise _NotCaptions(f"{path}: holds bytes that are no text (byte {data.index(0)}); expected captions")
+    for encoding in _ENCODINGS:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if encoding == _ENCODINGS[0]:
+            return text, ()
+        return text, (f"{path.name} is not UTF-8; it is read as Windows-1252, so check letters with accents",)
+    raise InputError(f"{path}: the captions are neither UTF-8 nor Windows-1252; save them as UTF-8")
+
+
+def _csv(text: str, path: Path) -> tuple[bool, tuple[CaptionRow, ...]]:
+    """Whether there is a header row, and the rows below it."""
+    tried = [(list(_first(text, delimiter)), delimiter) for delimiter in _DELIMITERS]
+    named = [(cells, delimiter) for cells, delimiter in tried if "caption" in _columns(cells)]
+    wide = [(cells, delimiter) for cells, delimiter in tried if _is_row(cells)]
+    first, delimiter = (named or wide or tried)[0]
+    cells = list(_cells(text, path, delimiter))
     if not cells:
         raise InputError(f"{path}: holds no row; expected captions")
-    line, first = cells[0]
-    named = [_column(cell) for cell in first]
-    header = "caption" in named
+    columns = _columns(first)
+    header = "caption" in columns
     if header:
-        columns = named
         cells = cells[1:]
-    elif len(first) in _BY_WIDTH and not any(named):
+    elif _is_row(first) and not any(columns):
         columns = list(_BY_WIDTH[len(first)])
     else:
-        shown = ", ".join(map(repr, first[:6]))
+        shown = ", ".join(repr(cell[:_SHOWN]) for cell in first[:6])
         raise _NotCaptions(
-            f"{path}:{line}: no column is called caption; name the columns model, prompt, image, caption "
-            f"(found {shown})"
+            f"{path}:{cells[0][0]}: no column is called caption; name the columns model, prompt, image, "
+            f"caption (found {shown})"
         )
     rows = []
     for line, found in cells:
-        if len(found) != len(columns):
+        if len(found) != len(columns) and any(cell.strip() for cell in found[len(columns) :]):
             raise InputError(
                 f"{path}:{line}: {len(columns)} columns expected, found {len(found)}; quote cells with commas"
             )
-        values = {name: cell.strip() for name, cell in zip(columns, found, strict=True) if name}
+        if len(found) < len(columns):
+            raise InputError(
+                f"{path}:{line}: {len(columns)} columns expected, found {len(found)}; is a quote left open?"
+            )
+        values = {name: cell.strip() for name, cell in zip(columns, found, strict=False) if name}
         rows.append(_row(line, values, path))
-    return CaptionsFile(path, header, tuple(rows))
+    return header, tuple(rows)
 
 
-def _cells(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _is_row(cells: Sequence[str]) -> bool:
+    """Whether these are cells of a file without header: names without a blank, then a caption."""
+    return len(cells) in _BY_WIDTH and not any(" " in cell.strip() for cell in cells[-2:-1])
+
+
+def _first(text: str, delimiter: str) -> list[str]:
+    """The first row that holds something, none where it cannot be read."""
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+    except csv.Error:
+        return []
+
+
+def _cells(text: str, path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Rows that hold something, each with the line it begins on."""
-    reader = csv.reader(text.splitlines(keepends=True))
-    begin = 1
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    begin = start = 1
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells):
                 yield begin, cells
+            start = begin
             begin = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}:{begin}: not a CSV row ({error})") from error
+        raise InputError(f"{path}:{begin}: not a CSV row ({error}); is a quote left open?") from error
+    if _is_open(text, delimiter):
+        raise InputError(
+            f"{path}:{start}: a quote is opened in this row and never closed; close or double it"
+        )
+
+
+def _is_open(text: str, delimiter: str) -> bool:
+    """Whether the text ends within quotes."""
+    try:
+        for _ in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
 
 
 def _json_rows(text: str, path: Path) -> Iterator[CaptionRow]:
-    for line, record in enumerate(text.split("\n"), start=1):
-        if not record.strip():
-            continue
-        try:
-            data: Any = json.loads(record)
-        except ValueError as error:
-            raise InputError(f"{path}:{line}: not JSON ({error})") from error
-        if not isinstance(data, dict) or "caption" not in (named := {_column(k): v for k, v in data.items()}):
-            raise InputError(f"{path}:{line}: expected an object with a caption")
-        yield _row(line, {k: str(v).strip() for k, v in named.items() if k and v is not None}, path)
+    """One object a line, or one list of objects."""
+    if text.lstrip().startswith("["):
+        records: Iterator[tuple[int, Any]] = enumerate(_json(text, path, 1), start=1)
+    else:
+        lines = enumerate(text.split("\n"), start=1)
+        records = ((line, _json(record, path, line)) for line, record in lines if record.strip())
+    empty = True
+    for line, data in records:
+        empty = False
+        columns = _columns(list(data)) if isinstance(data, dict) else []
+        if "caption" not in columns:
+            raise InputError(f"{path}:{line}: expected an object with a caption, found {_short(data)}")
+        values = {name: value for name, value in zip(columns, data.values(), strict=True) if name}
+        for name, value in values.items():
+            if isinstance(value, (dict, list)) or (name == "caption" and not isinstance(value, str | None)):
+                raise InputError(f"{path}:{line}: {name} must be a text, found {_short(value)}")
+        texts = {name: _text(value) for name, value in values.items() if value is not None}
+        yield _row(line, texts, path)
+    if empty:
+        raise InputError(f"{path}: holds no row; expected captions")
+
+
+def _json(text: str, path: Path, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}:{line}: not JSON ({error})") from error
+
+
+def _text(value: Any) -> str:
+    """A value as text, halves of characters replaced."""
+    return str(value).strip().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _short(data: Any) -> str:
+    text = repr(data)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
 
 
 def _row(line: int, values: Mapping[str, str], path: Path) -> CaptionRow:
     image = values.get("image", "")
-    prompt = values.get("prompt", "").lower() or prompt_of_name(image) or ""
-    if prompt not in PROMPTS:
-        prompt = prompt_of_name(prompt) or prompt
+    prompt = _prompt(values.get("prompt", "")) or prompt_of_name(image) or ""
     return CaptionRow(line, values.get("model", "") or path.stem, prompt, image, values.get("caption", ""))
 
 
-def _column(cell: str) -> str:
-    bare = cell.strip().lower().replace(" ", "_")
-    return next((name for name, headings in COLUMNS.items() if bare in headings), "")
+def _prompt(text: str) -> str:
+    """The prompt that a cell names, by its name, by another name of it, or by its text."""
+    bare = text.casefold().rstrip(" .")
+    if bare in PROMPTS:
+        return bare
+    of_text = {told.casefold().rstrip(" ."): prompt for prompt, told in prompt_texts().items()}
+    return of_text.get(bare) or prompt_of_name(bare) or bare
+
+
+def _columns(headings: Sequence[str]) -> list[str]:
+    """What each column is, empty where it is none of ours; a heading with the word will do for a caption."""
+    bare = [re.sub(r"[\s-]+", "_", heading.strip().lower()) for heading in headings]
+    found = [""] * len(bare)
+    for name, known in COLUMNS.items():
+        at = next((bare.index(heading) for heading in known if heading in bare), None)
+        if at is not None:
+            found[at] = name
+    if "caption" not in found and any(found):
+        likely = [at for at, heading in enumerate(bare) if "caption" in heading and not found[at]]
+        if len(likely) == 1:
+            found[likely[0]] = "caption"
+    return found

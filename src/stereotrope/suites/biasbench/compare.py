@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stereotrope.suites.biasbench.captions_file import CaptionRow, read_captions
+from stereotrope.errors import InputError
+from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, read_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
 from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue, paper_values
@@ -23,6 +24,7 @@ __all__ = [
     "CaptionsReproduction",
     "ComparedCell",
     "ComparedModel",
+    "ReadFile",
     "compare_captions",
 ]
 
@@ -51,6 +53,7 @@ _FORMULAS = (
     "cbs",
     "contextual_diversity",
 )
+_SHOWN = 40
 _UNREPORTED = "the released scripts do not report it for this prompt"
 _UNSEEN = "no caption has it as the released scripts match"
 _NO_FIGURE = (_UNREPORTED, _UNSEEN)
@@ -95,8 +98,19 @@ class ComparedModel:
 
 
 @dataclass(frozen=True)
+class ReadFile:
+    """A file of captions that was counted."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class CaptionsReproduction:
-    """What captions give beside what the paper printed; ``skipped`` says which files hold no captions."""
+    """What captions give beside what the paper printed.
+
+    ``files`` are those read, by name; ``skipped`` says which hold no captions.
+    """
 
     suite: str
     source: str
@@ -104,6 +118,7 @@ class CaptionsReproduction:
     lexicon: str
     authors_lexicon: bool
     models: Sequence[ComparedModel]
+    files: Sequence[ReadFile] = ()
     skipped: Sequence[str] = ()
 
     def counts(self) -> dict[str, int]:
@@ -134,9 +149,31 @@ def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproducti
     """
     lists = read_wordlists(lexicon)
     files = read_captions(captions)
-    models = [_model(found, lists) for found in diagnose(files)]
-    skipped = [file.skipped for file in files if file.skipped]
-    return CaptionsReproduction("biasbench", SOURCE, LICENCE, lists.name, lists.authors, models, skipped)
+    diagnosed = diagnose(files)
+    if not any(found.rows for found in diagnosed):
+        raise InputError(_nothing(captions, files))
+    return CaptionsReproduction(
+        suite="biasbench",
+        source=SOURCE,
+        licence=LICENCE,
+        lexicon=lists.name,
+        authors_lexicon=lists.authors,
+        models=[_model(found, lists) for found in diagnosed],
+        files=[ReadFile(file.path.name, file.sha256) for file in files if not file.skipped],
+        skipped=[file.skipped.replace(str(file.path), file.path.name) for file in files if file.skipped],
+    )
+
+
+def _nothing(captions: Path, files: Sequence[CaptionsFile]) -> str:
+    """Why none of the rows counts."""
+    rows = [row for file in files for row in file.rows]
+    if not rows:
+        return f"{captions}: holds a header row and no caption"
+    names = ", ".join(dict.fromkeys(repr(row.prompt or row.image)[:_SHOWN] for row in rows[:_SHOWN]))
+    return (
+        f"{captions}: none of its {len(rows)} rows is a caption of a prompt of the benchmark "
+        f"({', '.join(PROMPTS)}); found {names[: 3 * _SHOWN]}; name them in a column prompt"
+    )
 
 
 def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:

@@ -73,12 +73,13 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
     remarks: list[Remark] = []
     rows: list[CaptionRow] = []
     for file, mine in parts:
+        remarks += [Remark("encoding", (), note, "counted as read") for note in file.notes]
         if not file.header:
             remarks.append(_no_header(file))
         kept, found = _left_out(mine)
         rows += kept
         remarks += found
-    remarks += [*_names(rows), *_repeated(rows), *_gaps(rows), *_missing(rows)]
+    remarks += [*_broken(rows), *_names(rows), *_repeated(rows), *_gaps(rows), *_missing(rows)]
     repaired, repairs = _as_published(model, rows)
     return ModelCaptions(model, tuple(rows), (*remarks, *repairs), tuple(repaired), tuple(repairs))
 
@@ -118,6 +119,15 @@ def _is_header(row: CaptionRow) -> bool:
     return (named and not re.search(r"\s", caption)) or snake or caption in COLUMNS["caption"]
 
 
+def _broken(rows: Sequence[CaptionRow]) -> list[Remark]:
+    """Captions over several lines, as when a quote is left open and the next rows are taken in."""
+    found = [row for row in rows if "\n" in row.caption or "\r" in row.caption]
+    if not found:
+        return []
+    what = f"{len(found)} captions go over several lines; a quote left open would do that"
+    return [Remark("line breaks", tuple(row.line for row in found), what, "each is counted as one caption")]
+
+
 def _names(rows: Sequence[CaptionRow]) -> list[Remark]:
     """Rows whose image is named for another prompt than the one they are counted under."""
     remarks = []
@@ -149,13 +159,17 @@ def _repeated(rows: Sequence[CaptionRow]) -> list[Remark]:
 
 
 def _gaps(rows: Sequence[CaptionRow]) -> list[Remark]:
-    """Numbers missing from the names, by prompt; the first alone is, where it was taken for a header."""
+    """Numbers missing from the names, by prompt; 0 alone is, where it was taken for a header.
+
+    Names that count from 1 in every prompt lack nothing.
+    """
     remarks = []
+    from_zero = any(_number(row) == 0 for row in rows)
     for prompt, found in _grouped(rows, lambda r: r.prompt):
         numbers = {n for r in found if (n := _number(r)) is not None}
         if not numbers or max(numbers) > 4 * len(found) + _SHOWN:
             continue
-        missing = sorted(set(range(max(numbers))) - numbers)
+        missing = sorted(set(range(0 if from_zero else 1, max(numbers))) - numbers)
         if missing == [0]:
             what = (
                 f"images of {prompt} are numbered from 1 to {max(numbers)}: number 0 is missing, as when the "
@@ -163,7 +177,8 @@ def _gaps(rows: Sequence[CaptionRow]) -> list[Remark]:
             )
             remarks.append(Remark("first row lost", (found[0].line,), what, "cannot be put back"))
         elif missing:
-            what = f"images of {prompt} lack the numbers {_runs(missing)} of 0 to {max(numbers)}"
+            span = f"{0 if from_zero else 1} to {max(numbers)}"
+            what = f"images of {prompt} lack the numbers {_runs(missing)} of {span}"
             remarks.append(Remark("missing numbers", (), what, "cannot be put back"))
     return remarks
 

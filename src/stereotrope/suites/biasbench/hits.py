@@ -15,7 +15,7 @@ from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 __all__ = ["Excerpt", "Hits", "doubtful_values"]
 
 _EXAMPLES = 3
-_WORDS = 4
+_WORDS, _LONGEST = 4, 20
 _AROUND = 70
 """Characters of a caption kept on each side of a hit."""
 
@@ -42,10 +42,12 @@ class Hits:
     inside_only, noun_only
         Captions that rest on letters inside longer words alone, or on words before a garment's, hair's or
         background's noun alone.
+    run_together
+        Captions in which only its case or a digit sets the term off (``MaleFair``).
     named
         Of ``unknown``, the groups that the built-in lexicon finds, which splits words at case and digits.
     words
-        The longer words, most frequent first.
+        Longer words, most frequent first.
     examples
         Doubtful captions.
     """
@@ -57,6 +59,7 @@ class Hits:
     whole_word: int | None
     inside_only: int
     noun_only: int
+    run_together: int
     named: Mapping[str, int]
     words: Sequence[str]
     examples: Sequence[Excerpt]
@@ -89,6 +92,7 @@ def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> 
                 whole_word=row["n_word"],
                 inside_only=row["n_inside_only"],
                 noun_only=row["n_noun_only"],
+                run_together=row["n"] - row["n_word"] - row["n_inside_only"],
                 named={},
                 words=_most_frequent(terms),
                 examples=list(_excerpts(letters, row["examples"], attribute, value)),
@@ -101,11 +105,11 @@ def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> 
 
 
 def _most_frequent(terms: pl.DataFrame) -> list[str]:
-    """Longer words of a value's terms, those of the term with most such hits first, each glued form once."""
+    """Longer words of a value's terms, those of the term with most such hits first, nothing glued."""
     ordered = terms.filter(pl.col("n_inside") > 0).sort("n_inside", descending=True)
     words: list[str] = []
     for word in (word for listed in ordered["inside_words"] for word in listed):
-        if not any(known in word for known in words):
+        if word.isalpha() and len(word) <= _LONGEST and not any(known in word for known in words):
             words.append(word)
     return words[:_WORDS]
 
@@ -156,4 +160,4 @@ def _unnamed(attribute: str, prompt: str, captions: Sequence[str], lists: WordLi
         for one in _excerpts(built_in, [caption], attribute, value.partition(" and ")[0])
     ]
     named = dict(Counter(value for _, value in read).most_common())
-    return [Hits(attribute, prompt, UNKNOWN, len(left), None, 0, 0, named, [], examples)]
+    return [Hits(attribute, prompt, UNKNOWN, len(left), None, 0, 0, 0, named, [], examples)]

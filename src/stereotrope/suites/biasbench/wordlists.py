@@ -286,7 +286,7 @@ class _Taker:
 
     def terms(self, path: str) -> Terms:
         found = self._at(path)
-        if not isinstance(found, list) or not all(isinstance(t, str) and t for t in found):
+        if not isinstance(found, list) or not all(isinstance(t, str) and _is_text(t) for t in found):
             raise InputError(f"{self._name}: {path} must be a list of terms, found {_kind(found)}")
         return tuple(found)
 
@@ -301,6 +301,11 @@ class _Taker:
         for part in path.split("."):
             found = found.get(part) if isinstance(found, dict) else None
         return found
+
+
+def _is_text(term: str) -> bool:
+    """Whether a term has characters, all of them whole."""
+    return bool(term) and not any("\ud800" <= character <= "\udfff" for character in term)
 
 
 def _kind(found: Any) -> str:

@@ -1,0 +1,229 @@
+"""The page of ``reproduce biasbench``, for a reader of the paper: where its figures come from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from itertools import groupby
+from typing import Any
+
+from stereotrope.report.document import render_document
+from stereotrope.report.numbers import count, number, thousands
+from stereotrope.suites.biasbench.arithmetic import arithmetic
+from stereotrope.suites.biasbench.compare import (
+    CELL_VERDICTS,
+    NONE,
+    NOT_GIVEN,
+    CaptionsReproduction,
+    ComparedCell,
+    ComparedModel,
+)
+from stereotrope.suites.biasbench.diagnosis import Remark
+from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue
+from stereotrope.suites.biasbench.prompts import prompt_texts
+from stereotrope.suites.biasbench.summary import doubtful, findings_of, hit_sentence
+from stereotrope.suites.biasbench.words import limits, measure_words, prompt_names
+
+__all__ = ["reproduction_page"]
+
+_HEADS = {"letters": "letters", "word": "words", "split": "split"}
+_MOST_OPEN = 4
+_MOST_LINES = 40
+_DASH = "–"
+
+
+def reproduction_page(found: CaptionsReproduction, *, command: Sequence[str] = ()) -> str:
+    """Render a reproduction as one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    found
+        What was compared.
+    command
+        The words that made it, to be shown; names of files, not paths.
+
+    Returns
+    -------
+    str
+        The page. Captions, names and whatever else comes from files is inert in it.
+    """
+    checks = arithmetic()
+    models = [_model(model, f"model-{place}", found) for place, model in enumerate(found.models, start=1)]
+    context = {
+        "title": "The figures of T2I-BiasBench, counted again",
+        "asked": _asked(found),
+        "findings": findings_of(found),
+        "verdicts": _verdicts(found),
+        "skipped": [text.rstrip(".") for text in found.skipped],
+        "models": models,
+        "any_hits": any(model["hits"] for model in models),
+        "most_open": _MOST_OPEN,
+        "definitions": measure_words().values(),
+        "sections": [(name, list(of)) for name, of in groupby(checks, key=lambda check: check.section)],
+        "checks_counted": _counted([check.verdict for check in checks]),
+        "limits": limits(),
+        "command": shlex.join(command or ("stereotrope", "reproduce", found.suite)),
+        "source": found.source,
+        "licence": found.licence,
+    }
+    context["contents"] = _contents(models)
+    return render_document(
+        "reproduction.html.j2",
+        context,
+        templates={"reproduction.html.j2": _asset("reproduction.html.j2")},
+        style=_asset("reproduction.css"),
+    )
+
+
+def _asset(name: str) -> str:
+    folder = resources.files("stereotrope") / "suites" / "biasbench" / "templates"
+    return folder.joinpath(name).read_text("utf-8")
+
+
+def _asked(found: CaptionsReproduction) -> list[tuple[str, str]]:
+    kind = "the authors’ word lists, unchanged" if found.authors_lexicon else "not the authors’ word lists"
+    models = "; ".join(
+        f"{model.model} ({count(model.captions, 'caption')}"
+        f"{f', in the paper {model.published_as}' if model.published_as else ', not in the paper'})"
+        for model in found.models
+    )
+    return [
+        ("Paper", f"{found.source}"),
+        ("Captions", ", ".join(file.name for file in found.files)),
+        ("Models", models),
+        ("Lexicon", f"{found.lexicon}: {kind}"),
+        ("SHA-256", ", ".join(f"{file.name} {file.sha256[:16]}…" for file in found.files)),
+    ]
+
+
+def _contents(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    return [
+        ("findings", "What comes out"),
+        ("odd", "What is odd about the files"),
+        *((model["id"], f"Numbers: {model['name']}") for model in models),
+        ("hits", "What the terms hit"),
+        ("definitions", "Two definitions"),
+        ("paper", "The paper’s text and tables"),
+        ("limits", "What the numbers cannot say"),
+        ("own", "With captions of your own"),
+    ]
+
+
+def _verdicts(found: CaptionsReproduction) -> dict[str, Any]:
+    used = [verdict for verdict in found.counts() if verdict != NOT_GIVEN]
+    rows = [
+        {
+            "verdict": verdict,
+            "counts": [sum(cell.verdict == verdict for cell in model.cells) for model in found.models],
+            "meaning": CELL_VERDICTS[verdict],
+        }
+        for verdict in used
+    ]
+    return {"models": [model.model for model in found.models], "rows": rows}
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+    return f"{len(verdicts)} checks: {', '.join(f'{verdict} {n}' for verdict, n in counts.items())}."
+
+
+def _model(model: ComparedModel, id_: str, found: CaptionsReproduction) -> dict[str, Any]:
+    lead = "The paper prints no figure of this model."
+    if model.published_as and not found.authors_lexicon:
+        lead = "The published figures were counted with the authors’ word lists, these numbers were not."
+    return {
+        "id": id_,
+        "name": model.model,
+        "title": f"{model.model} ({model.published_as})" if model.published_as else model.model,
+        "captions": count(model.captions, "caption"),
+        "published": bool(model.published_as) and found.authors_lexicon,
+        "lead": lead,
+        "remarks": [{**vars(remark), "lines": _lines(remark)} for remark in model.remarks],
+        "tables": [
+            _table(prompt, list(cells)) for prompt, cells in groupby(model.cells, key=lambda c: c.prompt)
+        ],
+        "hits": [
+            {
+                "prompt": prompt_names().get(hit.prompt, hit.prompt),
+                "attribute": hit.attribute.replace("_", " "),
+                "value": hit.value,
+                "n": hit.n,
+                "whole_word": _DASH if hit.whole_word is None else hit.whole_word,
+                "inside_only": hit.inside_only,
+                "run_together": hit.run_together,
+                "noun_only": hit.noun_only,
+                "words": ", ".join(hit.words),
+                "named": ", ".join(f"{group} {n}" for group, n in hit.named.items()),
+                "sentence": hit_sentence(hit, prompt_names().get(hit.prompt, hit.prompt)),
+                "examples": hit.examples,
+            }
+            for hit in sorted(model.hits, key=lambda hit: -doubtful(hit))
+        ],
+    }
+
+
+def _lines(remark: Remark) -> str:
+    if not remark.lines:
+        return ""
+    runs: list[list[int]] = []
+    for line in remark.lines[:_MOST_LINES]:
+        if runs and line == runs[-1][-1] + 1:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    told = ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    more = len(remark.lines) - _MOST_LINES
+    told += f" and {more} more" if more > 0 else ""
+    return f" (line{'s' if len(remark.lines) > 1 else ''} {told})"
+
+
+def _table(prompt: str, cells: Sequence[ComparedCell]) -> dict[str, Any]:
+    there = [matching for matching in MATCHINGS if any(matching in cell.paper for cell in cells)]
+    rows = [_row(cell, there) for cell in cells]
+    return {
+        "name": prompt_names().get(prompt, prompt),
+        "text": prompt_texts().get(prompt, ""),
+        "n": f"n = {thousands(cells[0].n)} {'caption' if cells[0].n == 1 else 'captions'}",
+        "matchings": [_HEADS[matching] for matching in there],
+        "repaired": any(cell.repaired is not None for cell in cells),
+        "published": any(cell.published is not None for cell in cells),
+        "remarks": any(row["verdict"] or row["reason"] for row in rows),
+        "rows": rows,
+    }
+
+
+def _row(cell: ComparedCell, matchings: Sequence[str]) -> dict[str, Any]:
+    told = cell.published is not None or cell.verdict == NONE
+    return {
+        "measure": measure_words().get(cell.measure, {}).get("name", cell.measure.replace("_", " ")),
+        "level": cell.level,
+        "paper": [_paper(cell.paper.get(matching), cell.n) for matching in matchings],
+        "released": _digits(cell, cell.released),
+        "repaired": _digits(cell, cell.repaired),
+        "published": cell.published or _DASH,
+        "place": cell.place,
+        "verdict": cell.verdict if told else "",
+        "strong": cell.verdict not in ("agrees", NONE),
+        "reason": cell.explanation if told else "",
+    }
+
+
+def _paper(value: PaperValue | None, n: int) -> dict[str, str] | None:
+    if value is None:
+        return None
+    if value.value is None:
+        return {"value": _DASH, "interval": "", "why": value.undefined}
+    interval = ""
+    if value.low is not None and value.high is not None:
+        interval = f"[{number(value.low, value.n)}, {number(value.high, value.n)}]"
+    fewer = f"n = {value.n}" if value.n is not None and value.n != n else ""
+    return {"value": number(value.value, value.n), "interval": interval, "why": fewer}
+
+
+def _digits(cell: ComparedCell, value: float | None) -> str:
+    if value is None:
+        return _DASH
+    if cell.measure == "groups_seen":
+        return f"{value:.0f}"
+    return f"{value:.{3 if cell.measure == 'representation_parity' else 4}f}"
