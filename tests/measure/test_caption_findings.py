@@ -284,6 +284,20 @@ def test_a_second_finding_of_a_kind_stands_behind_a_first_of_another() -> None:
     assert ranks == list(range(1, len(ranks) + 1))
 
 
+def test_another_model_with_the_same_pattern_stands_behind_another_prompt() -> None:
+    rows = [
+        *cell(60, model="a", kind={"male": 54, "female": 6}),
+        *cell(60, model="b", kind={"male": 53, "female": 7}),
+        *cell(60, model="b", prompt="nurse", kind={"male": 12, "female": 48}),
+    ]
+    scopes = [json.loads(scope) for scope in found(rows, lexicon(), "group_gap", "one_group")["scope"]]
+    assert [(one["generator"], one["prompt"]) for one in scopes] == [
+        ("a", "doctor"),
+        ("b", "nurse"),
+        ("b", "doctor"),
+    ]
+
+
 def test_foreign_names_cannot_leave_their_quotation_marks() -> None:
     rows = [
         *cell(40, model="a\u202eb\n", prompt="doctor", kind={"x” is": 38, "other": 2}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -122,8 +121,8 @@ def caption_findings(
 
     The effect is the end of the interval that is nearer to the threshold, a quotient (CAS) or composite
     counted from its threshold, some of them weighed (:data:`OMITTED`, :data:`COMPOSED`, :data:`NAMING`).
-    The second finding of a kind weighs half of its effect, the third a third: what stands out first
-    should differ.
+    What stands out first should differ: the second pattern of a kind weighs half of its effect, the third
+    a third; the second model that shows the same a quarter, the third a ninth.
 
     Parameters
     ----------
@@ -173,12 +172,16 @@ def _one_each(found: Sequence[CaptionFinding]) -> list[CaptionFinding]:
 
 
 def _varied(found: Sequence[CaptionFinding]) -> list[CaptionFinding]:
-    """The findings by effect, which is divided by the place among those of the kind."""
-    seen: Counter[str] = Counter()
+    """The findings by effect, divided by their place in their kind and among models that show the same."""
+    things: dict[str, dict[tuple[str, str | None], int]] = {}
     weighed = []
     for one in sorted(found, key=lambda f: -f.effect):
-        seen[one.kind] += 1
-        weighed.append(replace(one, effect=one.effect / seen[one.kind]))
+        held = sorted(item for item in one.scope.items() if item[0] != "generator")
+        of_kind = things.setdefault(one.kind, {})
+        thing = (str(held), one.attribute)
+        of_kind[thing] = of_kind.get(thing, 0) + 1
+        place = (list(of_kind).index(thing) + 1) * of_kind[thing] ** 2
+        weighed.append(replace(one, effect=one.effect / place))
     return sorted(weighed, key=lambda f: (-f.effect, CAPTION_KINDS.index(f.kind)))
 
 
