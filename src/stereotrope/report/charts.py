@@ -185,6 +185,14 @@ def _labels(apart: Sequence[str], order: Sequence[str], *, several_lines: bool) 
     }
     if several_lines:
         axis["labelExpr"] = "split(datum.label, '\\n')"
+        lines = range(2, 2 + max((label.count("\n") for label in order), default=0))
+        axis["labelOffset"] = {
+            "condition": [
+                {"test": f"length(split(datum.value, '\\n')) === {n}", "value": -_LINE * (n - 1) / 2}
+                for n in lines
+            ],
+            "value": 0,
+        }
     if apart:
         heavier = {"test": f"indexof({json.dumps(list(apart))}, datum.value) >= 0", "value": 600}
         axis["labelFontWeight"] = {"condition": heavier, "value": 400}
@@ -323,7 +331,13 @@ def heat(
     return {
         **chart_frame(values, 24 * len(set(lines))),
         "encoding": {
-            "y": {"field": "line", "type": "nominal", "sort": [_plain(v) for v in lines], "title": None},
+            "y": {
+                "field": "line",
+                "type": "nominal",
+                "sort": [_plain(v) for v in lines],
+                "title": None,
+                "axis": {"labelLimit": {"expr": f"containerWidth < {NARROW} ? 110 : 260"}},
+            },
             "x": {"field": "column", "type": "nominal", "sort": heads, "title": None, "axis": axis},
         },
         "layer": [_cells(top, signed), _cell_numbers(top, signed)],

@@ -10,8 +10,7 @@ from stereotrope.report.charts import NARROW, PALETTE, chart_frame, chart_texts
 
 __all__ = ["stacks"]
 
-_BAR = 20
-_GAP = 8
+_BAR = 19
 _SIGN = 5.7
 """Units that a sign of what stands behind a bar takes, at most, on average."""
 _MOST_SIGNS = 30
@@ -46,25 +45,41 @@ def stacks(
         Group → colour, in the order of the pieces.
     """
     values = chart_texts(rows, 80)
-    several = len(series) > 1
-    names = _shown(series)
-    offset = {"field": "series", "sort": names, "scale": {"domain": names}}
-    axis = {"grid": False, "labelLimit": {"expr": f"containerWidth < {NARROW} ? 70 : 140"}}
-    ordered = _shown(lines)
-    step = _BAR * max(1, len(series)) + _GAP
+    names, labels = _shown(series), _shown(lines)
+    apart = 1 if len(names) > 1 else 0
+    each = max(1, len(names)) + apart
+    slots = [str(i) for i in range(each * len(labels) - apart)]
     for v in values:
+        bar = names.index(v["series"]) if v.get("series") in names else 0
+        v["slot"] = str(each * labels.index(v["line"]) + bar)
         if "said" in v:
             v["said"] = _cut(v["said"], _MOST_SIGNS)
             v["short"] = _cut(v["short"], _MOST_SIGNS_NARROW)
     wide, narrow = (max((len(v.get(c, "")) for v in values), default=0) for c in ("said", "short"))
     room = f"(containerWidth < {NARROW} ? {14 + _SIGN * narrow:.0f} : {14 + _SIGN * wide:.0f})"
+    y = {
+        "field": "slot",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": slots, "paddingInner": 0.12, "paddingOuter": 0.06},
+        "axis": _labels(labels, each, apart),
+    }
     return {
-        **chart_frame(values, step * len(ordered)),
-        "encoding": {
-            "y": {"field": "line", "type": "nominal", "sort": ordered, "title": None, "axis": axis},
-            **({"yOffset": offset} if several else {}),
-        },
+        **chart_frame(values, _BAR * len(slots)),
+        "encoding": {"y": y},
         "layer": [_pieces(colours, room), _shares(colours, room), _behind(room)],
+    }
+
+
+def _labels(labels: Sequence[str], each: int, apart: int) -> dict[str, Any]:
+    """One label a line, in the middle of its bars."""
+    texts = [labels[i // each] if i % each == 0 else "" for i in range(each * len(labels))]
+    return {
+        "grid": False,
+        "labelLimit": {"expr": f"containerWidth < {NARROW} ? 70 : 140"},
+        "labelExpr": f"{json.dumps(texts, ensure_ascii=False)}[toNumber(datum.value)]",
+        "labelOffset": _BAR * (each - apart - 1) / 2,
+        "labelOverlap": False,
     }
 
 
@@ -95,7 +110,7 @@ def _pieces(colours: Mapping[str, str], room: str) -> dict[str, Any]:
     scale = {"domain": list(colours), "range": list(colours.values())}
     return {
         "transform": [{"filter": "isValid(datum.group)"}],
-        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 1, "height": {"band": 0.86}},
+        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 1},
         "encoding": {
             "x": _along("start", room),
             "x2": {"field": "end"},

@@ -12,6 +12,7 @@ from tests.report.made_up import (
     IMAGE_TYPES,
     LABEL_TYPES,
     FakeRun,
+    draw,
     frame,
     image_row,
 )
@@ -132,6 +133,7 @@ def captions_run(
         estimate_frame(every, factors=["generator", "prompt"]),
         frame([], FINDING_TYPES),
         {"title": "Captions", "generators": [{"name": g} for g in generators]},
+        pictures=dict.fromkeys((i["image_id"] for i in images), draw("#cc2222", "#ffffff", 1)),
     )
 
 

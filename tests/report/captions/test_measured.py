@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.captions.made_up_captions import captions_material
+from tests.report.captions.made_up_captions import captions_material, captions_run
 
+from stereotrope import report
 from stereotrope.report import charts
 from stereotrope.report.captions.measured import measured_blocks
 from stereotrope.report.panels import MOST_PANELS, Figure
@@ -46,7 +47,11 @@ def test_a_run_of_any_size_has_bounded_figures_that_can_be_drawn(size: str, tmp_
 def test_a_run_with_both_definitions_has_a_figure_of_each(tmp_path: Path) -> None:
     titles = [f.title for f in figures(tmp_path, definitions=("paper", "released"))]
     assert len(set(titles)) == len(titles)
-    assert sum(t.endswith("(paper)") for t in titles) == sum(t.endswith("(released)") for t in titles) > 5
+    assert (
+        sum(t.endswith("(definition paper)") for t in titles)
+        == sum(t.endswith("(definition released)") for t in titles)
+        > 5
+    )
 
 
 def test_measures_that_have_a_figure_here_get_no_other(tmp_path: Path) -> None:
@@ -66,3 +71,12 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     for figure in figures(tmp_path, names=bad):
         for panel in figure.panels:
             assert "\u202e" not in json.dumps(panel.spec, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("size", ["eight models", "both definitions", "nothing defined"])
+def test_the_page_of_such_a_run_is_written_with_its_figures_in_it(size: str, tmp_path: Path) -> None:
+    run = captions_run(tmp_path, **SIZES[size])
+    page = report.write(run, figures=False).read_text(encoding="utf-8")
+    for name in ("composites", "groups", "parity", "covered"):
+        assert f'id="figure-captions-{name}' in page
+    assert page.count("How often captions name each group") >= 1

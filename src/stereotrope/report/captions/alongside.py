@@ -95,7 +95,8 @@ class Look:
         sizes = [abs(v) for row in rows for v in row.values() if v is not None]
         sizes_n = frame["n"].drop_nulls().to_list()
         places = decimals(max(sizes, default=1.0), min(sizes_n) if sizes_n else None)
-        return cls(unit, domain, places, **{"zero_line": domain[0] < 0, **more})
+        signed = any(v < 0 for v in frame["value"].drop_nulls())
+        return cls(unit, domain, places, **{"zero_line": signed, **more})
 
 
 def definitions_of(frame: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, str]]:
@@ -105,7 +106,7 @@ def definitions_of(frame: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, 
         (
             name,
             frame.filter(pl.col("definition").eq_missing(name)),
-            f" ({words(str(name))})" if len(names) > 1 and name else "",
+            f" (definition {words(str(name))})" if len(names) > 1 and name else "",
         )
         for name in names
     ]

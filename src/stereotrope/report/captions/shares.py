@@ -36,6 +36,8 @@ UNKNOWN = "unknown"
 SHARES = "representation_parity"
 EVENNESS = ("shannon_entropy", "bias_amplification", "kl_from_uniform")
 _MOST_BARS = 40
+_NEVER = "no caption names"
+_MOST_SAID = 4
 _MOST_EVEN = 36
 _NEUTRAL = "var(--band)"
 _HEADS = {
@@ -83,6 +85,9 @@ def _shares(material: Material, definition: str | None, frame: pl.DataFrame, nam
                 panel, said = _single(material, part, f"{full}{counted}", look, prose.title)
                 panels.append(panel)
                 notes += said
+    if sum(_NEVER in note for note in notes) > _MOST_SAID:
+        notes = [note for note in notes if _NEVER not in note]
+        notes.append("Groups that no caption names have no line; the table has them.")
     name = "captions-groups" if not named else f"captions-groups-{definition}"
     return figure_of(material, frame, prose, panels, name=name, notes=notes)
 
@@ -173,7 +178,7 @@ def _single(
     notes = []
     where = heading.partition(":")[0].capitalize()
     if never:
-        notes.append(f"{where}: no caption names {listing(never, most=16).replace(' and ', ' or ')}.")
+        notes.append(f"{where}: {_NEVER} {listing(never, most=16).replace(' and ', ' or ')}.")
     if len(named) > MOST_LINES:
         left = count(len(named) - MOST_LINES, "rarer group is", "rarer groups are")
         notes.append(f"{where}: {left} in the table only.")
