@@ -15,6 +15,15 @@ from stereotrope.suites.biasbench.released import released
 from stereotrope.suites.biasbench.wordlists import read_wordlists
 from stereotrope.suites.biasbench.words import limits, measure_words, prompt_names
 
+OWN = """\
+attributes:
+  gender: {groups: {female: [woman], male: [he, man]}, of: [doctor]}
+  species: {groups: {rat: [rat], "<i>cat_</i>": [cat]}, of: [animal]}
+prompts:
+  doctor: {path: demographic, parity: {attribute: gender, groups: [male]}, lists: {keyword: [doctor]}}
+  animal: {path: contextual, lists: {keyword: [puzzle]}}
+  beauty: {path: demographic}
+"""
 HOSTILE = "</td><script>alert(1)</script>{{ 7*7 }}\u202egnp.exe"
 
 
@@ -58,7 +67,9 @@ def page_of(shared: Path, captions: str, lexicon: str | None = "lexicon_authors.
 
 def made_page(tmp_path: Path, text: str, name: str = "made.csv") -> str:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    return reproduction_page(reproduce_captions("biasbench", tmp_path / name))
+    lexicon = tmp_path / "own.yaml"
+    lexicon.write_text(OWN, encoding="utf-8")
+    return reproduction_page(reproduce_captions("biasbench", tmp_path / name, lexicon))
 
 
 def row_of(page: str, prompt: str, measure: str) -> list[str]:
@@ -139,11 +150,17 @@ def test_texts_from_files_are_inert(tmp_path: Path) -> None:
     )
     reader = read(page)
     assert "script" not in reader.tags
-    assert "b" not in reader.tags
+    assert not {"b", "i"} & set(reader.tags)
     assert "\u202e" not in page
     assert "{{ 7*7 }}" in page
     assert "&lt;b&gt;" in page
     assert str(tmp_path) not in page
+
+
+def test_gender_by_whole_words_is_not_doubted_for_its_letters(tmp_path: Path) -> None:
+    page = made_page(tmp_path, "image,caption\nGender_0,the doctor\nNeutral_0,a laboratory\n")
+    assert "the value “rat” of species: in 0" in page
+    assert "value “male”" not in page
 
 
 @pytest.mark.parametrize(
@@ -162,7 +179,8 @@ def test_a_folder_of_models_has_a_section_each_and_names_no_path(tmp_path: Path)
         text = "image,caption\nGender_0,a man\n"
         (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
     (tmp_path / "scores.csv").write_text("metric,value,note,x,y\ncas,0.5,a,b,c\n", encoding="utf-8")
-    page = reproduction_page(reproduce_captions("biasbench", tmp_path))
+    (tmp_path / "own.yaml").write_text(OWN, encoding="utf-8")
+    page = reproduction_page(reproduce_captions("biasbench", tmp_path, tmp_path / "own.yaml"))
     assert {"model-1", "model-2"} <= set(read(page).ids)
     assert "Not read: scores.csv" in page
     assert str(tmp_path) not in page

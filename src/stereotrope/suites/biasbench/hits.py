@@ -10,7 +10,7 @@ import polars as pl
 
 from stereotrope.annotate.lexicon import UNKNOWN, Lexicon, Matching, matching_audit, read_lexicon
 from stereotrope.suites.biasbench.released import by_patterns, fold
-from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
+from stereotrope.suites.biasbench.wordlists import GENDER, WordLists, attribute_of
 
 __all__ = ["Excerpt", "Hits", "doubtful_values"]
 
@@ -66,7 +66,10 @@ class Hits:
 
 
 def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Hits]:
-    """Return the values of which any caption is to be doubted, by the lexicon's own matching audit."""
+    """Return the values of which any caption is to be doubted, by the lexicon's own matching audit.
+
+    Gender is not among them: the released scripts find it by whole words.
+    """
     rows = [(prompt, caption) for prompt, listed in captions.items() for caption in listed]
     if not rows or not lists.lexicon.prompts:
         return []
@@ -77,7 +80,7 @@ def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> 
     found = []
     for row in audit.labels.iter_rows(named=True):
         attribute, value = row["attribute"], row["value"]
-        if not row["n_doubtful"] or attribute in patterned:
+        if not row["n_doubtful"] or attribute in {GENDER, *patterned}:
             continue
         of = lists.lexicon.attributes[attribute].of or ()
         terms = audit.terms.filter(

@@ -12,7 +12,9 @@ from stereotrope.report.document import render_document
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.suites.biasbench.arithmetic import arithmetic
 from stereotrope.suites.biasbench.compare import (
+    AFTER,
     CELL_VERDICTS,
+    DIFFERS,
     NONE,
     NOT_GIVEN,
     CaptionsReproduction,
@@ -147,7 +149,7 @@ def _model(model: ComparedModel, id_: str, found: CaptionsReproduction) -> dict[
             {
                 "prompt": prompt_names().get(hit.prompt, hit.prompt),
                 "attribute": hit.attribute.replace("_", " "),
-                "value": hit.value,
+                "value": hit.value.replace("_", " "),
                 "n": hit.n,
                 "whole_word": _DASH if hit.whole_word is None else hit.whole_word,
                 "inside_only": hit.inside_only,
@@ -197,14 +199,14 @@ def _row(cell: ComparedCell, matchings: Sequence[str]) -> dict[str, Any]:
     told = cell.published is not None or cell.verdict == NONE
     return {
         "measure": measure_words().get(cell.measure, {}).get("name", cell.measure.replace("_", " ")),
-        "level": cell.level,
+        "level": cell.level.replace("_", " "),
         "paper": [_paper(cell.paper.get(matching), cell.n) for matching in matchings],
         "released": _digits(cell, cell.released),
         "repaired": _digits(cell, cell.repaired),
         "published": cell.published or _DASH,
         "place": cell.place,
         "verdict": cell.verdict if told else "",
-        "strong": cell.verdict not in ("agrees", NONE),
+        "strong": cell.verdict in (AFTER, DIFFERS),
         "reason": cell.explanation if told else "",
     }
 

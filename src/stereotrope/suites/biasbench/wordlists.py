@@ -16,6 +16,7 @@ from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
 
 __all__ = [
     "AUTHORS_COMMIT",
+    "GENDER",
     "PromptLists",
     "WordLists",
     "attribute_of",
@@ -29,6 +30,9 @@ _FLAT = ("stereotype", "diversity", "hallucination", "reference")
 
 Terms = tuple[str, ...]
 Groups = Mapping[str, Terms]
+
+GENDER = "gender"
+"""The attribute whose groups the released scripts find by patterns of whole words."""
 
 AUTHORS_COMMIT = "2e9b510"
 """State of the authors' repository (GyanendraChaubey/T2I-BiasBench-Code) that the digest below is of."""
@@ -162,7 +166,7 @@ def from_lexicon(lexicon: Lexicon) -> WordLists:
         found = lexicon.attributes[attribute].groups if attribute else {}
         groups = {group: tuple(map(_plain, terms)) for group, terms in found.items()}
         patterns = {g: tuple(rf"\b{re.escape(t)}\b" for t in terms) for g, terms in groups.items()}
-        by_patterns = attribute == "gender"
+        by_patterns = attribute == GENDER
         lists = {
             name: tuple(tuple(map(_plain, terms)) for terms in one.elements.values())
             for name, one in entry.lists.items()
