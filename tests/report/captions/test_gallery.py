@@ -157,6 +157,7 @@ def test_the_data_table_holds_every_cell_with_warnings_and_links(tmp_path: Path)
     assert gallery.table.total == len(rows) == 8
     assert all(len(r) == len(gallery.table.columns) for r in rows)
     assert rows[0][-2].text == "small n"
+    assert gallery.lines[0].cells[0].scores[0].n == "n = 100; small n"
     assert rows[0][-1].href is not None
 
 
