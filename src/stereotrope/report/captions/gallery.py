@@ -215,9 +215,8 @@ def _interval_text(row: Mapping[str, Any]) -> str:
 def _score(row: Mapping[str, Any]) -> Score:
     sense = direction(row["measure"], row["definition"])
     name = abbreviated(row["measure"]) + (f"; {sense}" if sense else "")
-    n = "; ".join(
-        [*([] if row["n"] is None else [f"n = {thousands(row['n'])}"]), *filter(None, [warnings(row)])]
-    )
+    size = "" if row["n"] is None else f"n = {thousands(row['n'])}"
+    n = "; ".join(text for text in (size, warnings(row)) if text)
     if row["value"] is None:
         return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
     return Score(name, _interval_text(row), band_of(row), reach(row), n)
