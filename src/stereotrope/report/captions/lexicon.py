@@ -91,10 +91,11 @@ class _Lexicon:
         told = self.lexicon
         if not told["n_captions"] or not told["n_valued"] + told["n_values"]:
             return ""
-        parts = [
-            f"Of {count(told['n_valued'], 'value')} read in captions, {thousands(told['n_doubtful'])} "
-            f"{'rests' if told['n_doubtful'] == 1 else 'rest'} on doubtful hits alone."
-        ]
+        doubtful = told["n_doubtful"]
+        rests = (
+            "none rests" if not doubtful else f"{thousands(doubtful)} {'rests' if doubtful == 1 else 'rest'}"
+        )
+        parts = [f"Of {count(told['n_valued'], 'value')} read in captions, {rests} on doubtful hits alone."]
         if told["second"] and told["n_unknown"]:
             parts.append(
                 f"Of {thousands(told['n_unknown'])} times that no value was found, a second reading by the "
