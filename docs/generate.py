@@ -75,7 +75,8 @@ def tables_page() -> str:
         "`definition`.",
         "",
     ]
-    for name in ("PROMPTS", "IMAGES", "LABELS", "EMBEDDINGS", "ESTIMATES", "FINDINGS", "REFERENCE"):
+    names = ("PROMPTS", "IMAGES", "LABELS", "EMBEDDINGS", "ESTIMATES", "FINDINGS", "REFERENCE")
+    for name in (*names, "LEXICON_TERMS"):
         parts += [f"## {name.lower()}", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in getattr(tables, name)]
         parts += [""]
