@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 from tests.report.captions.made_up_captions import captions_material, row
 
 from stereotrope.report.captions.deltas import deltas_block
@@ -37,6 +38,19 @@ def test_the_composite_comes_first_and_what_says_nothing_new_is_left_to_the_tabl
     assert labels == ["CBS", "a against b", "H, gender", "GMR"]
     assert made.table.total == 7
     assert any(note.startswith("3 rows are in the table") for note in made.notes)
+
+
+def test_differences_by_two_encoders_are_lines_of_their_own(tmp_path: Path) -> None:
+    scope = {"generator": "model 1", "prompt": "prompt 0", "reference": "model 0"}
+    extra = [row("prompt_alignment_delta", v, annotator=e, **scope) for e, v in (("a", 0.1), ("b", -0.1))]
+    material = captions_material(tmp_path, prompts=1)
+    material.estimates = pl.concat([material.estimates, pl.DataFrame(extra)], how="diagonal")
+    block = deltas_block(material)
+    assert block is not None
+    (panel,) = block.figures[0].panels
+    drawn = {v["label"].replace("\n", " "): v["value"] for v in panel.spec["data"]["values"]}
+    assert drawn["Prompt alignment of pictures, by a"] == 0.1
+    assert drawn["Prompt alignment of pictures, by b"] == -0.1
 
 
 def test_a_run_whose_only_differences_are_left_to_the_table_says_so(tmp_path: Path) -> None:

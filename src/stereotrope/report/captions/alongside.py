@@ -115,7 +115,7 @@ def definitions_of(frame: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, 
 def scope_of(material: Material, frame: pl.DataFrame) -> list[str]:
     """Factors that tell prompts apart, those of the estimates only."""
     named = [c for c in material.shown if c in frame.columns and frame[c].drop_nulls().len()]
-    return named or [c for c in material.scope_columns(frame) if c != "generator"]
+    return named or [c for c in material.scope_columns(frame) if c not in ("generator", "annotator")]
 
 
 def scope_words(row: Row, scope: Sequence[str]) -> str:

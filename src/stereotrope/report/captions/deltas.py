@@ -22,6 +22,7 @@ from stereotrope.report.captions.alongside import (
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.parity import declared
 from stereotrope.report.captions.scores import abbreviated
+from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
 from stereotrope.report.panels import Figure, Panel
@@ -44,7 +45,6 @@ _DRAWN = (
     "clip_proxy",
     "prompt_alignment",
     "vendi_normalised",
-    "image_vendi_normalised",
 )
 """Scores that are drawn, all of them shares or between 0 and 1: of what says the same twice only one."""
 
@@ -127,4 +127,5 @@ def _label(row: Mapping[str, Any]) -> str:
         return words(str(row["category"]))
     if score == "shannon_entropy" and row["attribute"]:
         return f"{abbreviated(score)}, {words(str(row['attribute']))}"
-    return abbreviated(score)
+    encoder = row.get("annotator")
+    return f"{abbreviated(score)}, by {shorten(str(encoder), 40)}" if encoder else abbreviated(score)

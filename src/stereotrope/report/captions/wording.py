@@ -18,6 +18,7 @@ from stereotrope.report.captions.alongside import (
     scope_of,
 )
 from stereotrope.report.captions.blocks import Block
+from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count
 from stereotrope.report.panels import Figure, Panel
@@ -36,6 +37,10 @@ _TITLES = {
     "captions-alignment": "How near captions and pictures are to the prompt",
 }
 """Titles where a figure has more than what captions say."""
+_OF_PICTURES = ("image_vendi", "image_vendi_normalised", "prompt_alignment")
+"""Measures of pictures, each encoder for itself."""
+_UNDRAWN = "image_vendi_normalised"
+"""Near 0 at any number of pictures, so that a drawing shows nothing that the score itself does not."""
 
 
 def wording_block(material: Material) -> Block | None:
@@ -52,15 +57,21 @@ def wording_block(material: Material) -> Block | None:
 
 def _by_definition(every: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, str]]:
     """Definitions of the measures of captions; those of pictures have one, and stand with the first."""
-    captions = every.filter(
-        ~pl.col("measure").is_in(("image_vendi", "image_vendi_normalised", "prompt_alignment"))
-    )
+    captions = every.filter(~pl.col("measure").is_in(_OF_PICTURES))
     if not captions.height:
         return definitions_of(every)
     parts = definitions_of(captions)
     pictures = every.join(captions.select("measure").unique(), on="measure", how="anti")
     first, *rest = parts
     return [(first[0], pl.concat([first[1], pictures]), first[2]), *rest]
+
+
+def _by_encoder(rows: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
+    """The rows of each encoder; those of captions have none and stay together."""
+    if rows["measure"][0] not in _OF_PICTURES or "annotator" not in rows.columns:
+        return [(None, rows)]
+    parts = rows.partition_by("annotator", maintain_order=True)
+    return [(part["annotator"][0], part) for part in parts]
 
 
 def _figure(
@@ -73,6 +84,7 @@ def _figure(
 ) -> Figure:
     scope = scope_of(material, frame)
     present = [m for m in measures if (frame["measure"] == m).any()]
+    present = [m for m in present if m != _UNDRAWN] or present
     parts = [explain(m, definition) for m in present]
     title = parts[0].title
     if any(m not in ("cas", "vendi", "vendi_normalised", "clip_proxy") for m in present):
@@ -89,16 +101,18 @@ def _figure(
     panels: list[Panel] = []
     notes: list[str] = []
     for measure, words_of in zip(present, parts, strict=True):
-        rows = frame.filter(pl.col("measure") == measure)
-        entries = entries_by_scope(
-            material, rows, scope, labeller(rows, scope, ("attribute", "category", "reference"))
-        )
-        look = Look.for_frame(rows, words_of.unit)
-        heading = words_of.short if len(present) > 1 else ""
-        panels.append(panel_of(material, heading, entries[:MOST_ENTRIES], look, title=prose.title))
-        if len(entries) > MOST_ENTRIES and not notes:
-            left = count(len(entries) - MOST_ENTRIES, "further line is", "further lines are")
-            notes.append(f"{left} in the table and in the files only.")
+        for encoder, rows in _by_encoder(frame.filter(pl.col("measure") == measure)):
+            entries = entries_by_scope(
+                material, rows, scope, labeller(rows, scope, ("attribute", "category", "reference"))
+            )
+            look = Look.for_frame(rows, words_of.unit)
+            heading = words_of.short if len(present) > 1 else ""
+            if encoder is not None:
+                heading = f"{words_of.short}, by {shorten(encoder, 40)}"
+            panels.append(panel_of(material, heading, entries[:MOST_ENTRIES], look, title=prose.title))
+            if len(entries) > MOST_ENTRIES and not notes:
+                left = count(len(entries) - MOST_ENTRIES, "further line is", "further lines are")
+                notes.append(f"{left} in the table and in the files only.")
     reads = parts[0].reads if len(parts) == 1 else " ".join(f"{p.short}: {p.reads}" for p in parts)
     full = name if not named else f"{name}-{definition}"
     return figure_of(material, frame, prose, panels, name=full, notes=notes, reads=reads)
