@@ -176,7 +176,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_rest_of_the_run(tmp_path, tiny
     (model / "model.safetensors").write_bytes(b"torn")
     pictures(tmp_path)
     asked = audit(tmp_path, encoder_entry(model))
-    with pytest.raises(IncompleteError, match="embed: clip: 12 of 12 missing: encoder .* cannot be loaded"):
+    with pytest.raises(IncompleteError, match=r"embed: clip: 12 of 12 missing: encoder .* cannot be loaded"):
         asked.run(tmp_path / "run")
     estimates = pl.read_parquet(tmp_path / "run" / "estimates.parquet")
     assert estimates["undefined"].unique().to_list() == ["no picture with an embedding"]
