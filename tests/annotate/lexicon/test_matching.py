@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from stereotrope.annotate.lexicon import lexicon_from
+from stereotrope.annotate.lexicon.spelling import folded, spell
 
 
 def lexicon(terms, *, matching=None, exclude=()):
@@ -113,3 +114,13 @@ def test_chunks_do_not_change_what_is_found(monkeypatch):
 def test_no_captions_have_no_hits():
     assert len(lexicon(["a"]).match([])) == 0
     assert len(lexicon(["a"]).match(["", None])) == 0
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_text_of_ascii_is_folded_as_every_text_is(split):
+    rng = np.random.default_rng(5)
+    signs = list("aBz Z09-/;_.,'\t\n\x1c(")
+    for _ in range(500):
+        text = "".join(rng.choice(signs, 12))
+        spelt = spell([text], split=split).characters[:-1]
+        assert folded(text, split=split) == "".join(map(chr, spelt.tolist())).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ _SHORT = 50_000
 """Characters below which sorting them is quicker than a table of all of Unicode."""
 _JOINTS = "-/;_\u2010\u2011\u2012\u2013\u2014\u2212"
 """Characters read as a blank, as every white space is: ``light-skinned`` and ``light skinned`` are one."""
+_ASCII_JOINTS = str.maketrans(dict.fromkeys("-/;_", " "))
+_SEAM = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
+"""Where only the case or a digit shows that a word ends, in a text of ASCII."""
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -65,6 +69,9 @@ def composed(text: str) -> str:
 
 def folded(text: str, *, split: bool) -> str:
     """Write one text as :func:`spell` does, without outer blanks."""
+    if text.isascii() and "\0" not in text:  # as :func:`spell` does it, without its tables
+        parted = _SEAM.sub(" ", text) if split else text
+        return " ".join(parted.translate(_ASCII_JOINTS).lower().split())
     characters = spell([composed(text)], split=split).characters[:-1]
     return "".join(map(chr, characters.tolist())).strip()
 

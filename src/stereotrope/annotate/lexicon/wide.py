@@ -100,9 +100,10 @@ class Reading:
         keys, counts = np.unique(self.matches.caption[hit] * len(groups) + group[hit], return_counts=True)
         caption, which = np.divmod(keys, max(1, len(groups)))
         first = np.flatnonzero(np.diff(caption, prepend=-1))
-        ends = [*first[1:].tolist(), len(which)] if len(first) else []
         groups_of, counts_of = which.tolist(), counts.tolist()
-        for number, start, end in zip(caption[first].tolist(), first.tolist(), ends, strict=True):
+        for number, start, end in zip(
+            caption[first].tolist(), first.tolist(), _ends(first, len(which)), strict=True
+        ):
             yield number, tuple(groups_of[start:end]), tuple(counts_of[start:end])
 
     def _groups(self, name: str) -> list[str | None]:
@@ -121,7 +122,7 @@ class Reading:
             values[caption] = named[key]
         return values
 
-    def _elements(self, name: str) -> list[list[str] | None]:
+    def _elements(self, name: str) -> pl.Series:
         """Return the elements of a list found in each caption, each once, in the order of the list."""
         prompts = list(self.lexicon.prompts)
         terms = self.lexicon.terms
@@ -131,18 +132,26 @@ class Reading:
                 of_prompt[place] = prompts.index(entry.prompt)
         having = [place for place, prompt in enumerate(prompts) if name in self.lexicon.prompts[prompt].lists]
         listed = self._said & np.isin(self._own, having)
-        values: list[list[str] | None] = [[] if there else None for there in listed.tolist()]
         caption, term = self.matches.caption, self.matches.term
         hit = listed[caption] & (of_prompt[term] == self._own[caption])
         keys = np.unique(caption[hit] * max(1, len(terms)) + term[hit])
-        for number, place in zip(
-            *(each.tolist() for each in np.divmod(keys, max(1, len(terms)))), strict=True
+        captions, found = np.divmod(keys, max(1, len(terms)))
+        first = np.flatnonzero(np.diff(captions, prepend=-1))
+        places = found.tolist()
+        # Most captions hold one of few lists: each different list is made once.
+        different: dict[tuple[int, ...], int] = {(): 1}
+        which = np.where(listed, 1, 0)
+        for number, start, end in zip(
+            captions[first].tolist(), first.tolist(), _ends(first, len(places)), strict=True
         ):
-            held = values[number]
-            element = terms[place].element
-            if held is not None and element not in held:
-                held.append(element)
-        return values
+            which[number] = different.setdefault(tuple(places[start:end]), len(different) + 1)
+        lists = [list(dict.fromkeys(terms[place].element for place in held)) for held in different]
+        return pl.Series(name, [None, *lists], dtype=pl.List(pl.String)).gather(which)
+
+
+def _ends(first: NDArray[np.intp], size: int) -> list[int]:
+    """Where runs end that begin at ``first``."""
+    return [*first[1:].tolist(), size] if len(first) else []
 
 
 def _check_columns(lexicon: Lexicon, captions: pl.DataFrame, prompt: str) -> None:
