@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
@@ -12,9 +10,6 @@ from scipy.linalg import eigh_tridiagonal, lapack
 __all__ = ["vendi_left_out", "vendi_of_kernel", "vendi_score", "vendi_scores", "vendi_standard_error"]
 
 Floats = NDArray[np.float64]
-
-_CHUNK = 128
-"""Kernels that are put together at once."""
 
 _UNBLOCKED = 200
 """Rows up to which eigenvalues are taken without blocks: LAPACK's blocked reduction wakes threads that cost
@@ -88,8 +83,7 @@ def vendi_scores(kernel: ArrayLike, weights: ArrayLike) -> Floats:
 
     The score of the items with weights :math:`w_i/W`, :math:`W = \sum_i w_i`, is that of the kernel
     :math:`\sqrt{w_i w_j} K_{ij} / W` over the items that were drawn: an item drawn twice is one item of
-    weight 2, so that about 63% of the rows remain, and all their eigenvalues are taken, in single
-    precision (five digits of the score).
+    weight 2, so that about 63% of the rows of a bootstrap remain, and all their eigenvalues are taken.
 
     Parameters
     ----------
@@ -108,26 +102,16 @@ def vendi_scores(kernel: ArrayLike, weights: ArrayLike) -> Floats:
     >>> vendi_scores([[1, 0], [0, 1]], [[1, 2], [1, 0]]).round(6).tolist()
     [2.0, 1.0]
     """
-    k = np.asarray(kernel, np.float32)
-    w = np.asarray(weights, np.float32)
-    flat = k.ravel()
-    total = w.sum(axis=0, dtype=np.float64)
-    entropies = np.full(w.shape[1], np.nan)
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for column, size in enumerate((w > 0).sum(axis=0).tolist()):
-        if total[column] > 0:
-            by_size[size].append(column)
-    for size, columns in by_size.items():
-        for start in range(0, len(columns), _CHUNK):
-            part = columns[start : start + _CHUNK]
-            drawn = np.argsort(w[:, part] <= 0, axis=0, kind="stable")[:size].T
-            shares = np.take_along_axis(w[:, part].T, drawn, axis=1) / total[part, None]
-            root = np.sqrt(shares).astype(np.float32)
-            kernels = flat.take(drawn[:, :, None] * len(k) + drawn[:, None, :])
-            kernels *= root[:, :, None]
-            kernels *= root[:, None, :]
-            entropies[part] = _entropies(kernels)
-    return np.asarray(np.exp(entropies), np.float64)
+    k = np.asarray(kernel, np.float64)
+    w = np.asarray(weights, np.float64)
+    scores = np.full(w.shape[1], np.nan)
+    for column, weight in enumerate(w.T):
+        drawn = np.flatnonzero(weight > 0)
+        if len(drawn):
+            root = np.sqrt(weight[drawn] / weight.sum())
+            part = k[np.ix_(drawn, drawn)] * np.outer(root, root)
+            scores[column] = np.exp(_entropy(_eigenvalues(part)))
+    return scores
 
 
 def vendi_left_out(kernel: ArrayLike, unseen: int = 0) -> Floats:
@@ -223,7 +207,7 @@ def vendi_standard_error(vectors: ArrayLike) -> float:
     return error if error > 1e-12 else 0.0
 
 
-def _eigenvalues(symmetric: Floats | NDArray[np.float32]) -> Floats:
+def _eigenvalues(symmetric: Floats) -> Floats:
     """All eigenvalues of a symmetric matrix."""
     if 1 < len(symmetric) <= _UNBLOCKED:
         _, diagonal, beside, _, _ = lapack.dsytrd(symmetric.T, lower=1, lwork=1)
@@ -247,20 +231,6 @@ def _eigenvectors(symmetric: Floats) -> tuple[Floats, Floats]:
         part = vectors[1:, start : start + step]
         part[:] = lapack.dormqr("L", "N", reflectors[1:, : n - 1], tau, part, max(1, part.shape[1]))[0]
     return np.asarray(values, np.float64), np.asarray(vectors, np.float64)
-
-
-def _entropies(kernels: NDArray[np.float32]) -> Floats:
-    """Entropies of the eigenvalues of kernels, which are overwritten, shape (…, m, m)."""
-    if not 1 < kernels.shape[1] <= _UNBLOCKED:
-        return np.array([_entropy(_eigenvalues(one)) for one in kernels])
-    values = np.empty(kernels.shape[:2], np.float32)
-    for row, one in enumerate(kernels):
-        _, diagonal, beside, _, _ = lapack.ssytrd(one.T, lower=1, lwork=1, overwrite_a=1)
-        values[row], failed = lapack.ssterf(diagonal, beside, overwrite_d=1, overwrite_e=1)
-        if failed:
-            values[row] = np.nan
-    positive = np.maximum(values, np.finfo(np.float32).tiny)
-    return np.asarray(-(positive * np.log(positive)).sum(axis=1, dtype=np.float64), np.float64)
 
 
 def _entropy(eigenvalues: Floats) -> float:

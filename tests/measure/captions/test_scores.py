@@ -322,6 +322,13 @@ def test_a_composite_of_one_possible_group_says_why_it_is_null() -> None:
     assert "band" not in row["flags"]
 
 
+def test_a_composite_of_sides_that_nobody_names_is_as_undefined_as_their_parity() -> None:
+    data = frame(gender=["unknown"] * 4)
+    parity = only(m.parity_difference(data, "gender", groups=SIDES, definition="released"))
+    for one in (parity, only(m.cbs(data, "gender", groups=SIDES, association=False, definition="released"))):
+        assert (one["value"], one["undefined"]) == (None, "no group of either side is seen")
+
+
 def test_rows_say_which_parities_were_asked_for() -> None:
     def sides(found: pl.DataFrame) -> set[tuple[str, str]]:
         marked = found.filter(pl.col("flags").str.contains("sides=declared", literal=True))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stereotrope.measure.captions.association import NO_HIT, cas_score, check_epsilon
 from stereotrope.measure.captions.formulas import combined, entropy_of, group_score, parity_of
 from stereotrope.measure.captions.frame import BY, Captions, read_captions
-from stereotrope.measure.captions.groups import NO_GROUP, Groups, Sides, count_groups, sides_of
+from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.omission import missing_score, read_elements
 from stereotrope.measure.captions.rows import How, Row, flagged, group_row, make_how, scored, undefined
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
@@ -95,7 +95,8 @@ def cbs(
 
     Undefined
     ---------
-    ``no parity declared``; ``no caption with a usable group``; ``no stereotype or diversity term found``.
+    ``no parity declared``; ``no caption with a usable group``; ``no group of either side is seen``, as for
+    :func:`parity_difference`; ``no stereotype or diversity term found``.
 
     Raises
     ------
@@ -159,6 +160,8 @@ def cbs_row(
     row |= {"category": sides.of, "reference": sides.against}
     if not counted.n:
         return undefined(row, NO_GROUP)
+    if not sides.first and not sides.second:
+        return undefined(row, NO_SIDE)
     gap, even = parity_of(sides, signed=False), entropy_of(released=how.released)
 
     def skew(counts: Floats) -> Floats:

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.measure.captions.frame import Captions
 
-__all__ = ["DOUBLE", "NO_GROUP", "OTHERS", "REST", "UNKNOWN", "Groups", "Sides", "count_groups", "sides_of"]
+__all__ = [
+    "DOUBLE",
+    "NO_GROUP",
+    "NO_SIDE",
+    "OTHERS",
+    "REST",
+    "UNKNOWN",
+    "Groups",
+    "Sides",
+    "count_groups",
+    "sides_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +49,9 @@ FOREIGN = "not a declared group"
 
 NO_GROUP = "no caption with a usable group"
 """Why a score is null where no caption of the cell has a group that counts."""
+
+NO_SIDE = "no group of either side is seen"
+"""Why a score is null where the groups are those seen, and those of a parity are not among them."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from stereotrope.measure.captions.formulas import group_score, parity_of
 from stereotrope.measure.captions.frame import BY, Captions, read_captions
-from stereotrope.measure.captions.groups import NO_GROUP, Groups, Sides, count_groups, sides_of
+from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
     How,
     Row,
@@ -74,8 +74,8 @@ def parity_difference(
 
     Undefined
     ---------
-    ``no caption with a usable group``; ``no group of either side is seen`` where the released definition
-    sees none of both.
+    ``no caption with a usable group``; ``no group of either side is seen`` where groups are those seen
+    (``released``, or none declared) and none of both sides is.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signe
     if not counted.n:
         return undefined(row, NO_GROUP)
     if not sides.first and not sides.second:
-        return undefined(row, "no group of either side is seen")
+        return undefined(row, NO_SIDE)
     score = group_score(counted.columns, parity_of(sides, signed=True))
     row = scored(row, cell, how, score, limits=(-1.0, 1.0), method=counted.method)
     if signed:

@@ -159,7 +159,8 @@ def vendi(
 
     Undefined
     ---------
-    ``a single caption shows no diversity`` (N = 1); ``no usable caption``.
+    ``a single caption shows no diversity`` (N = 1); ``no usable caption``. No interval where no two
+    captions share a word.
 
     Raises
     ------
