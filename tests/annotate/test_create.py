@@ -10,7 +10,8 @@ from stereotrope.annotate import Label, Picture, PictureAnnotator, TableAnnotato
 from stereotrope.errors import UsageError
 
 OFFLINE = sorted(
-    set(annotate.KINDS) - {"labels", "questions", "constraints", "caption", "captions", "lexicon"}
+    set(annotate.KINDS)
+    - {"labels", "questions", "constraints", "caption", "captions", "lexicon", "encoder", "embeddings"}
 )
 
 
