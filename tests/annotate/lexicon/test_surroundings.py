@@ -24,6 +24,7 @@ from stereotrope.annotate.lexicon.surroundings import is_form, longer_word, noun
         ("black", "; a coat", None),
         ("black", " coats, hats", "coats"),
         ("light skin", ", hair", None),
+        ("blue eyes", ", lipstick", None),
         ("black", " coatwater", None),
         ("黒い black", " coat", "coat"),
         ("black", " ﬁne coat", "coat"),

@@ -60,7 +60,8 @@ class Nouns:
 
         Up to ``reach`` words behind the end of a hit are looked at. The end of a sentence, a semicolon, a
         column glued to the next (``FairDark brown``), and words of ``person`` and ``end`` end the search. A
-        hit that itself ends with a word for a person (``woman``, ``light skin``) is said of that person.
+        hit that itself ends with a word for a person (``woman``, ``light skin``) or with such a noun
+        (``blue eyes``) is said of that.
 
         Parameters
         ----------
@@ -80,7 +81,7 @@ class Nouns:
         places, what = self._words(text)
         found = np.full(len(end), -1, dtype=np.int64)
         at = np.searchsorted(places, end)
-        going = (at == 0) | (what[at - 1] != _PERSON)
+        going = (at == 0) | (what[at - 1] < _PERSON)
         for step in range(self.reach + 1):
             here = np.minimum(at + step, len(places) - 1)
             meaning = what[here]

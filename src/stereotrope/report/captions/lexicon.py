@@ -130,7 +130,9 @@ class _Lexicon:
     def _by_model(self, row: Row) -> str:
         """Doubts of each model's captions, the worst first where models are many."""
         told = [
-            (one["n_named"] or one["n_doubtful"], one["n"], one["generator"]) for one in row["by_generator"]
+            (one["n_named"] or one["n_doubtful"], one["n"], one["generator"])
+            for one in row["by_generator"]
+            if one["n"]
         ]
         if len(told) > _MODELS:
             told.sort(key=lambda one: -one[0] / max(1, one[1]))
@@ -145,7 +147,7 @@ class _Lexicon:
         left = self.lexicon["n_values"] - len(self.lexicon["values"])
         if not rest:
             return None
-        heads = ["value", "captions", "with a whole word for it"]
+        heads = ["value", "captions", "a word of its own, not glued"]
         rows = [
             [
                 Cell(f"{words(row['attribute'])}: {words(row['value'])}"),
