@@ -14,7 +14,7 @@ from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.create import KINDS, Annotator, create
 from stereotrope.annotate.discovery import Discoverer, Sample
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
-from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, pack, unpack
+from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
 from stereotrope.annotate.folding import FoldedLabels, fold
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
@@ -54,10 +54,8 @@ __all__ = [
     "TextAnnotator",
     "create",
     "fold",
-    "pack",
     "read_taxonomies",
     "scope_of",
     "taxonomy_for",
-    "unpack",
     "write_taxonomies",
 ]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from stereotrope.annotate import Encoder, pack, unpack
+from stereotrope.annotate import Encoder
+from stereotrope.annotate.embeddings import pack, table_of, unpack
 from stereotrope.audit.plan import Plan, encodes, is_given
 from stereotrope.audit.stages import HALTING, Missing, Task, annotation_key, carry_out, picture_of
 from stereotrope.errors import PictureError, RunDamaged, RunError
@@ -155,15 +156,9 @@ def _made(
         for one, text in plan.prompts.select("prompt_id", "text").iter_rows()
         if text is not None
     ]
-    rows = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
     _note(plan, encoder, asked)
-    columns = {
-        "subject_kind": [kind for kind, _, _ in rows],
-        "subject_id": [one for _, one, _ in rows],
-        "encoder": [encoder.name] * len(rows),
-        "vector": [unpack(vector).tolist() for _, _, vector in rows],
-    }
-    return pl.DataFrame(columns, schema=polars_types(EMBEDDINGS))
+    known = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
+    return table_of(encoder.name, [(kind, one, unpack(vector)) for kind, one, vector in known])
 
 
 def _note(plan: Plan, encoder: Encoder, asked: Sequence[tuple[str, str, Mapping[str, Any] | None]]) -> None:

@@ -124,7 +124,8 @@ class Encoder:
         if not isinstance(self.model, Path):
             given = {"model": self.model, "revision": self.revision}
             return fingerprint_of(f"encoder:{self.kind}", self.version, given)
-        files = [file for file in sorted(self._folder().iterdir()) if file.suffix in _OF_A_MODEL]
+        there = sorted(self._folder().iterdir())
+        files = [file for file in there if file.suffix in _OF_A_MODEL and file.is_file()]
         names = {"files": [file.name for file in files]}
         return fingerprint_of(f"encoder:{self.kind}", self.version, names, *map(_digest, files))
 

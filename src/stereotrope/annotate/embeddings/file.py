@@ -115,7 +115,7 @@ def _parquet(path: Path, name: str) -> _Content:
         frame = pl.read_parquet(io.BytesIO(data))
     except OSError as error:
         raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = " ".join(str(error).split())
         raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
     rows = list(enumerate(frame.iter_rows(named=True), start=1))
@@ -140,7 +140,7 @@ def _cells(row: Row) -> dict[str, Any]:
 def _list_of(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -200,7 +200,15 @@ def _numbers(value: Any, where: str) -> Numbers | None:
         raise MetadataError(
             f"{where}: a vector must be a list of numbers, found {found}; write [0.1, 0.2, …]"
         )
-    return np.array([np.nan if number is None else number for number in value], np.float64)
+    return np.array([_real(number) for number in value], np.float64)
+
+
+def _real(number: Any) -> float:
+    """A number as a float; not finite where it is none or larger than any."""
+    try:
+        return float("nan") if number is None else float(number)
+    except OverflowError:
+        return float("inf")
 
 
 def _is_number(value: Any) -> bool:

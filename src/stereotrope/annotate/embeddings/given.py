@@ -7,10 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from stereotrope.annotate.embeddings.file import read_embeddings, said_of
-from stereotrope.annotate.embeddings.vectors import Vector
+from stereotrope.annotate.embeddings.vectors import Vector, table_of
 from stereotrope.annotate.label import Attributes, fingerprint_of
 from stereotrope.annotate.lookup import ImageFinder
-from stereotrope.tables import EMBEDDINGS, polars_types
 
 __all__ = ["GivenEmbeddings"]
 
@@ -71,14 +70,7 @@ class GivenEmbeddings:
         texts = self._texts(prompts)
         rows = [("image", one, seen[one]) for one in usable["image_id"] if one in seen]
         rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
-        kinds, ids, vectors = zip(*rows, strict=True) if rows else ((), (), ())
-        columns = {
-            "subject_kind": kinds,
-            "subject_id": ids,
-            "encoder": [self.name] * len(rows),
-            "vector": [vector.tolist() for vector in vectors],
-        }
-        return pl.DataFrame(columns, schema=polars_types(EMBEDDINGS))
+        return table_of(self.name, rows)
 
     def _images(self, usable: pl.DataFrame) -> dict[str, Vector]:
         find = ImageFinder(usable, by_hash=self._read.by_hash)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from numpy.typing import NDArray
 from PIL import Image
 from safetensors import SafetensorError
@@ -32,7 +33,13 @@ _PROCESSORS = {
 name only, for the same."""
 
 
-_UNREADABLE = (OSError, ValueError, ImportError, KeyError, RuntimeError, SafetensorError, UnpicklingError)
+_UNREADABLE = (
+    *(OSError, ValueError, ImportError, LookupError, RuntimeError, SafetensorError, UnpicklingError),
+    *(AttributeError, TypeError, ArithmeticError, MemoryError, StrictDataclassError),
+)
+"""What a folder whose files are torn, of another shape or of another kind can raise."""
+_NO_CODE = {"trust_remote_code": False}
+"""Code that lies beside a model is never run, and nobody is asked whether it may."""
 
 
 def load(encoder: Encoder) -> LocalModel:
@@ -41,14 +48,15 @@ def load(encoder: Encoder) -> LocalModel:
     Raises
     ------
     ModelUnusable
-        It is not there, is of another kind, lacks weights, or the device is not there.
+        It is not there, is of another kind, lacks weights or words, needs code of its own, cannot encode a
+        grey picture and a word, or the device is not there.
     """
     device = _device(encoder)
     here = isinstance(encoder.model, Path)
     where = str(encoder.model)
     options: dict[str, Any] = {"local_files_only": True} if here else {"revision": encoder.revision or "main"}
     try:
-        config = transformers.AutoConfig.from_pretrained(where, **options)
+        config = transformers.AutoConfig.from_pretrained(where, **options, **_NO_CODE)
         if config.model_type != encoder.kind:
             raise ModelUnusable(
                 f"encoder {encoder.written!r}: is a model of the kind {config.model_type!r}; name a "
@@ -59,9 +67,9 @@ def load(encoder: Encoder) -> LocalModel:
                 where, dtype=torch.float32, output_loading_info=True, **options
             )
         processor = _first(_PROCESSORS[encoder.kind]).from_pretrained(where, **options)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options, **_NO_CODE)
     except _UNREADABLE as error:
-        found = " ".join(str(error).split())[:300]
+        found = _said(error)
         raise ModelUnusable(
             f"encoder {encoder.written!r}: cannot be loaded ({found}); check its name and the network, or "
             "give a folder that holds it"
@@ -71,37 +79,62 @@ def load(encoder: Encoder) -> LocalModel:
             f"encoder {encoder.written!r}: {len(lacking)} of its weights are missing ({lacking[0]} …), so "
             "that its vectors would be chance; fetch the model again"
         )
-    return LocalModel(model.eval().to(device), processor, tokenizer, device)
+    known, of = len(tokenizer), int(config.text_config.vocab_size)
+    if 2 * known < of:
+        raise ModelUnusable(
+            f"encoder {encoder.written!r}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
+            "texts would be chance; fetch the model again, with its tokenizer.json"
+        )
+    loaded = LocalModel(encoder.written, model.eval().to(device), processor, tokenizer, device)
+    loaded.pictures([np.full((8, 8, 3), 128, np.uint8)])
+    loaded.texts(["a"])
+    return loaded
 
 
 class LocalModel:
     """A CLIP or SigLIP model with what prepares pictures and texts for it."""
 
-    def __init__(self, model: Any, processor: Any, tokenizer: Any, device: str) -> None:
+    def __init__(self, written: str, model: Any, processor: Any, tokenizer: Any, device: str) -> None:
+        self._written = written
         self._model, self._processor, self._tokenizer, self._device = model, processor, tokenizer, device
         self._most = int(model.config.text_config.max_position_embeddings)
 
     def pictures(self, pixels: Sequence[Pixels]) -> NDArray[np.float32]:
         """Vectors of pictures, shape (n, d)."""
         images = [Image.fromarray(one) for one in pixels]
-        prepared = self._processor(images=images, return_tensors="pt")
-        with torch.inference_mode():
+        with self._told("pictures"), torch.inference_mode():
+            prepared = self._processor(images=images, return_tensors="pt")
             out = self._model.get_image_features(pixel_values=prepared["pixel_values"].to(self._device))
-        return _vectors(out)
+            return _vectors(out)
 
     def texts(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], list[int], int]:
         """Vectors of texts, their lengths in tokens, and the most that the model reads.
 
         Every text is padded to that length, so that its vector hangs on no other text.
         """
-        whole = self._tokenizer(list(texts), verbose=False)["input_ids"]
-        prepared = self._tokenizer(
-            list(texts), padding="max_length", truncation=True, max_length=self._most, return_tensors="pt"
-        )
-        given = {name: value.to(self._device) for name, value in prepared.items()}
-        with torch.inference_mode():
-            out = self._model.get_text_features(**given)
-        return _vectors(out), [len(ids) for ids in whole], self._most
+        with self._told("texts"), torch.inference_mode():
+            whole = self._tokenizer(list(texts), verbose=False)["input_ids"]
+            prepared = self._tokenizer(
+                list(texts), padding="max_length", truncation=True, max_length=self._most, return_tensors="pt"
+            )
+            out = self._model.get_text_features(
+                **{name: value.to(self._device) for name, value in prepared.items()}
+            )
+            return _vectors(out), [len(ids) for ids in whole], self._most
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Turn what goes wrong inside the model into one message."""
+        try:
+            yield
+        except _UNREADABLE as error:
+            found = _said(error)
+            hint = "write a smaller `batch:`" if "memory" in found.lower() else "check the files of the model"
+            raise ModelUnusable(f"encoder {self._written!r}: cannot encode {what} ({found}); {hint}") from error
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _vectors(out: Any) -> NDArray[np.float32]:

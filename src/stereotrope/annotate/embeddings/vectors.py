@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Vector", "pack", "unit_vector", "unpack"]
+from stereotrope.tables import EMBEDDINGS, polars_types
+
+__all__ = ["Vector", "pack", "table_of", "unit_vector", "unpack"]
 
 Vector = NDArray[np.float32]
 
@@ -28,6 +32,28 @@ def unit_vector(numbers: ArrayLike) -> Vector | None:
         return None
     x = x / most  # so that no square overflows or vanishes
     return np.asarray(x / np.linalg.norm(x), np.float32)
+
+
+def table_of(encoder: str, rows: Sequence[tuple[str, str, Vector]]) -> pl.DataFrame:
+    """Return the table of an encoder's vectors, all of one length, from (subject kind, subject id, vector).
+
+    Examples
+    --------
+    >>> table_of("clip", [("image", "i1", np.array([0.6, 0.8], np.float32))])["subject_id"].to_list()
+    ['i1']
+    """
+    types = polars_types(EMBEDDINGS)
+    if not rows:
+        return pl.DataFrame(schema=types)
+    return pl.DataFrame(
+        {
+            "subject_kind": [kind for kind, _, _ in rows],
+            "subject_id": [one for _, one, _ in rows],
+            "encoder": [encoder] * len(rows),
+            "vector": pl.Series(np.stack([vector for _, _, vector in rows])).cast(types["vector"]),
+        },
+        schema=types,
+    )
 
 
 def pack(vector: Vector) -> str:
