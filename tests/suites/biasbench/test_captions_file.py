@@ -76,6 +76,36 @@ def test_the_prompt_of_a_picture_is_in_its_name_whatever_its_folder() -> None:
     assert prompt_of_name("sunset_1.png") is None
 
 
+@pytest.mark.parametrize(
+    ("image", "prompt"),
+    [
+        ("sdxl_doctor_017.png", "doctor"),
+        ("FLUX-Cultural-3.webp", "culture"),
+        ("imgBeauty12.jpg", "beauty"),
+        ("NATURE_5.PNG", "nature"),
+        ("neutral_nature_1.png", "animal"),
+        ("runs/doctor/0001.png", "doctor"),
+        (r"beauty\animal\seed 3\4.png", "animal"),
+        ("signature_2.png", None),
+        ("0001.png", None),
+    ],
+)
+def test_any_word_of_a_name_or_a_folder_says_the_prompt(image: str, prompt: str | None) -> None:
+    assert prompt_of_name(image) == prompt
+
+
+def test_files_named_for_a_prompt_are_of_the_model_of_their_folder(tmp_path: Path) -> None:
+    (folder := tmp_path / "flux").mkdir()
+    for name in ("beauty.csv", "Doctor_captions.csv", "sdxl_nature.csv"):
+        (folder / name).write_text("image,caption\n0001.png,a person\n", "utf-8")
+    rows = [row for file in read_captions(folder) for row in file.rows]
+    assert {(row.model, row.prompt) for row in rows} == {
+        ("flux", "beauty"),
+        ("flux", "doctor"),
+        ("sdxl_nature", ""),
+    }
+
+
 def test_of_several_columns_for_captions_the_first_known_name_counts(tmp_path: Path) -> None:
     file = tmp_path / "two.csv"
     file.write_text("text,image,caption\ndecoy,Gender_1,a doctor\n", encoding="utf-8")

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ _NAMES = {
     "culture": "culture",
     "festival": "culture",
 }
+_CAPTIONS = {"caption", "captions"}
 _ENDINGS = (".csv", ".tsv", ".jsonl")
 _SHOWN = 60
 _DELIMITERS = ",;\t|"
@@ -101,9 +103,19 @@ class _NotCaptions(InputError):
 
 
 def prompt_of_name(image: str) -> str | None:
-    """Return the prompt that a picture's name says, such as culture for ``Cultural_3.png``."""
-    found = re.match(r"[A-Za-z]+", re.split(r"[/\\]", image)[-1])
-    return _NAMES.get(found.group().lower()) if found else None
+    """Return the prompt that a picture's name says, such as culture for ``Cultural_3.png``.
+
+    The first word of the name that is a prompt counts (``sdxl_doctor_7.png``); where none is, that of the
+    nearest folder (``beauty/0007.png``).
+    """
+    for part in reversed(re.split(r"[/\\]", image)):
+        if found := next((_NAMES[word] for word in _words(part) if word in _NAMES), None):
+            return found
+    return None
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)]
 
 
 def read_captions(path: Path) -> list[CaptionsFile]:
@@ -111,9 +123,10 @@ def read_captions(path: Path) -> list[CaptionsFile]:
 
     Columns go by their headings, in any order; others are left alone. Without a header row, two columns are
     image and caption, three have the prompt before them, four the model before that. A model that no column
-    names is the name of the file; a prompt that none names is the one the image's name says. A prompt may
-    be its name, or its text. Cells are set apart by comma, semicolon, tab or bar. Text is UTF-8, or UTF-16
-    with a byte order mark, else Windows-1252, which is noted.
+    names is the name of the file; a prompt that none names is the one the image's name says. A file named
+    for a prompt alone (``beauty_captions.csv``) is of that prompt, and of the model its folder is named for.
+    A prompt may be its name, or its text. Cells are set apart by comma, semicolon, tab or bar. Text is UTF-8,
+    or UTF-16 with a byte order mark, else Windows-1252, which is noted.
 
     Raises
     ------
@@ -294,8 +307,17 @@ def _short(data: Any) -> str:
 
 def _row(line: int, values: Mapping[str, str], path: Path) -> CaptionRow:
     image = values.get("image", "")
-    prompt = _prompt(values.get("prompt", "")) or prompt_of_name(image) or ""
-    return CaptionRow(line, values.get("model", "") or path.stem, prompt, image, values.get("caption", ""))
+    own = _prompt_of_file(path)
+    prompt = _prompt(values.get("prompt", "")) or prompt_of_name(image) or own or ""
+    model = values.get("model", "") or (path.absolute().parent.name if own else path.stem)
+    return CaptionRow(line, model, prompt, image, values.get("caption", ""))
+
+
+@cache
+def _prompt_of_file(path: Path) -> str | None:
+    """The prompt that a file is named for, and for nothing else."""
+    words = [word for word in _words(path.stem) if word not in _CAPTIONS]
+    return _NAMES.get(words[0]) if len(words) == 1 else None
 
 
 def _prompt(text: str) -> str:
