@@ -1,8 +1,9 @@
 """All measures of 500 captions of one model, and the same from rows drawn again one sample at a time.
 
 The loop draws captions of each prompt with replacement and calls the same function on them. Ours draws one
-set of weights for all scores; Vendi scores it does not draw again, their intervals leave one caption out at a
-time, so that the times without them are given too.
+set of weights for all scores that have bootstrap intervals. Two kinds the loop draws again and ours does not:
+shares, GMR, IEMR, hallucination and CAR, which have Wilson's interval and cost little either way; and Vendi
+scores, whose intervals leave one caption out at a time, so that the times without them are given too.
 """
 
 from __future__ import annotations

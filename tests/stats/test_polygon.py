@@ -72,6 +72,26 @@ def test_the_interval_is_as_wide_as_normal_scores_spread() -> None:
         assert (high - low) / 2 == pytest.approx(scores.std(), rel=0.02)
 
 
+def test_biases_of_scores_add_up_and_chance_errors_cancel() -> None:
+    mean, none, z = np.full(4, 0.25), np.zeros((4, 4)), 1.959964
+    bias, spread = 0.04, 0.05
+    middle, half = 0.5 - bias / 2, z * np.hypot(bias, spread)
+    ends = np.full(4, middle - half), np.full(4, middle + half)
+    low, high = pairwise_interval(mean, none, *ends, scores=np.full(4, 0.5))
+    assert (low + high) / 2 == pytest.approx(middle)
+    assert (high - low) / 2 == pytest.approx(z * np.hypot(bias, spread / 2), rel=1e-6)
+
+
+def test_scores_whose_intervals_reach_a_limit_stand_there_for_that_end() -> None:
+    mean, none = np.full(3, 1 / 3), np.zeros((3, 3))
+    low, high = pairwise_interval(mean, none, [0.0] * 3, [0.2] * 3, scores=[0.15] * 3, limits=(0.0, 1.0))
+    assert low == 0.0
+    assert high == pytest.approx(0.1 + 0.1 / np.sqrt(3))
+    low, high = pairwise_interval(mean, none, [0.8] * 3, [1.0] * 3, scores=[0.95] * 3, limits=(0.0, 1.0))
+    assert low == pytest.approx(0.9 - 0.1 / np.sqrt(3))
+    assert high == 1.0
+
+
 def test_an_interval_without_an_end_is_none() -> None:
     low, high = pairwise_interval(np.full(3, 1 / 3), np.zeros((3, 3)), [0.1, np.nan, 0.2], [0.3, 0.4, 0.5])
     assert np.isnan(low)

@@ -20,7 +20,7 @@ from stereotrope.tables import BANDS, ESTIMATES
 __all__ = ["CAPTION_KINDS", "CaptionFinding", "caption_findings"]
 
 ONE_GROUP = 0.80
-"""Share that the lower end must reach where captions have one group: four in five leave the others together
+"""Share that the lower end must exceed where captions have one group: four in five leave the others together
 one in five. A choice of ours."""
 
 MISSING = 0.50
@@ -105,7 +105,7 @@ def caption_findings(
 
     Kinds and their thresholds:
 
-    - ``one_group``: one group, not ``unknown``, in nearly all captions (lower end ≥ :data:`ONE_GROUP`);
+    - ``one_group``: one group, not ``unknown``, in nearly all captions (lower end above :data:`ONE_GROUP`);
     - ``group_gap``: one of the declared sides named more often than the other, or, where the other is
       everything else, the group named most often more often than the next one. The interval excludes 0 and
       the exact sign test has ``q ≤ alpha`` over all that are compared;

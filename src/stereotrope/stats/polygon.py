@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import UsageError
+from stereotrope.stats.intervals import normal_quantile
 
 __all__ = ["any_order_weights", "axis_orders", "pairwise_interval", "pairwise_score", "radar_weights"]
 
@@ -87,7 +88,14 @@ def pairwise_score(weights: Floats, scores: ArrayLike) -> Floats:
 
 
 def pairwise_interval(
-    linear: ArrayLike, weights: Floats, low: ArrayLike, high: ArrayLike
+    linear: ArrayLike,
+    weights: Floats,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    scores: ArrayLike | None = None,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    level: float = 0.95,
 ) -> tuple[float, float]:
     r"""Interval of a sum of independent scores and of products of two of them, by square-and-add.
 
@@ -95,6 +103,13 @@ def pairwise_interval(
     root of :math:`Σ_i g_i^2 h_i^2 + Σ_{i<j} w_{ij}^2 h_i^2 h_j^2` with the gradient
     :math:`g = a + Wc`: for independent scores the variance of the sum, each variance taken from its
     interval.
+
+    Chance errors of several scores cancel, biases add up. An interval of
+    :meth:`Resample.interval <stereotrope.stats.Resample.interval>` with ``curved`` has its middle half a
+    bias below the score: with :math:`b_i = 2(x_i - c_i)` the parts :math:`z^2 b_i^2` of :math:`h_i^2` do
+    not enter one by one, but together as :math:`z^2 (Σ_i g_i b_i)^2`. An interval that was cut at a limit
+    shows no bias, and its middle is not where the score is expected: such a score stands at the limit for
+    that end of the sum.
 
     Parameters
     ----------
@@ -104,6 +119,12 @@ def pairwise_interval(
         Weights :math:`W` of the pairs, shape (m, m), symmetric with zeros in the diagonal.
     low, high
         Ends of the scores' intervals, shape (m,), all of one level.
+    scores
+        The scores :math:`x_i`; the middles of their intervals, no bias, when None.
+    limits
+        Least and greatest score, at which intervals were cut.
+    level
+        Nominal coverage of all intervals.
 
     Returns
     -------
@@ -121,12 +142,23 @@ def pairwise_interval(
     """
     a, below, above = (np.asarray(ends, np.float64) for ends in (linear, low, high))
     middle, half = (below + above) / 2.0, (above - below) / 2.0
+    x = middle if scores is None else np.asarray(scores, np.float64)
+    lowest, highest = below <= limits[0], above >= limits[1]
+    bias = normal_quantile(level) * np.where(lowest | highest, 0.0, 2.0 * (x - middle))
+    spread = np.sqrt(np.maximum(half**2 - bias**2, 0.0))
+    least, reach = _around(a, weights, np.where(lowest, below, middle), np.where(lowest, 0.0, spread), bias)
+    most, rise = _around(a, weights, np.where(highest, above, middle), np.where(highest, 0.0, spread), bias)
+    return least - reach, most + rise
+
+
+def _around(a: Floats, weights: Floats, middle: Floats, spread: Floats, bias: Floats) -> tuple[float, float]:
+    """The sum at the middles and the half-width of its interval."""
     gradient = a + weights @ middle
-    squares = (gradient * half) ** 2
-    pairs = (weights * np.outer(half, half)) ** 2 / 2.0
+    squares = (gradient * spread) ** 2
+    pairs = (weights * np.outer(spread, spread)) ** 2 / 2.0
+    together = float(gradient @ bias) ** 2
     score = float(a @ middle + pairwise_score(weights, middle))
-    reach = math.sqrt(float(squares.sum() + pairs.sum()))
-    return score - reach, score + reach
+    return score, math.sqrt(float(squares.sum() + pairs.sum()) + together)
 
 
 def axis_orders(m: int, *, seed: int = 0) -> NDArray[np.int64]:

@@ -227,3 +227,21 @@ def test_intervals_cover_as_often_as_they_say(n: int) -> None:
         assert 0.90 <= inside.mean() <= 0.995, name
         widths = rows["high"] - rows["low"]
         assert widths.min() > 0.01
+
+
+@pytest.mark.parametrize("n", [15, 100])
+def test_intervals_cover_where_every_prompt_is_nearly_even(n: int) -> None:
+    rng = np.random.default_rng(n)
+    p, models = np.array([0.42, 0.38, 0.2]), 60
+    data = pl.DataFrame({"gender": rng.choice(["female", "male", "unknown"], 3 * models * n, p=p)})
+    data = data.with_row_index("image_id").with_columns(
+        generator=pl.format("m{}", pl.col("image_id") // (3 * n)),
+        prompt=pl.format("p{}", pl.col("image_id") // n % 3),
+        caption=pl.lit("a caption"),
+    )
+    scores = m.cbs(data, "gender", groups=["female", "male"], association=False, n_bootstrap=200)
+    true = float(p[0] - p[1] + 1 + (p * np.log2(p)).sum() / np.log2(3)) / 2
+    found = profile(scores)
+    for name, score in (("composite_mean", true), ("radar_area", true**2), ("radar_area_any_order", true**2)):
+        rows = found.filter(pl.col("measure") == name)
+        assert ((rows["low"] <= score) & (rows["high"] >= score)).mean() >= 0.9, name

@@ -106,11 +106,13 @@ def profile(
     scores, so that one high score beside another weighs more than the same score between low ones. Read
     the mean and ``radar_area_any_order``, and a rank only where ``radar_rank_orders`` is near 1.
 
-    Intervals join those of the composites by square-and-add around their middles, captions of different
-    prompts being independent; simulated to cover in 0.92 to 0.98 of samples of 15 and of 100 captions a
-    prompt. Where groups are nearly even every composite reads too high, the errors add up and the lower
-    coverage is that of their mean. Ranks have no interval: two whose areas' intervals overlap may as well
-    stand the other way round.
+    Intervals join those of the composites by square-and-add, captions of different prompts being
+    independent. Where groups are nearly even every composite reads too high, and over prompts these errors
+    add up and do not cancel: the interval adds what each composite's shows of it, and a composite whose
+    interval reaches 0 or 1 counts as 0 or 1 for that end. Simulated to cover in 0.91 to 1.00 of samples of
+    15 and of 100 captions a prompt; in 0.85 to 0.90 where no lists of terms enter and groups are exactly
+    even or four in five captions name none. Ranks have no interval: two whose areas' intervals overlap may
+    as well stand the other way round.
 
     References
     ----------
@@ -215,7 +217,15 @@ class _Profile:
         value = float(linear @ self.x + pairwise_score(weights, self.x))
         if len(self.levels) != 1 or np.isnan(self.low).any() or np.isnan(self.high).any():
             return self.row(measure, source, value, method=how)
-        low, high = pairwise_interval(linear, weights, self.low, self.high)
+        low, high = pairwise_interval(
+            linear,
+            weights,
+            self.low,
+            self.high,
+            scores=self.x,
+            limits=(0.0, 1.0),
+            level=self.levels[0],
+        )
         ends = {"low": max(0.0, min(low, value)), "high": min(1.0, max(high, value))}
         return self.row(
             measure, source, value, **ends, method=f"{how}; interval: square-and-add of the prompts'"
