@@ -109,6 +109,15 @@ def test_a_torn_table_is_said_and_written_anew(folder: Path, keep: int) -> None:
     assert file.read_bytes() == whole
 
 
+def test_a_table_that_the_reader_gives_up_on_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def give_up(_: object) -> None:
+        raise pl.exceptions.PanicException("range end index 9 out of range")
+
+    monkeypatch.setattr(pl, "read_parquet", give_up)
+    with pytest.raises(RunDamaged, match=r"labels.parquet: is torn or was changed \(range end index 9"):
+        _ = Run(folder).labels
+
+
 @pytest.mark.parametrize("content", [b"a: [", b"\xff", b"- 1", b"a: 1\na: 2"])
 def test_a_changed_audit_is_said(folder: Path, content: bytes) -> None:
     (folder / "audit.yaml").write_bytes(content)

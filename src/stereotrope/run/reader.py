@@ -212,7 +212,7 @@ class Run:
             raise RunError(f"{file}: is not there yet; the run has not come that far, {_CONTINUE}")
         try:
             table = pl.read_parquet(io.BytesIO(file.read_bytes()))
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise RunDamaged(
                 f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"
             ) from error

@@ -114,6 +114,49 @@ def test_a_torn_model_cannot_be_loaded(tmp_path, tiny_clip):
         made(folder).setup()
 
 
+def test_code_beside_a_model_is_never_run_and_nobody_is_asked(tmp_path, tiny_clip, monkeypatch):
+    folder = shutil.copytree(tiny_clip, tmp_path / "m")
+    mark = tmp_path / "ran"
+    (folder / "own.py").write_text(f"open({str(mark)!r}, 'w').close()\nclass Own: model_type = 'own'\n")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked"))
+    with pytest.raises(ModelUnusable, match=r"cannot be loaded .*custom code"):
+        made(folder).setup()
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "match"),
+    [
+        (
+            "preprocessor_config.json",
+            {"do_center_crop": False},
+            "cannot encode pictures",
+        ),
+        ("preprocessor_config.json", {"image_mean": [0]}, "cannot encode pictures .*mean must have 3"),
+        ("config.json", {"text_config": {"hidden_size": "x"}}, "cannot be loaded .*hidden_size"),
+        ("tokenizer_config.json", [], "cannot be loaded"),
+    ],
+)
+def test_a_model_that_cannot_encode_is_told_when_it_is_loaded(tmp_path, tiny_clip, file, change, match):
+    folder = shutil.copytree(tiny_clip, tmp_path / "m")
+    held = json.loads((folder / file).read_text())
+    for key, value in change.items() if isinstance(change, dict) else ():
+        held[key] = {**held[key], **value} if isinstance(value, dict) else value
+    (folder / file).write_text(json.dumps(held if isinstance(change, dict) else change))
+    with pytest.raises(ModelUnusable, match=match):
+        made(folder).setup()
+
+
+def test_a_tokenizer_without_its_words_is_told_and_not_made_up(tmp_path, tiny_clip):
+    folder = shutil.copytree(tiny_clip, tmp_path / "m")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelUnusable, match=r"its tokenizer knows \d+ of 7\d words.*tokenizer.json"):
+        made(folder).setup()
+
+
 def test_a_device_that_is_not_here_is_told(tiny_clip):
     with pytest.raises(ModelUnusable, match="there is no device 'cuda:99' here; write device: auto"):
         made(tiny_clip, device="cuda:99").setup()

@@ -132,12 +132,30 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path, rows, match):
         ("e.npz", "", "must be Parquet, JSON Lines or CSV, found .npz; write a table"),
         ("e.jsonl", '{"image": "i1", "vector": [NaN]}', "NaN is no JSON number"),
         ("e.csv", "image,vector\ni1,0.5\n", "line 2: a vector must be a list of numbers, found str"),
+        ("e.csv", f"image,vector\ni1,{'[' * 100_000}\n", "a vector must be a list of numbers, found str"),
     ],
 )
 def test_other_files_are_refused_with_what_to_write(tmp_path, name, content, match):
     (tmp_path / name).write_text(content)
     with pytest.raises(MetadataError, match=match):
         annotate.create({"embeddings": name, "name": "clip"}, relative_to=tmp_path)
+
+
+def test_a_number_larger_than_any_is_not_finite(tmp_path):
+    (tmp_path / "e.jsonl").write_text(f'{{"image": "i1", "vector": [1, {"9" * 400}]}}')
+    given = annotate.create({"embeddings": "e.jsonl", "name": "clip"}, relative_to=tmp_path)
+    assert given.notes == ["e.jsonl: 1 row (line 1) whose vector is not finite or all 0 left out"]
+
+
+def test_a_torn_file_that_the_reader_gives_up_on_is_told(tmp_path, monkeypatch):
+    (tmp_path / "e.parquet").write_bytes(b"PAR1")
+
+    def give_up(_):
+        raise pl.exceptions.PanicException("range end index 9 out of range")
+
+    monkeypatch.setattr(pl, "read_parquet", give_up)
+    with pytest.raises(MetadataError, match=r"e.parquet: is no Parquet file \(range end index 9"):
+        annotate.create({"embeddings": "e.parquet", "name": "clip"}, relative_to=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ _UNREADABLE = (
     *(AttributeError, TypeError, ArithmeticError, MemoryError, StrictDataclassError),
 )
 """What a folder whose files are torn, of another shape or of another kind can raise."""
+_FEWEST = 0.1
+"""Share of a model's words that its tokenizer knows at least; one whose file is gone has its marks only."""
 _NO_CODE = {"trust_remote_code": False}
 """Code that lies beside a model is never run, and nobody is asked whether it may."""
 
@@ -80,13 +82,13 @@ def load(encoder: Encoder) -> LocalModel:
             "that its vectors would be chance; fetch the model again"
         )
     known, of = len(tokenizer), int(config.text_config.vocab_size)
-    if 2 * known < of:
+    if known < _FEWEST * of:
         raise ModelUnusable(
             f"encoder {encoder.written!r}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
             "texts would be chance; fetch the model again, with its tokenizer.json"
         )
     loaded = LocalModel(encoder.written, model.eval().to(device), processor, tokenizer, device)
-    loaded.pictures([np.full((8, 8, 3), 128, np.uint8)])
+    loaded.pictures([np.full((8, 12, 3), 128, np.uint8)])
     loaded.texts(["a"])
     return loaded
 
@@ -130,7 +132,9 @@ class LocalModel:
         except _UNREADABLE as error:
             found = _said(error)
             hint = "write a smaller `batch:`" if "memory" in found.lower() else "check the files of the model"
-            raise ModelUnusable(f"encoder {self._written!r}: cannot encode {what} ({found}); {hint}") from error
+            raise ModelUnusable(
+                f"encoder {self._written!r}: cannot encode {what} ({found}); {hint}"
+            ) from error
 
 
 def _said(error: BaseException) -> str:
