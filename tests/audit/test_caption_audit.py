@@ -15,7 +15,7 @@ from stereotrope.audit.published import published
 from stereotrope.audit.suite import audit_template
 from stereotrope.cli.app import Settings
 from stereotrope.cli.catalogue import print_suites
-from stereotrope.errors import AuditFileError
+from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.testing import Loopback, Reply
 
 GIVEN = """\
@@ -137,6 +137,30 @@ def test_drawn_pictures_are_captioned_by_a_model_and_measured(tmp_path, monkeypa
     for group, share in shares.select("category", "value").iter_rows():
         assert share == pytest.approx(counted.filter(value=group).height / 12)
     assert "What captions of the pictures say" in text_of(run)
+
+
+def test_captions_of_the_loopback_name_what_its_lexicon_can_count(tmp_path, monkeypatch):
+    monkeypatch.setenv("NOBODY", "a-key-of-nobody")
+    with Loopback() as server:
+        run = Audit.from_text(LOOPBACK.format(url=server.url)).run(tmp_path / "run")
+    captions = run.labels.filter(attribute="caption")["value"].to_list()
+    women = sum(text.startswith("A woman and a ") for text in captions)
+    assert 0 < women < 24
+    assert run.labels.filter(attribute="gender", value="female").height <= women
+    cbs = run.estimates.filter(measure="cbs", prompt="doctor").row(0, named=True)
+    assert cbs["value"] is not None
+    assert cbs["n"] == 12
+
+
+def test_models_that_drew_nothing_leave_a_report_that_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("NOBODY", "a-key-of-nobody")
+    with Loopback() as server:
+        server.misbehave("unknown_model", times=None, path="images")
+        with pytest.raises(IncompleteError, match="24 of 24 missing"):
+            Audit.from_text(LOOPBACK.format(url=server.url)).run(tmp_path / "run")
+    run = st.open(tmp_path / "run")
+    assert run.estimates["value"].is_null().all()
+    assert "No picture was made" in text_of(run)
 
 
 @pytest.mark.parametrize(

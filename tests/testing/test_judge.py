@@ -53,6 +53,17 @@ def share(judge, plant, name, right, n=400, **more):
     return sum(right(a, t) for a, t in zip(answers, truths, strict=True)) / n
 
 
+def test_a_caption_is_a_sentence_of_what_is_planted(plant):
+    asked = [question(plant, i, schema=closed(caption=None)) for i in range(100)]
+    captions = [Judge()(each).content["caption"] for each in asked]
+    for i, caption in enumerate(captions):
+        values = plant.values("m", CUP, i)
+        assert f" a {values['surface_finish']} {values['product_colour']} thing before a " in caption
+    named = [caption.partition(" and ")[0] for caption in captions]
+    assert set(named) == {"A woman", "A man", "A person", "A dog", "A bee"}
+    assert Judge()(unknown(blank(), closed(caption=None))).content["caption"] == "unclear"
+
+
 def test_without_error_it_answers_the_truth(plant):
     assert share(Judge(), plant, "silhouette", lambda a, t: a == t) == 1
     assert share(Judge(), plant, "product_colour", lambda a, t: a == t) == 1

@@ -7,12 +7,14 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from stereotrope.errors import UsageError
+from stereotrope.tables import CAPTION
 from stereotrope.testing.plant import figures
 from stereotrope.testing.proposals import propose, wants_proposals
 from stereotrope.testing.schemas import fill
@@ -80,7 +82,8 @@ class Judge:
 
     Every share below is met picture by picture and attribute by attribute, by a number that depends on
     (seed, model, picture, attribute) alone: the same question gets the same answer, in any order. What a
-    picture shows that nobody knows is ``unclear``.
+    picture shows that nobody knows is ``unclear``. A caption is a sentence of what is planted, whose words
+    are in ``plant.yaml``.
 
     Parameters
     ----------
@@ -157,6 +160,8 @@ class Judge:
         if asked_for is not None and (not values or asked_for in values):
             return asked_for, 0.9
         truth = question.known(name, values)
+        if truth is None and name == CAPTION and not values:
+            truth = _caption(question)
         if truth is None:
             eager = self.answers_without_picture
             if question.pictures:
@@ -196,6 +201,17 @@ class Judge:
 
     def _share(self, question: Question, purpose: str, name: str, share: float) -> bool:
         return share > 0 and question.unit(self.seed, purpose, name) < share
+
+
+def _caption(question: Question) -> str | None:
+    """What is planted in a picture, as a sentence; None where nothing or too little is known of it."""
+    told = figures()["captions"]
+    fields = [field for _, field, _, _ in Formatter().parse(told["text"]) if field]
+    values = {field: question.known(field, told.get(field, ())) for field in fields}
+    if None in values.values():
+        return None
+    sentence = str(told["text"].format_map(values))
+    return sentence[0].upper() + sentence[1:]
 
 
 def look_up(truth: Truth, sha256: str) -> Mapping[str, str] | None:

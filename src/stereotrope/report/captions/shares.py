@@ -74,6 +74,8 @@ def _shares(material: Material, definition: str | None, frame: pl.DataFrame, nam
     for attribute in frame["attribute"].unique(maintain_order=True).to_list():
         rows = frame.filter(pl.col("attribute").eq_missing(attribute))
         groups = [g for g in rows["category"].unique(maintain_order=True) if g is not None]
+        if not groups:
+            continue
         told, counted = words(str(attribute)), _counted(rows)
         if len([g for g in groups if g != UNKNOWN]) <= len(PALETTE):
             panel, said = _stacked(material, rows, scope, f"{told}{counted}", prose.title)
