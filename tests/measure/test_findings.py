@@ -164,6 +164,20 @@ def test_refusals_that_differ_are_found_with_their_requests() -> None:
     assert json.loads(found["image_ids"][0]) == [f"i{k}" for k in range(30, 40)]
 
 
+def test_attributes_that_lack_the_same_pictures_are_one_finding(make_labels) -> None:
+    labels = make_labels({("m", "car", "base"): {"x": 15, "unclear": 5}}).with_columns(
+        annotator=pl.lit("lexicon"), excluded=pl.when(pl.col("value") == "unclear").then(pl.lit("unclear"))
+    )
+    more = [labels.with_columns(attribute=pl.lit(name)) for name in ("age", "skin_tone")]
+    truth = labels.select("image_id", "attribute", "value")
+    found = findings(agreement(labels, truth), pl.concat([labels, *more]))
+    assert found["sentence"].to_list() == [
+        "5 of 20 labels of each of age, product colour and skin tone by the annotator “lexicon” cannot be "
+        "used (unclear: 5)."
+    ]
+    assert found["attribute"].to_list() == [None]
+
+
 def test_an_annotator_that_reads_too_little_or_too_badly_is_found(make_labels) -> None:
     labels = make_labels({("m", "car", "base"): {"x": 17, "unclear": 2, "invalid": 1}})
     labels = labels.with_columns(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from tests.report.made_up import LABEL_TYPES, frame, label_row
 
 from stereotrope.report import headline
 from stereotrope.report.headline import missing_table, quality, reasons
@@ -37,6 +38,20 @@ def test_a_complete_run_says_that_nothing_is_missing(make_run: Any) -> None:
     run = make_run(missing=[])
     run.images = run.images.with_columns(status=pl.lit("ok"))
     assert headline(run)["missing"]["sentence"].startswith("Nothing is missing: all 4 pictures could be used")
+
+
+def test_pictures_without_a_caption_are_missing(make_run: Any) -> None:
+    run = make_run(missing=[])
+    run.images = run.images.with_columns(status=pl.lit("ok"))
+    first = run.images["image_id"][0]
+    rows = [label_row(first, "caption", "A cup.", "blip"), label_row(first, "caption", None, "mute")]
+    run.labels = pl.concat([run.labels, frame(rows, LABEL_TYPES)], how="diagonal_relaxed")
+    missing = headline(run)["missing"]
+    assert missing["items"] == [
+        "blip: 3 of 4 pictures have no caption, and no score of captions counts them.",
+        "mute: 4 of 4 pictures have no caption, and no score of captions counts them.",
+    ]
+    assert not missing["sentence"].startswith("Nothing is missing")
 
 
 def test_factors_that_tell_nothing_apart_are_not_shown(objects_run: Any) -> None:

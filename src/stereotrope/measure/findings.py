@@ -29,6 +29,8 @@ LITTLE_LABELLED = 0.05
 LOW_ACCURACY = 0.90
 """Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
 
+_MOST_NAMED = 6
+"""Attributes that one sentence names."""
 _ESTIMATE_NAMES = {column.name for column in ESTIMATES}
 _COMPARING = ("bds", "dominance_shift", "share_difference", "refusal_rate_difference")
 # Where several kinds are about one attribute of one condition, the first one says it best.
@@ -308,26 +310,36 @@ def _rates_only(candidate: _Candidate, wording: Wording) -> str:
 
 
 def _unusable(tidy: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Attributes of which an annotator read too little."""
+    """Attributes of which an annotator read too little, those without the same pictures in one finding."""
     if "excluded" not in tidy.columns:
         return
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
     there = tidy.filter(pl.col("excluded").is_null() | ~pl.col("excluded").is_in(list(PICTURE_REASONS)))
+    alike: dict[tuple[Any, ...], list[str]] = {}
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
-        reasons = Counter(part["excluded"].drop_nulls().to_list())
-        if reasons.total() <= LITTLE_LABELLED * part.height:
+        lost = part.filter(pl.col("excluded").is_not_null())
+        if lost.height <= LITTLE_LABELLED * part.height:
             continue
-        who = f" by the annotator {quoted(str(key[1]))}" if len(key) > 1 and key[1] is not None else ""
-        listed = ", ".join(
-            f"{clean(r)}: {n}" for r, n in sorted(reasons.items(), key=lambda i: (-i[1], i[0]))
-        )
-        sentence = (
-            f"{reasons.total()} of {part.height} labels of the {clean(str(key[0])).replace('_', ' ')}{who} "
-            f"cannot be used ({listed})."
-        )
-        scope = {"annotator": str(key[1])} if who else {}
-        lost = part.filter(pl.col("excluded").is_not_null())["image_id"].to_list()
-        yield _row("instrument", scope, str(key[0]), sentence, "share", lost)
+        reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
+        annotator = key[1] if len(key) > 1 else None
+        same = (annotator, part.height, reasons, tuple(lost["image_id"].to_list()))
+        alike.setdefault(same, []).append(str(key[0]))
+    for (annotator, n, reasons, images), attributes in alike.items():
+        who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
+        listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
+        names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
+        sentence = f"{len(images)} of {n} labels of {names}{who} cannot be used ({listed})."
+        scope = {"annotator": str(annotator)} if who else {}
+        one = attributes[0] if len(attributes) == 1 else None
+        yield _row("instrument", scope, one, sentence, "share", list(images))
+
+
+def _series(names: Sequence[str]) -> str:
+    """One attribute as *the gender*, several as *each of gender, species and skin tone*."""
+    if len(names) == 1:
+        return f"the {names[0]}"
+    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] * (len(names) > _MOST_NAMED))]
+    return f"each of {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _disagreements(table: pl.DataFrame, level: float) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from stereotrope.report.material import Material, RunLike, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
 from stereotrope.report.spending import cost_table
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, CAPTION
 
 __all__ = ["headline", "headline_of", "missing_items", "missing_table", "quality", "reasons"]
 
@@ -211,7 +211,7 @@ _NOT_DONE = {
 
 
 def missing_items(material: Material) -> list[str]:
-    """What a stage could not do, in a sentence each: a dead model, a spent budget."""
+    """What a stage could not do, in a sentence each: a dead model, a spent budget, no caption."""
     told = []
     for item in material.info.get("missing") or []:
         one, many, undone = _NOT_DONE.get(str(item["stage"]), ("item was", "items were", "not done"))
@@ -221,6 +221,21 @@ def missing_items(material: Material) -> list[str]:
         told.append(
             f"{item['name']}: {thousands(int(item['n']))} of {thousands(of)} {noun} {undone}: {reason}{end}"
         )
+    return told + _uncaptioned(material)
+
+
+def _uncaptioned(material: Material) -> list[str]:
+    """How many pictures a captioner has no caption of; where it has them all, nothing."""
+    usable = material.images.filter(pl.col("status") == "ok")["image_id"]
+    captions = material.said.filter(pl.col("attribute") == CAPTION)
+    told = []
+    for captioner in captions["annotator"].unique().sort():
+        given = captions.filter((pl.col("annotator") == captioner) & pl.col("value").is_not_null())
+        lacking = usable.filter(~usable.is_in(given["subject_id"].implode())).len()
+        if lacking:
+            has, many = ("has", "picture") if usable.len() == 1 else ("have", "pictures")
+            of = f"{thousands(lacking)} of {thousands(usable.len())} {many}"
+            told.append(f"{captioner}: {of} {has} no caption, and no score of captions counts them.")
     return told
 
 
