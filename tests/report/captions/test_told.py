@@ -26,6 +26,18 @@ def test_composites_come_by_prompt_and_model_in_words_of_bands(tmp_path: Path) -
     assert "[95% interval]" in made["title"]
 
 
+def test_a_score_beside_an_edge_has_the_digits_that_show_its_band(tmp_path: Path) -> None:
+    near = row("cbs", 0.3004, generator="model 0", prompt="prompt 9", flags="band=moderate")
+    rows = tables(tmp_path, extra=[near])["composites"]["rows"]
+    assert rows[-1][2] == "0.3004 [0.2504, 0.3504] moderate"
+
+
+def test_high_contextual_diversity_is_said_to_be_low_diversity(tmp_path: Path) -> None:
+    of = {"generator": "model 0", "prompt": "prompt 9", "flags": "band=high"}
+    rows = tables(tmp_path, extra=[row("contextual_diversity", 0.9, **of)])["composites"]["rows"]
+    assert rows[-1][1] == "contextual diversity (high: low diversity)"
+
+
 def test_the_mean_over_prompts_stands_last(tmp_path: Path) -> None:
     extra = [row("composite_mean", 0.4, generator="model 0", n=2)]
     rows = tables(tmp_path, extra=extra)["composites"]["rows"]

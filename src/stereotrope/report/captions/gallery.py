@@ -18,6 +18,7 @@ from stereotrope.report.captions.scores import (
     band_of,
     direction,
     edges_text,
+    in_band,
     line_label,
     parts_by_definition,
     reach,
@@ -26,7 +27,7 @@ from stereotrope.report.captions.scores import (
 from stereotrope.report.datatable import Cell, Table, estimate_text, reasons_text, shown_rows
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import count, interval, number, thousands
+from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
 from stereotrope.report.prose import explain, listing
 from stereotrope.tables import BANDS
@@ -39,7 +40,6 @@ MOST_GALLERIES = 4
 """Galleries, one a definition and level of further factors."""
 _MOST_PROMPT = 110
 _FEW_COLUMNS = 3
-_PLACES = (2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -204,14 +204,6 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[
     )
 
 
-def _interval_text(row: Mapping[str, Any]) -> str:
-    """Value and interval to two digits, or to so many that none of the three seems to lie in another band."""
-    ends = [row[c] for c in ("value", "low", "high") if row[c] is not None]
-    bands = [band_of({"value": end}) for end in ends]
-    exact = (p for p in _PLACES if [band_of({"value": round(end, p)}) for end in ends] == bands)
-    return interval(row["value"], row["low"], row["high"], places=next(exact, _PLACES[-1]))
-
-
 def _score(row: Mapping[str, Any]) -> Score:
     sense = direction(row["measure"], row["definition"])
     name = abbreviated(row["measure"]) + (f"; {sense}" if sense else "")
@@ -219,7 +211,7 @@ def _score(row: Mapping[str, Any]) -> Score:
     n = "; ".join(text for text in (size, warnings(row)) if text)
     if row["value"] is None:
         return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
-    return Score(name, _interval_text(row), band_of(row), reach(row), n)
+    return Score(name, in_band(row), band_of(row), reach(row), n)
 
 
 def _notes(

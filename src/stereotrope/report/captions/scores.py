@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import number
+from stereotrope.report.numbers import interval, number
 from stereotrope.report.prose import explain
 from stereotrope.tables import BANDS, Band
 
@@ -21,6 +21,7 @@ __all__ = [
     "band_of",
     "direction",
     "edges_text",
+    "in_band",
     "line_label",
     "parts_by_definition",
     "prompt_factor",
@@ -33,6 +34,7 @@ COMPOSITES = ("cbs", "contextual_diversity")
 _PROMPT = "prompt"
 _BAND = "band="
 _SLACK = 1e-12
+_MOST_PLACES = 4
 _SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
 
 
@@ -93,6 +95,18 @@ def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
         return names.index(stored)
     inside = (i for i, band in enumerate(BANDS) if row[column] <= band.most + _SLACK)
     return next(inside, len(BANDS) - 1)
+
+
+def in_band(row: Mapping[str, Any], least: int = 2) -> str:
+    """Value and interval to ``least`` digits, or to so many that none of the three seems in another band."""
+    ends = [row[c] for c in ("value", "low", "high") if row[c] is not None]
+    bands = [band_of({"value": end}) for end in ends]
+    exact = (
+        p
+        for p in range(least, _MOST_PLACES + 1)
+        if [band_of({"value": round(end, p)}) for end in ends] == bands
+    )
+    return interval(row["value"], row["low"], row["high"], places=next(exact, _MOST_PLACES))
 
 
 def reach(row: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from stereotrope.report.captions.alongside import (
 from stereotrope.report.captions.composites import COMPOSITES
 from stereotrope.report.captions.omissions import MISSING
 from stereotrope.report.captions.parity import SIGNED, declared, sides_words
+from stereotrope.report.captions.scores import in_band
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval
 
@@ -29,7 +30,7 @@ __all__ = ["captions_tables"]
 MEAN = "composite_mean"
 _MOST_MISSING = 3
 _PLACES = 2
-_SCORES = {"cbs": "CBS", "contextual_diversity": "contextual diversity"}
+_SCORES = {"cbs": "CBS", "contextual_diversity": "contextual diversity (high: low diversity)"}
 _LISTS = {"gmr": "keyword", "iemr": "implied"}
 
 Row = Mapping[str, Any]
@@ -134,5 +135,6 @@ def _cell(row: Row | None) -> str:
         return ""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
-    text = interval(row["value"], row["low"], row["high"], places=_PLACES)
-    return f"{text} {band_name(row)}".rstrip()
+    if band := band_name(row):
+        return f"{in_band(row)} {band}"
+    return interval(row["value"], row["low"], row["high"], places=_PLACES)
