@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.report.captions.made_up_captions import row
 
+from stereotrope.measure.tidy import estimate_frame
 from stereotrope.report.distributions import distributions
 from stereotrope.report.material import Material
 
@@ -56,6 +58,19 @@ def test_values_keep_their_order_and_colour_in_every_strip(people_run: Any) -> N
     }
     assert orders <= {("male", "female"), ("male",), ("female",)}
     assert len({(s.value, s.css) for d in made for s in dict(d.keys)["race"]}) == 4
+
+
+def test_groups_of_captions_have_the_colours_of_the_figure_of_their_shares(people_run: Any) -> None:
+    from dataclasses import replace
+
+    groups = sorted(people_run.labels.filter(attribute="race")["value"].unique())
+    declared = [groups[2], groups[0]]
+    rows = [row("representation_parity", 0.5, attribute="race", category=g) for g in declared]
+    shares = estimate_frame(rows, factors=["generator"])
+    material = Material(replace(people_run, estimates=shares))
+    key = dict(distributions(material)[0].keys)["race"]
+    assert [(s.value, s.css) for s in key[:2]] == [(declared[0], "g-1"), (declared[1], "g-2")]
+    assert len({s.css for s in key}) == len(key)
 
 
 def test_rare_values_are_merged_and_counted(objects_run: Any) -> None:

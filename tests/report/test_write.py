@@ -222,3 +222,22 @@ def test_labels_with_characters_beyond_the_basic_plane_are_drawn(objects_run: An
     page = report.write(replace(objects_run, labels=labels, estimates=estimates), out=tmp_path)
     assert long in page.read_text(encoding="utf-8")
     assert list((tmp_path / "figures").glob("*.svg"))
+
+
+def test_methods_that_differ_in_a_count_alone_are_told_once(make_run: Any, tmp_path: Path) -> None:
+    from tests.report.captions.made_up_captions import row
+
+    from stereotrope.measure.tidy import estimate_frame
+
+    methods = [f"k = {k} groups declared; interval: Wilson" for k in (7, 3, 13)]
+    methods += [f"S = {s}, D = 3 term hits; interval: percentile bootstrap" for s in range(6)]
+    run = make_run()
+    rows = [row("cas", 0.5, generator="m", method=method) for method in methods]
+    run = replace(run, estimates=estimate_frame(rows, factors=["generator"]))
+    told = re.findall(
+        "Intervals and tests: ([^<]*)<",
+        report.write(run, out=tmp_path / "r", figures=False).read_text("utf-8"),
+    )
+    assert told == [
+        "k = 3, 7 or 13 groups declared; interval: Wilson; or term hits; interval: percentile bootstrap."
+    ]

@@ -26,6 +26,7 @@ FEW_SHOWN = 8
 
 OTHER = "other values"
 _NEUTRAL = ("absent", "no", "none")
+_SHARES = "representation_parity"
 _UNKNOWN = "unknown"
 """The value of what names none of the groups: it stands last and has no colour of a group."""
 _MOST_VALUES = 7
@@ -195,7 +196,11 @@ def _distribution(
     if not columns:
         return None
     width = _width(columns)
-    styles = {c: _styles(c, totals[c] if _is_colour(c) else overall[c]) for c in columns}
+    attributes = {column: attribute for (attribute, _), column in names.items()}
+    styles = {
+        c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, attributes[c]))
+        for c in columns
+    }
     lines = [
         Line(
             material.title(sheet.scope, leave_out=lead),
@@ -239,21 +244,35 @@ def _is_colour(column: str) -> bool:
     return "colour" in column or "color" in column
 
 
-def _styles(column: str, totals: Counter[str]) -> dict[str, tuple[str, str | None]]:
-    """Value → (CSS class, actual colour), the most frequent value first; rare values get none."""
+def _declared(material: Material, attribute: str) -> list[str]:
+    """The groups of an attribute of captions in the order, and so the colours, of their shares."""
+    rows = material.estimates.filter((pl.col("measure") == _SHARES) & (pl.col("attribute") == attribute))
+    groups = [g for g in rows["category"].unique(maintain_order=True) if g not in (None, _UNKNOWN)]
+    return groups if len(groups) <= len(PALETTE) else []
+
+
+def _styles(
+    column: str, totals: Counter[str], declared: Sequence[str] = ()
+) -> dict[str, tuple[str, str | None]]:
+    """Value → (CSS class, actual colour): ``declared`` groups, then by frequency; rare values get none."""
     most = _MOST_COLOURS if _is_colour(column) else _MOST_VALUES
     kept = [v for v, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:most] if v != OTHER]
+    kept.sort(key=lambda v: declared.index(v) if v in declared else len(declared))
     order = [1, 2, 4, 6] if any(word in column for word in _GENDER) else list(range(1, len(PALETTE) + 1))
+    own = {value: at for at, value in enumerate(declared, start=1)}
+    free = [at for at in order if at > len(declared)] or order
     styles: dict[str, tuple[str, str | None]] = {}
     taken = 0
     for value in kept:
         name = value.strip().lower()
-        if name in _NEUTRAL or value == _UNKNOWN:
+        if value in own:
+            styles[value] = (f"g-{own[value]}", None)
+        elif name in _NEUTRAL or value == _UNKNOWN:
             styles[value] = ("g-none", None)
         elif _is_colour(column) and name in _colours():
             styles[value] = ("", _colours()[name])
         else:
-            styles[value] = (f"g-{order[taken % len(order)]}", None)
+            styles[value] = (f"g-{free[taken % len(free)]}", None)
             taken += 1
     if _UNKNOWN in styles:
         styles[_UNKNOWN] = styles.pop(_UNKNOWN)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -44,6 +45,9 @@ _MOST_OPEN_SHEETS = 60
 _LONG_TEXT = 1200
 _LONG_REASON = 500
 _AUDIT_TEXT = 20_000
+_MOST_WAYS = 4
+_OF = re.compile(r"(?<=\bk = )\d+|\b\d+(?= elements declared)")
+_HITS = re.compile(r"\bS = \d+, D = \d+ ")
 _SCORED = (
     (
         "divergence",
@@ -286,8 +290,23 @@ def _entry(every: pl.DataFrame, measure: str, definition: str | None, named: str
         "definition": prose.definition,
         "definitions": distinct("definition"),
         "sources": distinct("source").rstrip(".") or prose.source,
-        "methods": distinct("method").rstrip("."),
+        "methods": _methods_text(frame["method"].drop_nulls().unique(maintain_order=True).to_list()),
     }
+
+
+def _methods_text(methods: Sequence[str]) -> str:
+    """Ways to compute, in a sentence; those that differ in a number of groups or elements alone are one."""
+    ways: dict[str, set[int]] = {}
+    for method in methods:
+        way = _HITS.sub("", method).rstrip(".")
+        number = _OF.search(way)
+        ways.setdefault(_OF.sub("{}", way, count=1), set()).update([int(number.group())] if number else [])
+    told = [
+        way.replace("{}", " or ".join(", ".join(map(str, sorted(of))).rsplit(", ", 1)), 1)
+        for way, of in ways.items()
+    ]
+    more = [f"{len(told) - _MOST_WAYS} more"] * (len(told) > _MOST_WAYS)
+    return "; or ".join([*told[:_MOST_WAYS], *more])
 
 
 def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
