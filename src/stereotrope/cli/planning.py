@@ -12,6 +12,7 @@ from rich.text import Text
 from stereotrope.cli.console import console, safe
 from stereotrope.cli.scores import print_line, print_rows
 from stereotrope.report.escape import terminal
+from stereotrope.report.numbers import count
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
@@ -33,7 +34,9 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     work = outstanding(plan, folder)
     out = console(settings)
     print_line(Text(terminal(plan.title), style="bold"), out)
-    print_line(safe(f"{plan.prompts.height} prompts, factors: {', '.join(plan.factors) or 'none'}"), out)
+    print_line(
+        safe(f"{count(plan.prompts.height, 'prompt')}, factors: {', '.join(plan.factors) or 'none'}"), out
+    )
     asks = any(row.expected is not None for row in work)
     columns = ["step", "with", "pictures", "done", "to do", "calls"]
     if asks:
