@@ -25,6 +25,7 @@ long: $(VENV)/test-installed
 
 bench: $(VENV)/test-installed
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.lexicon
 
 docs: $(VENV)/test-installed
 	$(BIN)/python docs/generate.py

@@ -1,4 +1,4 @@
-"""Print a table of times, ours beside the references, and fail where their results disagree.
+"""Print a table of times, ours beside the references, and fail where results disagree or a limit is passed.
 
 Times are CPU seconds of this process. The references are timed on a slice and multiplied up, which the
 table says; agreement is checked on the slice.
@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from tests.report.made_up_large import make_large
 
-from bench.captions import all_measures, timed
+from bench.captions import SECONDS, TIMES, all_measures, timed
 from bench.reference import Rows, mean_js, permutation_null, row_bootstrap
 from stereotrope import report
 from stereotrope.measure import bds
@@ -160,9 +160,12 @@ def main() -> int:
     disagreements = shuffles[2] + weights[2] + odd
     for line in disagreements:
         print(f"DISAGREES  {line}")
+    slow = captions[0] > SECONDS or captions[1] < TIMES * captions[0]
+    if slow:
+        print(f"TOO SLOW  captions: at most {SECONDS:g} s, and at least {TIMES} times as fast as the loop")
     if not disagreements:
         print("ours and the references agree on the slice: scores to 1e-12, floors and p within their error")
-    return 1 if disagreements else 0
+    return 1 if disagreements or slow else 0
 
 
 if __name__ == "__main__":

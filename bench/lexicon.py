@@ -19,11 +19,11 @@ CAPTIONS, TERMS, WORDS, SLICE = 100_000, 2_000, 20_000, 200
 LIMIT = 10.0
 
 
-def made_up(rng: np.random.Generator) -> tuple[list[str], list[str]]:
+def made_up(rng: np.random.Generator, n: int = CAPTIONS) -> tuple[list[str], list[str]]:
     """Captions of 25 words of a made-up vocabulary, and terms of one or two of its words."""
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
-    words = ["".join(rng.choice(letters, rng.integers(3, 10))) for _ in range(WORDS)]
-    captions = [" ".join(rng.choice(words, 25)) for _ in range(CAPTIONS)]
+    words = np.array(["".join(rng.choice(letters, rng.integers(3, 10))) for _ in range(WORDS)])
+    captions = [" ".join(rng.choice(words, 25)) for _ in range(n)]
     terms: dict[str, None] = {}
     while len(terms) < TERMS:
         terms[" ".join(rng.choice(words, rng.integers(1, 3)))] = None
