@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stereotrope.errors import MetadataError
-from stereotrope.rows import read_rows
+from stereotrope.rows import read_rows, read_whole
 
 
 def written(tmp_path: Path, name: str, content: bytes | str) -> Path:
@@ -258,3 +258,11 @@ def test_other_kinds_and_absent_files_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(MetadataError, match=r"cannot be read \(No such file or directory\); check the path"):
         read_rows(tmp_path / "absent.csv")
+
+
+def test_a_file_without_end_is_read_no_further_than_the_limit(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="larger than 100 bytes"):
+        read_whole(Path("/dev/zero"), 100)
+    with pytest.raises(OSError, match="larger than 2 bytes"):
+        read_whole(written(tmp_path, "a.csv", "abc"), 2)
+    assert read_whole(written(tmp_path, "a.csv", "abc"), 3) == b"abc"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import codecs
 import csv
+import errno
 import io
 import json
 import math
+import os
 import re
+import stat
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -17,7 +20,10 @@ from typing import Any
 
 from stereotrope.errors import MetadataError, did_you_mean
 
-__all__ = ["Row", "RowFile", "read_rows"]
+__all__ = ["Row", "RowFile", "read_rows", "read_whole"]
+
+MAX_BYTES = 2**31
+"""A file of rows larger than this is refused."""
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -25,6 +31,7 @@ _HEADER_PARTS = re.compile(r'"[^"]*"?|[,;\t]|[\r\n]+|[^,;\t\r\n]+')
 """Quoted text, a delimiter, line ends, or text up to one of them: a quote opens only where a field does."""
 _LONGEST_FIELD = 64 * 1024 * 1024
 _FIELD_LIMIT = threading.Lock()
+_PART = 2**20
 _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -106,6 +113,28 @@ class RowFile:
         raise MetadataError(f"{self.file}:{self.header}: no column {column!r} ({purpose}); {hint}")
 
 
+def read_whole(path: Path, most: int) -> bytes:
+    """Read a file of at most ``most`` bytes; a device or a pipe, which may have no end, is read no further.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, or is larger.
+    """
+    data: bytes | bytearray | None
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        if stat.S_ISREG(found.st_mode):
+            data = file.read() if found.st_size <= most else None
+        else:
+            data = bytearray()
+            while len(data) <= most and (part := file.read(_PART)):
+                data += part
+    if data is None or len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes")
+    return bytes(data)
+
+
 def read_rows(path: Path, *, name: str | None = None) -> RowFile:
     """Read a file of rows: CSV (``.csv``, ``.tsv``) or JSON lines (``.jsonl``, ``.ndjson``).
 
@@ -126,7 +155,7 @@ def read_rows(path: Path, *, name: str | None = None) -> RowFile:
         begins with ``file:line:``.
     """
     try:
-        data = path.read_bytes()
+        data = read_whole(path, MAX_BYTES)
     except OSError as error:
         raise MetadataError(f"{name or path}: cannot be read ({error.strerror}); check the path") from error
     name = name or path.name

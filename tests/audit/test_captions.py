@@ -1,9 +1,11 @@
 """Captions and a lexicon in an audit: labels of what they say, none of it taken for looks."""
 
 import polars as pl
+import pytest
 
 import stereotrope as st
 from stereotrope.audit import Audit
+from stereotrope.errors import AuditFileError
 
 AUDIT = """\
 suite: objects
@@ -49,3 +51,13 @@ def test_captions_are_read_by_a_lexicon_and_enter_no_measure_of_looks(tmp_path):
     assert "material" in measured
     assert measured.isdisjoint({"caption", "keyword"})
     assert any("1 of" in note and "have no caption" in note for note in after.info["notes"])
+
+
+def test_what_a_lexicon_reads_may_not_have_the_name_of_a_factor(tmp_path):
+    (tmp_path / "words.yaml").write_text(LEXICON.replace("material", "object"), encoding="utf-8")
+    (tmp_path / "captions.csv").write_text("image_id,caption\na,b\n", encoding="utf-8")
+    text = AUDIT % ", {lexicon: words.yaml, factor: object}, {captions: captions.csv, name: blip}"
+    with pytest.raises(
+        AuditFileError, match=r"'object' is what it reads in captions and a factor .*; rename"
+    ):
+        Audit.from_text(text, base=tmp_path).plan()

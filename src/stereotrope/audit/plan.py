@@ -21,7 +21,7 @@ from stereotrope.audit.several import GENERATOR, require_model
 from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
-from stereotrope.tables import factors_of
+from stereotrope.tables import CAPTION, factors_of
 
 __all__ = ["Plan", "Stored", "derives", "encodes", "is_given", "looks", "make_plan"]
 
@@ -185,6 +185,7 @@ def make_plan(
         "annotators",
     )
     _refuse_same_labels(annotators, source)
+    _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
         _require_encoders(annotators, source)
     baseline, model = _baseline(spec, prompts, source), _baseline_model(spec, names, source)
@@ -289,6 +290,20 @@ def _created(make: Callable[[Any], Made], items: Sequence[Any], source: Source, 
             raise source.error(f"{key}: two have the name {name!r}; give one another `name:`", key, index)
         made[name] = one
     return tuple(made.values())
+
+
+def _refuse_names_of_factors(annotators: Sequence[Annotator], prompts: pl.DataFrame, source: Source) -> None:
+    """Refuse what a caption says under the name of what its picture was asked for."""
+    factors = factors_of(prompts.columns)
+    for index, annotator in enumerate(annotators):
+        if isinstance(annotator, annotate.LexiconAnnotator):
+            for name in (CAPTION, *annotator.attributes):
+                if name in factors:
+                    raise source.error(
+                        f"lexicon {annotator.name!r}: {name!r} is what it reads in captions and a factor of "
+                        "the prompts; rename one of them",
+                        *("annotators", index),
+                    )
 
 
 def _require_encoders(annotators: Sequence[Annotator], source: Source) -> None:

@@ -89,6 +89,7 @@ def test_a_change_of_terms_or_rules_changes_the_fingerprint_and_a_reason_does_no
         ("female: [woman]", "female: ['*']", r":8: female: a term must have a letter or sign"),
         ("female: [woman]", "unknown: [woman]", r":8: gender: groups: 'unknown' is what a caption"),
         ("  gender:\n", "  caption:\n", r":4: attributes: 'caption' is the name of a list or column"),
+        ("  gender:\n", "  status:\n", r":4: attributes: 'status' is the name of a list or column"),
         ("keyword:", "keywords:", r":16: unknown key 'keywords'; did you mean 'keyword'\?"),
         (
             "attribute: gender",
@@ -121,6 +122,31 @@ def test_a_file_that_is_none_is_refused(file, tmp_path):
     (tmp_path / "lexicon.yaml").write_bytes(b"name: \xff")
     with pytest.raises(InputError, match="must be UTF-8 text, found another encoding at byte 6"):
         read_lexicon(tmp_path / "lexicon.yaml")
+
+
+def test_a_file_without_end_is_read_no_further_than_a_lexicon_may_be_long(tmp_path):
+    with pytest.raises(InputError, match="/dev/zero: cannot be read: larger than 8,000,000 bytes"):
+        read_lexicon("/dev/zero")
+    (tmp_path / "long.yaml").write_bytes(b"#" * 8_000_001)
+    with pytest.raises(InputError, match=r"long.yaml: cannot be read: larger than 8,000,000 bytes"):
+        read_lexicon(tmp_path / "long.yaml")
+
+
+def test_a_few_lines_that_stand_for_very_many_terms_are_refused(file):
+    terms = ", ".join(f"t{number}" for number in range(300))
+    lines = [f"  a0: &a {{groups: {{x: [{terms}]}}}}", *(f"  a{number}: *a" for number in range(1, 800))]
+    with pytest.raises(InputError, match="a lexicon has at most 200,000 terms, aliases"):
+        read_lexicon(file("\n".join(["attributes:", *lines])))
+
+
+def test_invisible_joiners_are_part_of_a_term():
+    words = {"verb": ["\u0645\u06cc\u200c\u0634\u0648\u062f"], "doctor": ["\U0001f469\u200d\u2695"]}
+    lexicon = lexicon_from({"attributes": {"said": {"groups": words}}})
+    texts = ["\u0645\u06cc\u200c\u0634\u0648\u062f", "\U0001f469\u200d\u2695 at work", "\u0645\u06cc"]
+    said = lexicon.frame(pl.DataFrame({"caption": texts}))["said"]
+    assert said.to_list() == ["verb", "doctor", "unknown"]
+    with pytest.raises(InputError, match="must be printable text"):
+        lexicon_from({"attributes": {"said": {"groups": {"x": ["\u202eabc"]}}}})
 
 
 def test_a_mapping_names_the_place_of_a_mistake():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
 from stereotrope.annotate.lookup import IMAGE_COLUMNS
 from stereotrope.errors import MetadataError, did_you_mean
-from stereotrope.rows import Row, read_rows
+from stereotrope.rows import Row, read_rows, read_whole
 
 __all__ = ["EmbeddingFile", "read_embeddings"]
 
@@ -25,6 +25,7 @@ _TEXT = ("prompt_id", "text", "prompt")
 _HASH = "sha256"
 _OTHERS = (".npz", ".npy", ".pt", ".pkl", ".safetensors", ".h5")
 _SHOWN = 5
+_MOST_BYTES = 2**33
 
 Numbers = NDArray[np.float64]
 
@@ -111,7 +112,7 @@ def read_embeddings(
 
 def _parquet(path: Path, name: str) -> _Content:
     try:
-        data = path.read_bytes()
+        data = read_whole(path, _MOST_BYTES)
         frame = pl.read_parquet(io.BytesIO(data))
     except OSError as error:
         raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error

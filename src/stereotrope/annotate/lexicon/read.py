@@ -12,12 +12,14 @@ from stereotrope.annotate.lexicon.model import Lexicon
 from stereotrope.annotate.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, TermList
 from stereotrope.annotate.lexicon.tree import Tree, short
 from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.rows import read_whole
 
 __all__ = ["BUILT_IN", "lexicon_from", "read_lexicon"]
 
 BUILT_IN = ("biasbench",)
 """Names of the lexicons that come with stereotrope."""
 MAX_BYTES = 8_000_000
+"""A lexicon larger than this is refused."""
 _TOP = ("name", "version", "source", "licence", "why", "matching", "attributes", "prompts")
 _MATCHING = ("boundary", "split_case", "case")
 _ATTRIBUTE = ("groups", "priority", "decide", "of", "not", "why")
@@ -25,7 +27,11 @@ _PROMPT = ("path", "text", "parity", "cas", "lists", "why")
 _PARITY = ("attribute", "groups", "against")
 _OTHERS = "others"
 """Every other group of the attribute; ``rest`` is these and ``unknown``."""
-_TAKEN = ("caption", "unknown", "image_id", "generator", "prompt")
+_TAKEN = (
+    *("caption", "unknown", "image_id", "generator", "prompt"),
+    *("prompt_id", "text", "excluded", "status", "rationale"),
+)
+"""What stands beside a caption's values in its row."""
 
 
 def read_lexicon(path_or_name: Path | str) -> Lexicon:
@@ -46,14 +52,12 @@ def read_lexicon(path_or_name: Path | str) -> Lexicon:
         return _built_in(str(path_or_name))
     path = Path(path_or_name)
     try:
-        data = path.read_bytes()
+        data = read_whole(path, MAX_BYTES)
     except FileNotFoundError:
         hint = did_you_mean(path_or_name, BUILT_IN, otherwise=f"built in: {', '.join(BUILT_IN)}")
         raise InputError(f"{path}: no such lexicon file; {hint}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}; name a YAML file") from error
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{path}: a lexicon has at most {MAX_BYTES:,} bytes, found {len(data):,}; split it")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

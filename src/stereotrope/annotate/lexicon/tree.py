@@ -16,6 +16,10 @@ __all__ = ["Tree", "short"]
 
 _LONGEST = 200
 """Characters of a term or name."""
+_MOST_TERMS = 200_000
+"""Terms of a lexicon once every alias is written out: a few lines of YAML can stand for billions."""
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
+"""Invisible, and part of how words are spelt in Persian, in the scripts of India and in emoji."""
 
 
 class Tree:
@@ -32,6 +36,7 @@ class Tree:
     def __init__(self, name: str, tree: Any) -> None:
         self.file = name
         self._tree = tree
+        self._left = _MOST_TERMS
 
     @classmethod
     def parsed(cls, name: str, text: str) -> Self:
@@ -111,7 +116,7 @@ class Tree:
         if isinstance(name, bool) or not isinstance(name, str | int | float):
             raise self.error(f"a name must be a text, found {short(name)}; put it in quotes", *place)
         clean = composed(str(name))
-        if not clean.strip() or clean != clean.strip() or not clean.isprintable() or len(clean) > _LONGEST:
+        if not clean.strip() or clean != clean.strip() or not _printable(clean) or len(clean) > _LONGEST:
             raise self.error(
                 f"{short(name)}: a name must be printable text of at most {_LONGEST} characters without "
                 "outer blanks; rewrite it",
@@ -153,6 +158,11 @@ class Tree:
             raise self.error(
                 f"{at[-1]}: must list at least one term, found {short(value)}; write [woman, women]", *at
             )
+        self._left -= len(value)
+        if self._left < 0:
+            raise self.error(
+                f"a lexicon has at most {_MOST_TERMS:,} terms, aliases (*name) written out; split it", *at
+            )
         return list(value)
 
     def _term(self, at: Sequence[Any], item: Any) -> str:
@@ -167,13 +177,17 @@ class Tree:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             raise self.error(f"{at[-1]}: a term must be a text, found {short(item)}; put it in quotes", *at)
         text = composed(str(item)).strip()
-        if not text or not text.isprintable() or len(text) > _LONGEST:
+        if not text or not _printable(text) or len(text) > _LONGEST:
             raise self.error(
                 f"{at[-1]}: a term must be printable text of 1 to {_LONGEST} characters, found "
                 f"{short(item)}; rewrite it",
                 *at,
             )
         return text
+
+
+def _printable(text: str) -> bool:
+    return text.translate(_JOINERS).isprintable()
 
 
 def short(value: object) -> str:
