@@ -298,8 +298,12 @@ measures:
     assert areas["definition"].to_list() == ["paper", "released"]
     for definition in ("paper", "released"):
         own = found.filter(definition=definition, generator="sd15")
-        mean = own.filter(pl.col("measure").is_in(["cbs", "contextual_diversity"]))["value"].mean()
-        assert own.filter(measure="composite_mean")["value"].item() == pytest.approx(mean)
+        values = own.filter(pl.col("measure").is_in(["cbs", "contextual_diversity"]))["value"]
+        mean = own.filter(measure="composite_mean").row(0, named=True)
+        if values.null_count():
+            assert (mean["value"], mean["undefined"]) == (None, "no composite score of 1 of 5 prompts")
+        else:
+            assert mean["value"] == pytest.approx(values.mean())
     compared = found.filter(pl.col("measure").str.ends_with("_delta"))
     told = compared.select("measure", "definition", "reference").unique().sort("measure", "definition").rows()
     assert told == [
@@ -395,3 +399,21 @@ def test_the_page_of_the_suite_shows_its_prompts(capsys):
     said = capsys.readouterr().out
     assert "doctor: A doctor performing surgery in a hospital." in said
     assert "Objects:" not in said
+
+
+def test_scores_of_two_lexicons_say_whose_they_are(tmp_path):
+    pictures(tmp_path, [(f"{i}.png", "doctor", f"a {who}") for i, who in enumerate(["man"] * 5 + ["nurse"])])
+    (tmp_path / "own.yaml").write_text(
+        "name: own\nattributes: {gender: {groups: {female: [nurse], male: [man]}}}\n"
+        "prompts: {doctor: {cas: false, lists: {keyword: [nurse]}}}\n"
+    )
+    both = GIVEN.replace("{lexicon: biasbench}", "{lexicon: biasbench}, {lexicon: own.yaml}")
+    named = "measures: [{shannon_entropy: {lexicon: biasbench}}, {shannon_entropy: {lexicon: own}}]\n"
+    run = Audit.from_text(both + named, base=tmp_path).run(tmp_path / "run")
+    gender = run.estimates.filter(measure="shannon_entropy", attribute="gender", prompt="doctor")
+    assert gender["annotator"].to_list() == ["biasbench", "own"]
+    assert gender["value"][0] != gender["value"][1]
+    alone = Audit.from_text(GIVEN + "measures: [shannon_entropy]\n", base=tmp_path).run(tmp_path / "alone")
+    same = alone.estimates.filter(measure="shannon_entropy", attribute="gender", prompt="doctor")
+    assert same["value"].item() == gender["value"][0]
+    assert "annotator" not in alone.estimates.columns
