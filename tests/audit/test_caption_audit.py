@@ -402,9 +402,12 @@ def test_the_page_of_the_suite_shows_its_prompts(capsys):
 
 
 def test_scores_of_two_lexicons_say_whose_they_are(tmp_path):
-    pictures(tmp_path, [(f"{i}.png", "doctor", f"a {who}") for i, who in enumerate(["man"] * 5 + ["nurse"])])
+    pictures(
+        tmp_path,
+        [(f"{i}.png", "doctor", f"a {who}") for i, who in enumerate(("man", "man", "woman", "nurse"))],
+    )
     (tmp_path / "own.yaml").write_text(
-        "name: own\nattributes: {gender: {groups: {female: [nurse], male: [man]}}}\n"
+        "name: own\nattributes: {gender: {groups: {female: [nurse, woman], male: [man]}}}\n"
         "prompts: {doctor: {cas: false, lists: {keyword: [nurse]}}}\n"
     )
     both = GIVEN.replace("{lexicon: biasbench}", "{lexicon: biasbench}, {lexicon: own.yaml}")

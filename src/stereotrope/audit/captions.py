@@ -37,6 +37,8 @@ class CaptionReader:
         Further factors whose combinations are the cells.
     declared
         What the lexicon declares of the audit's prompts.
+    among_others
+        Whether the audit has other lexicons too: then rows say in ``annotator`` whose they are.
     """
 
     def __init__(
@@ -46,9 +48,12 @@ class CaptionReader:
         factor: str,
         by: Sequence[str],
         declared: Mapping[str, Declared],
+        *,
+        among_others: bool = False,
     ) -> None:
         self.annotator, self.captioner, self.factor = annotator, captioner, factor
         self.by, self.declared = tuple(by), declared
+        self.among_others = among_others
         self._last: tuple[pl.DataFrame, dict[str, Any], pl.DataFrame] | None = None
 
     def frame(self, prompts: pl.DataFrame, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
@@ -88,6 +93,8 @@ class CaptionReader:
         last = self._last
         if last is None or last[0] is not data or last[1] != shared:
             made = caption_measures(data, self.declared, prompt=self.factor, by=self.by, **shared)
+            if self.among_others:
+                made = made.with_columns(pl.lit(self.annotator).alias("annotator"))
             self._last = last = (data, shared, self._asked(made, data))
         wanted = (name, *measure.REGISTRY[name].also, *BESIDE.get(name, ()))
         found = last[2].filter(pl.col("measure").is_in(wanted))
@@ -113,7 +120,8 @@ def caption_reader(
         No annotator writes captions, or none reads them; there are several and none is named; or the
         lexicon says nothing of the audit's prompts.
     """
-    chosen = _lexicon([a for a in annotators if isinstance(a, LexiconAnnotator)], lexicon)
+    lexicons = [a for a in annotators if isinstance(a, LexiconAnnotator)]
+    chosen = _lexicon(lexicons, lexicon)
     captioner = _captioner([a.name for a in annotators if CAPTION in a.attributes], chosen)
     factors = factors_of(prompts.columns)
     if chosen.factor not in factors:
@@ -130,7 +138,7 @@ def caption_reader(
             f"{shorten(sorted(levels), 200)}); it knows {', '.join(every)}"
         )
     by = ["generator", *(f for f in factors if f not in (chosen.factor, "dimension"))]
-    return CaptionReader(chosen.name, captioner, chosen.factor, by, declared)
+    return CaptionReader(chosen.name, captioner, chosen.factor, by, declared, among_others=len(lexicons) > 1)
 
 
 def _lexicon(there: Sequence[LexiconAnnotator], name: str | None) -> LexiconAnnotator:
