@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.captions.told import captions_tables
+from stereotrope.report.captions.terminal import captions_tables
 from stereotrope.report.datatable import estimate_text
 from stereotrope.report.judges import judge_sentences
 from stereotrope.report.material import Material, RunLike, image_ids, words

@@ -2,6 +2,6 @@
 
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.gallery import chosen_pictures
-from stereotrope.report.captions.together import captions_blocks
+from stereotrope.report.captions.parts import captions_blocks
 
 __all__ = ["Block", "captions_blocks", "chosen_pictures"]

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.captions.blocks import Block
-from stereotrope.report.captions.chosen import MOST_PICTURES, Chooser
 from stereotrope.report.captions.drawings import matrix
+from stereotrope.report.captions.pictures import MOST_PICTURES, Chooser
 from stereotrope.report.captions.scores import (
     COMPOSITES,
     Part,

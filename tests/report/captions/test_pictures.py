@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 from tests.report.captions.made_up_gallery import gallery_run
 
-from stereotrope.report.captions.chosen import MOST_PICTURES, Chooser
+from stereotrope.report.captions.pictures import MOST_PICTURES, Chooser
 from stereotrope.report.material import Material
 
 

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from stereotrope.report.captions.blocks import Block
+from stereotrope.report.captions.composites import composites_block
+from stereotrope.report.captions.deltas import deltas_block
 from stereotrope.report.captions.gallery import gallery_blocks
 from stereotrope.report.captions.lexicon import lexicon_blocks
-from stereotrope.report.captions.measured import measured_blocks
+from stereotrope.report.captions.occlusion import occlusion_block
+from stereotrope.report.captions.omissions import omissions_block
+from stereotrope.report.captions.parity import parity_block
 from stereotrope.report.captions.plane import plane_blocks
 from stereotrope.report.captions.profile import profile_blocks
+from stereotrope.report.captions.shares import shares_block
+from stereotrope.report.captions.wording import wording_block
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
 
-__all__ = ["captions_blocks"]
+__all__ = ["captions_blocks", "measured_blocks"]
+
+_MEASURED = (
+    composites_block,
+    deltas_block,
+    shares_block,
+    parity_block,
+    occlusion_block,
+    omissions_block,
+    wording_block,
+)
 
 
 def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
@@ -31,3 +47,9 @@ def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
         *measured_blocks(material),
         *lexicon_blocks(material, shown),
     ]
+
+
+def measured_blocks(material: Material) -> list[Block]:
+    """Which groups captions name, what they lack and how they are worded; nothing without such measures."""
+    made = (make(material) for make in _MEASURED)
+    return [block for block in made if block is not None]

@@ -9,7 +9,7 @@ from tests.report.captions.made_up_captions import captions_material, captions_r
 
 from stereotrope import report
 from stereotrope.report import charts
-from stereotrope.report.captions.measured import measured_blocks
+from stereotrope.report.captions.parts import measured_blocks
 from stereotrope.report.panels import MOST_PANELS, Figure
 
 SIZES: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ from typing import Any
 from tests.report.captions.made_up_captions import captions_material, captions_run, row
 
 from stereotrope.report import headline
-from stereotrope.report.captions.told import captions_tables
+from stereotrope.report.captions.terminal import captions_tables
 
 
 def tables(tmp_path: Path, **of: Any) -> dict[str, dict[str, Any]]:
