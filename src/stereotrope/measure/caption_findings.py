@@ -14,6 +14,7 @@ from stereotrope.measure.caption_evidence import CaptionEvidence, Scope, scope_o
 from stereotrope.measure.caption_sentences import CaptionWording, Gap
 from stereotrope.measure.captions.groups import OTHERS, REST, UNKNOWN
 from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
+from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATES
 
@@ -65,7 +66,6 @@ CAPTION_KINDS = (
 
 _DECLARED = "sides=declared"
 _OF_GROUPS = ("one_group", "group_gap", "composite")
-_COMPOSITES = ("cbs", "contextual_diversity")
 _READ = (
     "representation_parity",
     "signed_parity",
@@ -74,7 +74,7 @@ _READ = (
     "hallucination",
     "cas",
     "unknown_share",
-    *_COMPOSITES,
+    *COMPOSITES,
 )
 
 
@@ -363,7 +363,7 @@ class _Said:
 
     def composites(self) -> Iterator[CaptionFinding]:
         edge = BANDS[-2].most
-        for row, scope in self._of(*_COMPOSITES):
+        for row, scope in self._of(*COMPOSITES):
             if not _above(row, edge):
                 continue
             groups = self.evidence.groups(row["attribute"], scope)

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import charts
-from stereotrope.report.captions.scores import in_band
+from stereotrope.report.captions.scores import band_name, in_band
 from stereotrope.report.datatable import table_of
 from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material, words
@@ -33,7 +33,6 @@ __all__ = [
     "MOST_SERIES",
     "Entry",
     "Look",
-    "band_name",
     "definitions_of",
     "entries_by_scope",
     "figure_of",
@@ -46,7 +45,6 @@ __all__ = [
 ]
 
 _GAP = "\u2003"
-_BAND = "band="
 MOST_SERIES = 3
 """Models whose dots stand in one row; of more, each gets a column of numbers."""
 MOST_MODELS = 12
@@ -189,12 +187,6 @@ def panel_of(material: Material, heading: str, entries: Sequence[Entry], look: L
         ticks=look.ticks,
     )
     return Panel(heading, spec, panel_words(title, heading, rows), len(rows))
-
-
-def band_name(row: Row) -> str:
-    """The band that a score lies in, as its flags name it; empty where they name none."""
-    flags = str(row.get("flags") or "").split(",")
-    return next((f.strip().removeprefix(_BAND) for f in flags if f.strip().startswith(_BAND)), "")
 
 
 def _said(row: Row, places: int) -> str:

@@ -17,16 +17,14 @@ from stereotrope.report.captions.alongside import (
     scope_of,
 )
 from stereotrope.report.captions.blocks import Block
+from stereotrope.report.captions.scores import COMPOSITES
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import Figure, Panel
 from stereotrope.report.prose import MeasureProse, explain, listing
 from stereotrope.tables import BANDS
 
-__all__ = ["COMPOSITES", "composites_block"]
-
-COMPOSITES = ("cbs", "contextual_diversity")
-"""The two composites; a prompt has one of them."""
+__all__ = ["composites_block"]
 
 
 def composites_block(material: Material) -> Block | None:

@@ -13,11 +13,11 @@ from stereotrope.report.numbers import number
 from stereotrope.report.prose import listing
 from stereotrope.tables import CAPTION
 
-__all__ = ["MOST_PICTURES", "Chooser"]
+__all__ = ["MOST_PICTURES", "UNKNOWN", "Chooser"]
 
 MOST_PICTURES = 3
 """Pictures that stand for one prompt of one model."""
-_UNKNOWN = "unknown"
+UNKNOWN = "unknown"
 """The group of captions that name none of an attribute's groups."""
 _SHARES = "representation_parity"
 _LEXICON = "LexiconAnnotator"
@@ -55,13 +55,13 @@ class Chooser:
         if not shares:
             return ""
         attribute = words(str(row["attribute"]))
-        groups = _most([(group, share) for group, share in shares if group != _UNKNOWN])
+        groups = _most([(group, share) for group, share in shares if group != UNKNOWN])
         if not groups:
             return f"no {attribute} named"
         said = listing([words(group) for group, _ in groups], most=3)
         each = " each" if len(groups) > 1 else ""
         told = f"most named {attribute}: {said}, {number(groups[0][1], places=2)}{each}"
-        none = dict(shares).get(_UNKNOWN, 0.0)
+        none = dict(shares).get(UNKNOWN, 0.0)
         return f"{told}; none named: {number(none, places=2)}" if none > groups[0][1] else told
 
     def alt(self, image: str) -> str:

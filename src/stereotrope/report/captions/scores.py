@@ -18,6 +18,7 @@ __all__ = [
     "COMPOSITES",
     "Part",
     "abbreviated",
+    "band_name",
     "band_of",
     "direction",
     "edges_text",
@@ -81,6 +82,12 @@ def warnings(row: Mapping[str, Any]) -> str:
     return ", ".join(words(flag) for flag in flags if flag and "=" not in flag)
 
 
+def band_name(row: Mapping[str, Any]) -> str:
+    """The band that a score lies in, as its flags name it; empty where they name none."""
+    flags = (flag.strip() for flag in str(row.get("flags") or "").split(","))
+    return next((flag.removeprefix(_BAND) for flag in flags if flag.startswith(_BAND)), "")
+
+
 def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
     """Place in ``BANDS`` of a score's band, or of one end of its interval; None without a number.
 
@@ -89,8 +96,7 @@ def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
     if row[column] is None:
         return None
     names = [band.name for band in BANDS]
-    flags = [f.strip() for f in str(row.get("flags") or "").split(",")] if column == "value" else []
-    stored = next((f.removeprefix(_BAND) for f in flags if f.startswith(_BAND)), None)
+    stored = band_name(row) if column == "value" else ""
     if stored in names:
         return names.index(stored)
     inside = (i for i, band in enumerate(BANDS) if row[column] <= band.most + _SLACK)

@@ -22,6 +22,7 @@ from stereotrope.report.captions.alongside import (
     scope_words,
 )
 from stereotrope.report.captions.blocks import Block
+from stereotrope.report.captions.pictures import UNKNOWN
 from stereotrope.report.charts import PALETTE
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
@@ -29,10 +30,8 @@ from stereotrope.report.panels import Figure, Panel, panel_words
 from stereotrope.report.prose import explain, listing
 from stereotrope.report.stacks import stacks
 
-__all__ = ["UNKNOWN", "shares_block"]
+__all__ = ["shares_block"]
 
-UNKNOWN = "unknown"
-"""The value of captions that name no group; it gets no colour of a group."""
 SHARES = "representation_parity"
 EVENNESS = ("shannon_entropy", "bias_amplification", "kl_from_uniform")
 _MOST_BARS = 40

@@ -10,7 +10,6 @@ import polars as pl
 from stereotrope.report.captions.alongside import (
     MOST_SERIES,
     Entry,
-    band_name,
     definitions_of,
     entries_by_scope,
     labeller,
@@ -18,10 +17,9 @@ from stereotrope.report.captions.alongside import (
     scope_of,
     scope_words,
 )
-from stereotrope.report.captions.composites import COMPOSITES
 from stereotrope.report.captions.omissions import MISSING
 from stereotrope.report.captions.parity import SIGNED, declared, sides_words
-from stereotrope.report.captions.scores import in_band
+from stereotrope.report.captions.scores import COMPOSITES, band_name, in_band
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval
 

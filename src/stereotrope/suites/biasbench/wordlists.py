@@ -15,7 +15,6 @@ from stereotrope.errors import InputError
 from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
 
 __all__ = [
-    "AUTHORS_COMMIT",
     "GENDER",
     "PromptLists",
     "WordLists",
@@ -34,11 +33,11 @@ Groups = Mapping[str, Terms]
 GENDER = "gender"
 """The attribute whose groups the released scripts find by patterns of whole words."""
 
-AUTHORS_COMMIT = "2e9b510"
-"""State of the authors' repository (GyanendraChaubey/T2I-BiasBench-Code) that the digest below is of."""
-
 _AUTHORS_DIGEST = "2cc083eaab22e956bb20479b1768672c1ac86419fa5b78335241aa274a14b56a"
-"""SHA-256 of their lists as JSON with sorted keys, notes left out: tells their lists from edited ones."""
+"""SHA-256 of their lists as JSON with sorted keys, notes left out: tells their lists from edited ones.
+
+Of commit 2e9b510 of the authors' repository GyanendraChaubey/T2I-BiasBench-Code.
+"""
 
 
 @dataclass(frozen=True)
