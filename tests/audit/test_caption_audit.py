@@ -139,6 +139,15 @@ def test_drawn_pictures_are_captioned_by_a_model_and_measured(tmp_path, monkeypa
     assert "What captions of the pictures say" in text_of(run)
 
 
+def test_a_captioner_that_says_nothing_ends_the_run_with_too_little(tmp_path, monkeypatch):
+    monkeypatch.setenv("NOBODY", "a-key-of-nobody")
+    with Loopback(judge=lambda question: Reply({"caption": None})) as server:
+        audit = Audit.from_text(LOOPBACK.format(url=server.url))
+        with pytest.raises(IncompleteError, match="24 of 24 labels say nothing"):
+            audit.run(tmp_path / "run")
+    assert "no usable caption" in (tmp_path / "run" / "report" / "index.html").read_text(encoding="utf-8")
+
+
 def test_captions_of_the_loopback_name_what_its_lexicon_can_count(tmp_path, monkeypatch):
     monkeypatch.setenv("NOBODY", "a-key-of-nobody")
     with Loopback() as server:
@@ -399,6 +408,14 @@ def test_the_page_of_the_suite_shows_its_prompts(capsys):
     said = capsys.readouterr().out
     assert "doctor: A doctor performing surgery in a hospital." in said
     assert "Objects:" not in said
+
+
+def test_a_definition_that_is_none_is_told_by_the_name_of_the_measure(tmp_path):
+    pictures(tmp_path, [("a.png", "doctor", "a man")])
+    text = GIVEN + "measures: [{cbs: {definition: relased}}]\n"
+    said = r":5: measure 'cbs': definition must be one of 'paper', 'released', found 'relased'"
+    with pytest.raises(AuditFileError, match=said):
+        Audit.from_text(text, base=tmp_path).run(tmp_path / "run")
 
 
 def test_scores_of_two_lexicons_say_whose_they_are(tmp_path):

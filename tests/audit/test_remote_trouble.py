@@ -264,7 +264,7 @@ def test_a_run_that_stopped_early_gives_null_with_a_reason_for_what_it_cannot_co
 def test_a_judge_that_says_nothing_of_use_ends_with_too_little_evidence(tmp_path, wrong, status):
     with Loopback() as server:
         server.misbehave(wrong, path="chat", times=None)
-        with pytest.raises(IncompleteError, match=r"annotator 'judge': 9 of 9 labels are refused or invalid"):
+        with pytest.raises(IncompleteError, match=r"annotator 'judge': 9 of 9 labels say nothing"):
             audit_of(server).run(tmp_path / "run")
     run = st.open(tmp_path / "run")
     assert run.labels["status"].unique().to_list() == [status]

@@ -13,6 +13,7 @@ from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.audit.file import shorten
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.measure.captions import Declared, caption_measures, captions_frame, declared_of
+from stereotrope.measure.definitions import check_definition
 from stereotrope.tables import CAPTION, CAPTION_LISTS, factors_of
 
 __all__ = ["CaptionReader", "caption_arguments", "caption_reader"]
@@ -190,6 +191,11 @@ def caption_arguments(
             told = "the lexicon declares that; change it there" if key in takes else None
             hint = told or did_you_mean(str(key), allowed, otherwise=f"it takes {', '.join(allowed)}")
             raise UsageError(f"takes no {shorten(key)}; {hint}")
+    if "definition" in given:
+        try:
+            check_definition(given["definition"], name)
+        except UsageError as error:
+            raise UsageError(str(error).removeprefix(f"{name}: ")) from None
     attributes = list(dict.fromkeys(a for one in reader.declared.values() for a in one.groups))
     if given.get("attribute") is not None and given["attribute"] not in attributes:
         raise UsageError(

@@ -22,7 +22,7 @@ from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, gener
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
-from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
+from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
 
 __all__ = ["Audit", "Watcher"]
 
@@ -332,13 +332,15 @@ def _require_answers(plan: Plan, run: Run) -> None:
     """End with too little evidence where an annotator that looks gave hardly anything that counts."""
     names = [annotator.name for annotator in plan.annotators if looks(annotator)]
     said = run.labels.filter(pl.col("annotator").is_in(names)).group_by("annotator", maintain_order=True)
-    useless = pl.col("status").is_in(["refused", "invalid"])
+    # A caption that says nothing answers nothing; of what is asked closed, `unclear` is an answer.
+    silent = (pl.col("attribute") == CAPTION) & (pl.col("status") == "unclear")
+    useless = pl.col("status").is_in(["refused", "invalid"]) | silent
     for name, n, lost in said.agg(pl.len(), useless.sum().alias("lost")).iter_rows():
         if lost > plan.spec.max_unanswered * n:
             reason = run.labels.filter((pl.col("annotator") == name) & useless)["rationale"].drop_nulls()
             often = f"; most often: {reason.mode().sort()[0]}" if reason.len() else ""
             raise IncompleteError(
-                f"annotator {name!r}: {lost:,} of {n:,} labels are refused or invalid{often}. Its scores, in "
-                f"the report, rest on too little; max_unanswered allows {plan.spec.max_unanswered:.0%}. "
-                "Take another annotator, or ask it otherwise"
+                f"annotator {name!r}: {lost:,} of {n:,} labels say nothing (refused, invalid or an empty "
+                f"caption){often}. Its scores, in the report, rest on too little; max_unanswered allows "
+                f"{plan.spec.max_unanswered:.0%}. Take another annotator, or ask it otherwise"
             )

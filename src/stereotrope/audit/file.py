@@ -150,8 +150,8 @@ class AuditSpec(_Strict):
         0.5,
         ge=0,
         le=1,
-        description="share of an annotator's labels that are refused or invalid beyond which the run ends "
-        "with exit code 3",
+        description="share of an annotator's labels that are refused, invalid or an empty caption beyond "
+        "which the run ends with exit code 3",
     )
     report: ReportSpec = Field(default_factory=lambda: ReportSpec(), description="title and level")
 

@@ -206,7 +206,8 @@ def _prompts(
     if strange:
         notes.append(
             f"{file}: {len(strange)} of {len(prompts)} captions are of no prompt of the lexicon "
-            f"({_some(strange)}); only attributes of all prompts are looked for in them"
+            f"({_some(strange)}); only attributes of all prompts are looked for in them. A column "
+            f"`prompt` says of which a caption is: {shorten(', '.join(lexicon.prompts), 60)}"
         )
     return prompts, notes
 

@@ -436,3 +436,12 @@ def test_intervals_cover_as_often_as_they_say(n: int) -> None:
     for found, truth in ((score, (0.2 + 1 - entropy + 2 / 3) / 3), (share, 0.3)):
         covered = np.mean((found["low"] <= truth).to_numpy() & (found["high"] >= truth).to_numpy())
         assert 0.90 <= covered <= 0.995
+
+
+@pytest.mark.parametrize(("n", "pairs"), [(20, 190), (21, 0)])
+def test_each_pair_is_compared_of_up_to_twenty_groups(n: int, pairs: int) -> None:
+    groups = {f"g{i}": [f"g{i}"] for i in range(n)}
+    lexicon = {"attributes": {"thing": {"groups": groups}}, "prompts": {"p": {"lists": {}}}}
+    found = m.caption_measures(frame(thing=["g0", "g1"]), lexicon, n_bootstrap=0)
+    assert found.filter(measure="signed_parity").height == pairs
+    assert found.filter(measure="representation_parity").height == n + 1

@@ -106,9 +106,10 @@ def cbs(
     Notes
     -----
     PD and 1 − H are computed from the same shares and rise together, so skew counts twice. The score has
-    no direction: all women and all men score alike; see :func:`signed_parity`. A model whose captions
-    often name no group scores low without being balanced: see :func:`occlusion_split`. Both parts read
-    too high at small n; the interval is corrected for what the resamples show of it. With and without
+    no direction: all women and all men score alike; see :func:`signed_parity`. ``unknown`` is a group: where
+    most captions name none (flag ``mostly_unknown``), 1 − H is high for that reason alone; see
+    :func:`occlusion_split`. Both parts read too high at small n; the interval is corrected for what the
+    resamples show of it, and covers 0.89 in simulation where 0.9 of 60 captions are unknown. With and without
     ``unknown`` are two scores.
 
     References

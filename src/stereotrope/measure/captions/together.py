@@ -28,6 +28,9 @@ from stereotrope.tables import CAPTION
 
 __all__ = ["caption_measures"]
 
+MOST_PAIRED = 20
+"""Groups of an attribute up to which each is set against each other one: 190 pairs."""
+
 
 def caption_measures(
     captions: Any,
@@ -65,10 +68,11 @@ def caption_measures(
     Returns
     -------
     polars.DataFrame
-        Estimates of the single functions, cell by cell: each attribute's shares, parities, amplification,
-        entropy and divergence; CAS where lists are declared; omissions; Vendi and the CLIP proxy; the
-        composite of the prompt's path; shares of unknown and occluded where ``ppe`` is declared. A prompt
-        of the lexicon without captions has rows that say so.
+        Estimates of the single functions, cell by cell: each attribute's shares, parities (of the sides that
+        the lexicon declares, and of each pair of up to 20 groups), amplification, entropy and divergence; CAS
+        where lists are declared; omissions; Vendi and the CLIP proxy; the composite of the prompt's path;
+        shares of unknown and occluded where ``ppe`` is declared. A prompt of the lexicon without captions has
+        rows that say so.
 
     Raises
     ------
@@ -186,11 +190,11 @@ def _own_text(cell: Captions) -> str | None:
 
 
 def _parities(counted: Groups, plan: Declared, groups: Sequence[str], how: How) -> list[Sides]:
-    """The sides declared, and under the paper's definition every other pair of groups."""
+    """The sides declared, and under the paper's definition every other pair of up to so many groups."""
     first: list[Sides] = []
     if counted.attribute == plan.attribute and plan.of:
         first = sides_of(counted, plan.of, plan.against, groups)
-    if how.released:
+    if how.released or len(groups) > MOST_PAIRED:
         return first
     known = {frozenset((one.of, one.against)) for one in first}
     pairs = sides_of(counted, None, None, groups)
