@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from stereotrope import report
+from stereotrope.errors import RunDamaged
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\u202e\x1b[31m\x07\u2066{{ 7*7 }}"
 
@@ -85,6 +86,16 @@ def test_values_doubts_and_what_was_never_found_are_told(page):
     assert "own-prompts-and-lexicons" in text
     assert "stereotrope lexicon check pets --captions FILE" in text
     assert text.index("Values to doubt") < text.index("Inside longer words") < text.index("Never found")
+
+
+@pytest.mark.parametrize(
+    "change", [{"values": 5}, {"values": [5]}, {"double": "x"}, {"n_captions": HOSTILE}, {"never": None}]
+)
+def test_what_was_changed_behind_its_back_is_told(page, change):
+    with pytest.raises(RunDamaged, match=r"run.json: `lexicons` is not what stereotrope wrote .*measure`"):
+        page(lexicon(**change))
+    with pytest.raises(RunDamaged, match=r"is not what stereotrope wrote \(KeyError: 'n_doubtful'\)"):
+        page({"annotator": "pets"})
 
 
 def test_the_section_is_in_the_contents_and_absent_without_a_lexicon(page):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from stereotrope.errors import RunDamaged
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.datatable import Cell, Table
 from stereotrope.report.escape import shorten
@@ -27,8 +28,24 @@ Row = Mapping[str, Any]
 
 
 def lexicon_blocks(material: Material, shown: Exhibits) -> list[Block]:
-    """A block a lexicon of the run, from what the run stores of its matching audit."""
+    """A block a lexicon of the run, from what the run stores of its matching audit.
+
+    Raises
+    ------
+    RunDamaged
+        It is not what stereotrope stored.
+    """
     stored = material.info.get("lexicons") or ()
+    try:
+        return _blocks(stored, shown)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise RunDamaged(
+            f"run.json: `lexicons` is not what stereotrope wrote ({type(error).__name__}: {error}); compute "
+            "it again with `stereotrope measure`"
+        ) from error
+
+
+def _blocks(stored: Sequence[Row], shown: Exhibits) -> list[Block]:
     first = next((number for number, one in enumerate(stored, start=1) if one["n_doubtful"]), None)
     return [
         Block(
