@@ -159,8 +159,9 @@ def people_report(people_run: FakeRun) -> Path:
     return report.write(people_run, figures=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Chromium, closed after each file of tests: its event loop would be in the way of others."""
     if CHROMIUM is None:
         reason = "no Chromium is installed"
         if os.environ.get("STEREOTROPE_REQUIRE_ALL") == "1":
