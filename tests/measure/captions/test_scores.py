@@ -445,3 +445,10 @@ def test_each_pair_is_compared_of_up_to_twenty_groups(n: int, pairs: int) -> Non
     found = m.caption_measures(frame(thing=["g0", "g1"]), lexicon, n_bootstrap=0)
     assert found.filter(measure="signed_parity").height == pairs
     assert found.filter(measure="representation_parity").height == n + 1
+
+
+def test_captions_too_many_to_compare_have_no_vendi_score_and_say_so():
+    captions = [f"word{number}" for number in range(16_000)]
+    estimates = m.vendi(frame(caption=captions), n_bootstrap=99)
+    assert estimates["value"].to_list() == [None, None]
+    assert set(estimates["undefined"]) == {"too many captions and words to compare at once"}

@@ -54,10 +54,13 @@ UNSPACED = "script without spaces between words"
 
 ONE_CAPTION = "a single caption shows no diversity"
 NO_TEXT = "no prompt text declared"
+TOO_MANY = "too many captions and words to compare at once"
 
 _LEFT_OUT = 1_000
 """Captions up to which each is left out once; beyond, a matrix of all of them takes seconds, and the standard
 error of the infinitesimal jackknife is near enough."""
+_MOST_NUMBERS = 250_000_000
+"""Of a matrix of captions and words, or of captions and captions, that is compared: 2 GB."""
 
 _UNSEEN = 2
 """Made-up captions like no other that stand beside the real ones when one is left out: those that might have
@@ -159,8 +162,9 @@ def vendi(
 
     Undefined
     ---------
-    ``a single caption shows no diversity`` (N = 1); ``no usable caption``. No interval where no two
-    captions share a word.
+    ``a single caption shows no diversity`` (N = 1); ``no usable caption``; ``too many captions and words to
+    compare at once`` where captions times different words, or times captions where rows are drawn by
+    prompt, are more than 250 million. No interval where no two captions share a word.
 
     Raises
     ------
@@ -213,6 +217,8 @@ def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[Row]:
         return [undefined(row, ONE_CAPTION if n else NO_CAPTION) for row in base]
     large = n > _LEFT_OUT and not cell.clustered
     vectors = compared.vectors
+    if n * (vectors.shape[1] if large else n) > _MOST_NUMBERS:
+        return [undefined(row, TOO_MANY) for row in base]
     kernel = None if large else (vectors @ vectors.T).toarray()
     value = vendi_score(vectors.toarray()) if kernel is None else vendi_of_kernel(kernel)
     low, high, method = _ends(cell, compared, kernel, value, how.level)
