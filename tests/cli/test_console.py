@@ -117,7 +117,8 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
 def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     head = {
         "title": "T", "asked": [], "summary": "s", "findings": [], "tables": [], "captions": [],
-        "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"]},
+        "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"],
+                    "notes": [f"left out: {HOSTILE}"]},
         "judges": ["j is unfit."], "cost": {"sentence": "7 calls went to 1 model."},
     }  # fmt: skip
     print_headline(head, Settings())

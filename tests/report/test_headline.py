@@ -35,7 +35,7 @@ def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
 
 
 def test_a_complete_run_says_that_nothing_is_missing(make_run: Any) -> None:
-    run = make_run(missing=[])
+    run = make_run(missing=[], notes=[])
     run.images = run.images.with_columns(status=pl.lit("ok"))
     assert headline(run)["missing"]["sentence"].startswith("Nothing is missing: all 4 pictures could be used")
 
@@ -106,3 +106,12 @@ def test_folded_labels_are_not_counted_again(objects_run: Any) -> None:
     assert headline(twice)["counts"] == headline(objects_run)["counts"]
     assert headline(twice)["missing"] == headline(objects_run)["missing"]
     assert reasons(Material(twice)) == reasons(Material(objects_run))
+
+
+def test_notes_of_a_run_stand_with_what_is_missing(make_run: Any) -> None:
+    run = make_run(missing=[], notes=[f"m: {i} pictures belong to no designed prompt" for i in range(7)])
+    run.images = run.images.with_columns(status=pl.lit("ok"))
+    missing = headline(run)["missing"]
+    assert missing["notes"][:5] == run.info["notes"][:5]
+    assert missing["notes"][5:] == ["2 more notes stand at the end of the report."]
+    assert missing["sentence"].startswith("All 4 pictures could be used")

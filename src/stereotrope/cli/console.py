@@ -151,7 +151,8 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
         print_line(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])), out)
     print_line(safe(headline["summary"]), out)
     out.print(Text("\nWhat is missing", style="bold"))
-    for line in (*headline["missing"]["items"], headline["missing"]["sentence"]):
+    missing = headline["missing"]
+    for line in (*missing["items"], missing["sentence"], *missing["notes"]):
         print_line(safe(line), out)
     if headline["judges"]:
         out.print(Text("\nHow well the judges read", style="bold"))

@@ -20,6 +20,7 @@ from stereotrope.tables import ALL_ATTRIBUTES, CAPTION
 __all__ = ["headline", "headline_of", "missing_items", "missing_table", "quality", "reasons"]
 
 _FINDINGS = 5
+_MOST_NOTES = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
 
@@ -39,9 +40,10 @@ def headline(run: RunLike) -> dict[str, Any]:
         - ``title`` and ``summary`` (the counts in one sentence);
         - ``asked``: list of ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
         - ``counts``: prompts, images, ok, refused, excluded, labels, labels_without_value;
-        - ``missing``: ``{sentence, items, columns, rows, labels}``, who is missing what, before any score;
-          ``items`` says in a sentence each what a stage could not do, such as a model that cannot be reached;
-          the first ``labels`` columns name the row;
+        - ``missing``: ``{sentence, items, notes, columns, rows, labels}``, who is missing what, before any
+          score; ``items`` says in a sentence each what a stage could not do, such as a model that cannot be
+          reached, ``notes`` what readers of files left out or took for granted; the first ``labels`` columns
+          name the row;
         - ``cost``: ``{sentence, columns, rows, labels}`` of the calls to model servers, None without any;
         - ``judges``: what checks of the annotators say, a sentence each, the unfit first;
         - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
@@ -147,7 +149,8 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
     scope = [
         c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
     ]
-    scope += [c for c in ("reference", "attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
+    more = [c for c in ("annotator", "reference", "attribute", "category") if c in frame.columns]
+    scope += [c for c in more if c not in scope and frame[c].drop_nulls().n_unique() > 1]
     rows, plain = [], []
     for r in frame.iter_rows(named=True):
         adjusted = interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"])
@@ -196,10 +199,19 @@ def missing_table(material: Material) -> dict[str, Any]:
     return {
         "sentence": _missing_sentence(material, records),
         "items": missing_items(material),
+        "notes": _notes(material),
         "columns": columns,
         "rows": rows,
         "labels": len(by),
     }
+
+
+def _notes(material: Material) -> list[str]:
+    """The notes of a run; of many the first, and how many more there are."""
+    notes = [str(note) for note in material.info.get("notes") or []]
+    left = len(notes) - _MOST_NOTES
+    more = [f"{count(left, 'more note stands', 'more notes stand')} at the end of the report."] * (left > 0)
+    return [*notes[:_MOST_NOTES], *more]
 
 
 _NOT_DONE = {
@@ -253,10 +265,8 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
     blank = _with(material, "blank")
     if not refused and not excluded and not without and not blank and not missing_items(material):
-        return (
-            f"Nothing is missing: all {count(total, 'picture')} could be used "
-            f"and all {count(labels, 'label')} have a value."
-        )
+        nothing = "All" if _notes(material) else "Nothing is missing: all"
+        return f"{nothing} {count(total, 'picture')} could be used and all {count(labels, 'label')} have a value."
     parts = []
     if refused:
         parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
