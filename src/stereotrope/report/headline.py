@@ -266,7 +266,8 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     blank = _with(material, "blank")
     if not refused and not excluded and not without and not blank and not missing_items(material):
         nothing = "All" if _notes(material) else "Nothing is missing: all"
-        return f"{nothing} {count(total, 'picture')} could be used and all {count(labels, 'label')} have a value."
+        pictures, said = count(total, "picture"), count(labels, "label")
+        return f"{nothing} {pictures} could be used and all {said} have a value."
     parts = []
     if refused:
         parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
