@@ -73,6 +73,20 @@ def test_groups_of_captions_have_the_colours_of_the_figure_of_their_shares(peopl
     assert len({s.css for s in key}) == len(key)
 
 
+def test_groups_have_the_colours_of_the_shares_by_their_own_lexicon(people_run: Any) -> None:
+    from dataclasses import replace
+
+    who = people_run.labels.filter(attribute="race")["annotator"][0]
+    groups = sorted(people_run.labels.filter(attribute="race")["value"].unique())
+    rows = [
+        row("representation_parity", 0.5, attribute="race", category=g, annotator=a)
+        for a, g in (("another", groups[0]), (who, groups[1]))
+    ]
+    shares = estimate_frame(rows, factors=["generator", "annotator"])
+    key = dict(distributions(Material(replace(people_run, estimates=shares)))[0].keys)["race"]
+    assert (key[0].value, key[0].css) == (groups[1], "g-1")
+
+
 def test_rare_values_are_merged_and_counted(objects_run: Any) -> None:
     from dataclasses import replace
 

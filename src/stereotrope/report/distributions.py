@@ -196,9 +196,9 @@ def _distribution(
     if not columns:
         return None
     width = _width(columns)
-    attributes = {column: attribute for (attribute, _), column in names.items()}
+    by_column = {column: pair for pair, column in names.items()}
     styles = {
-        c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, attributes[c]))
+        c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, *by_column[c]))
         for c in columns
     }
     lines = [
@@ -244,9 +244,11 @@ def _is_colour(column: str) -> bool:
     return "colour" in column or "color" in column
 
 
-def _declared(material: Material, attribute: str) -> list[str]:
+def _declared(material: Material, attribute: str, who: str) -> list[str]:
     """The groups of an attribute of captions in the order, and so the colours, of their shares."""
     rows = material.estimates.filter((pl.col("measure") == _SHARES) & (pl.col("attribute") == attribute))
+    if "annotator" in rows.columns:
+        rows = rows.filter(pl.col("annotator").is_null() | (pl.col("annotator") == who))
     groups = [g for g in rows["category"].unique(maintain_order=True) if g not in (None, _UNKNOWN)]
     return groups if len(groups) <= len(PALETTE) else []
 

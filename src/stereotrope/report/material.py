@@ -20,6 +20,7 @@ QUALITY = QUALITY_ATTRIBUTES
 
 _MARK = "seen_in_discovery"
 """Attribute by which a run marks pictures; no annotator said it."""
+_LEXICON = "LexiconAnnotator"
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
 
@@ -129,6 +130,11 @@ class Material:
         named = [g["name"] for g in self.info.get("generators", [])]
         seen = self.images["generator"].unique(maintain_order=True).drop_nulls().to_list()
         return [g for g in named if g in seen] + [g for g in seen if g not in named]
+
+    @cached_property
+    def lexicons(self) -> list[str]:
+        """Names of the annotators that read captions by a lexicon, in the order of the run."""
+        return [str(a["name"]) for a in self.info.get("annotators", []) if a.get("kind") == _LEXICON]
 
     @cached_property
     def named_generators(self) -> list[str]:

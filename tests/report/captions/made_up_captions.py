@@ -99,6 +99,7 @@ def captions_run(
     definitions: Sequence[str] = ("paper",),
     undefined: bool = False,
     names: str = "prompt",
+    lexicons: Sequence[str] = (),
     extra: Sequence[dict[str, Any]] = (),
 ) -> FakeRun:
     """A run whose estimates are those of captions; pictures and labels are few and beside the point."""
@@ -124,15 +125,21 @@ def captions_run(
             rows += [*made, *score_rows(scope, 0.2 + 0.05 * (g % 5), delta=g > 0)]
     if undefined:
         rows = [{**r, **row(r["measure"], None)} for r in rows]
-    every = [{**r, "definition": d} for d in definitions for r in rows] + list(extra)
+    every = [{**r, "definition": d} for d in definitions for r in rows]
+    every = [{**r, "annotator": name} for name in lexicons for r in every] or every
+    every += list(extra)
     return FakeRun(
         tmp_path,
         table,
         frame(images, IMAGE_TYPES),
         frame([], LABEL_TYPES),
-        estimate_frame(every, factors=["generator", "prompt"]),
+        estimate_frame(every, factors=["generator", "prompt", *["annotator"] * bool(lexicons)]),
         frame([], FINDING_TYPES),
-        {"title": "Captions", "generators": [{"name": g} for g in generators]},
+        {
+            "title": "Captions",
+            "generators": [{"name": g} for g in generators],
+            "annotators": [{"name": name, "kind": "LexiconAnnotator"} for name in lexicons],
+        },
         pictures=dict.fromkeys((i["image_id"] for i in images), draw("#cc2222", "#ffffff", 1)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,15 @@ def gallery_run(
     shares: Sequence[float] = (0.5, 0.25, 0.25),
     phrasings: Sequence[str] = (),
     definitions: Sequence[str] = ("paper",),
+    second: Mapping[str, str] | None = None,
     extra: Sequence[dict[str, Any]] = (),
     with_profile: bool = True,
     **info: Any,
 ) -> FakeRun:
-    """Prompts, the last one without people; every second caption says female, then male, then neither."""
+    """Prompts, the last one without people; every second caption says female, then male, then neither.
+
+    With ``second``, what a second lexicon reads for each value of the first one, there are two lexicons.
+    """
     names, generators = [f"prompt {i}" for i in range(prompts)], [f"model-{i}" for i in range(models)]
     table, images, labels, shown, rows = [], [], [], {}, []
     for p, name in enumerate(names):
@@ -60,17 +64,30 @@ def gallery_run(
                     seen = f"caption {i} of {name} by {generator} says {value}"
                     labels.append(label_row(image["image_id"], "caption", seen, "captioner"))
                     labels.append(label_row(image["image_id"], "gender", value, "lexicon"))
+                    if second:
+                        labels.append(label_row(image["image_id"], "gender", second[value], "second"))
                 scope = {"generator": generator, **made}
                 measure = "contextual_diversity" if p == prompts - 1 else "cbs"
                 rows += composite_rows(scope, measure, score(g, p), shares)
                 if p == 1:
                     rows.append(row("cas", 0.9 - 0.1 * g, **scope))
                     rows.append(row("car", 0.3 + 0.15 * g, **scope))
-    every = [{**r, "definition": d} for d in definitions for r in rows] + list(extra)
-    factors = ["generator", "prompt", *["phrasing"] * bool(phrasings)]
+    every = [{**r, "definition": d} for d in definitions for r in rows]
+    if second:
+        every = [{**r, "annotator": name} for name in ("lexicon", "second") for r in every]
+    every += list(extra)
+    factors = ["generator", "prompt", *["phrasing"] * bool(phrasings), *["annotator"] * bool(second)]
     estimates = estimate_frame(every, factors=factors)
     if with_profile:
-        parts = [profile(estimates.filter(definition=d)) for d in definitions]
+        parts = [
+            profile(part)
+            for d in definitions
+            for part in (
+                estimates.filter(definition=d).partition_by("annotator")
+                if second
+                else [estimates.filter(definition=d)]
+            )
+        ]
         estimates = pl.concat([estimates, *parts], how="diagonal")
     base: dict[str, Any] = {
         "title": "Captions",
@@ -78,6 +95,7 @@ def gallery_run(
         "annotators": [
             {"name": "captioner", "kind": "ImportedCaptions"},
             {"name": "lexicon", "kind": "LexiconAnnotator"},
+            *[{"name": "second", "kind": "LexiconAnnotator"}] * bool(second),
         ],
     }
     return FakeRun(

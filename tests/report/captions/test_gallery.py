@@ -113,6 +113,19 @@ def test_one_gallery_a_definition_and_level_of_a_further_factor_up_to_a_bound(tm
     assert made[1].lines[0].cells[0].anchor != made[0].lines[0].cells[0].anchor
 
 
+def test_each_lexicon_has_a_gallery_with_pictures_by_its_own_labels(tmp_path: Path) -> None:
+    swapped = {"female": "male", "male": "female", "unknown": "unknown"}
+    run = gallery_run(tmp_path, second=swapped, shares=(0.2, 0.6, 0.2), pictures=4)
+    made = galleries(run)
+    ends = [gallery.title.rpartition(" (")[2] for gallery in made]
+    assert ends == ["by lexicon lexicon)", "by lexicon second)"]
+    first, second = (g.lines[0].cells[0] for g in made)
+    assert [p["alt"].rpartition(" ")[2] for p in first.pictures] == ["male"]
+    assert [p["alt"].rpartition(" ")[2] for p in second.pictures] == ["female", "female"]
+    assert first.named == second.named == "most named gender: male, 0.60"
+    assert made[0].table.total == made[1].table.total == 8
+
+
 def test_pictures_of_the_gallery_are_drawn_before_others(tmp_path: Path) -> None:
     run = gallery_run(tmp_path, pictures=12, shares=(0.1, 0.2, 0.7))
     material = Material(run)

@@ -22,6 +22,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "forty elements": {"elements": 40},
     "nothing defined": {"undefined": True},
     "both definitions": {"definitions": ("paper", "released")},
+    "two lexicons": {"lexicons": ("first", "second")},
 }
 
 
@@ -52,6 +53,23 @@ def test_a_run_with_both_definitions_has_a_figure_of_each(tmp_path: Path) -> Non
         == sum(t.endswith("(definition released)") for t in titles)
         > 5
     )
+
+
+def test_a_run_with_two_lexicons_has_a_figure_of_each_that_holds_no_row_of_the_other(tmp_path: Path) -> None:
+    one = figures(tmp_path)
+    both = figures(tmp_path, lexicons=("first", "second"))
+    assert [f.name for f in both] == [f"{f.name}-{name}" for f in one for name in ("first", "second")]
+    assert [f.title for f in both] == [
+        f"{f.title} (by lexicon {name})" for f in one for name in ("first", "second")
+    ]
+    assert [f.table.total for f in both] == [f.table.total for f in one for _ in range(2)]
+    assert [len(f.panels) for f in both] == [len(f.panels) for f in one for _ in range(2)]
+
+
+def test_lexicons_whose_names_are_no_names_of_files_have_a_figure_each(tmp_path: Path) -> None:
+    names = [f.name for f in figures(tmp_path, lexicons=("词典", "辞書"), definitions=("paper", "released"))]
+    assert len(set(names)) == len(names)
+    assert "captions-composites-released-lexicon_2" in names
 
 
 def test_measures_that_have_a_figure_here_get_no_other(tmp_path: Path) -> None:

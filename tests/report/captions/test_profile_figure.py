@@ -140,6 +140,17 @@ def test_definitions_have_a_radar_each_with_their_own_areas(tmp_path: Path) -> N
     assert other.figure.panels[0].title == "model-0: area 0.77"
 
 
+def test_lexicons_have_a_radar_each_with_their_own_areas(tmp_path: Path) -> None:
+    run = gallery_run(tmp_path, second={v: v for v in ("female", "male", "unknown")})
+    area = pl.col("measure").eq("radar_area") & pl.col("annotator").eq("second")
+    run.estimates = run.estimates.with_columns(value=pl.when(area).then(0.9).otherwise(pl.col("value")))
+    one, other = profiles(run)
+    assert (one.figure.name, other.figure.name) == ("radar", "radar-2")
+    assert other.figure.title.endswith("(by lexicon second)")
+    assert all(p.title.endswith("area 0.90") for p in other.figure.panels)
+    assert not any(p.title.endswith("area 0.90") for p in one.figure.panels)
+
+
 def test_rows_of_profiles_have_no_figures_of_their_own(tmp_path: Path) -> None:
     page = report.write(gallery_run(tmp_path), out=tmp_path / "o", figures=False).read_text(encoding="utf-8")
     assert 'id="figure-radar"' in page

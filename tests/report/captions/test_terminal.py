@@ -6,8 +6,10 @@ from typing import Any
 
 from tests.report.captions.made_up_captions import captions_material, captions_run, row
 
+from stereotrope.measure.tidy import estimate_frame
 from stereotrope.report import headline
 from stereotrope.report.captions.terminal import captions_tables
+from stereotrope.report.material import Material
 
 
 def tables(tmp_path: Path, **of: Any) -> dict[str, dict[str, Any]]:
@@ -69,6 +71,20 @@ def test_definitions_are_told_apart(tmp_path: Path) -> None:
     made = captions_tables(captions_material(tmp_path, definitions=("paper", "released")))
     assert [t["follows"] for t in made] == ["paper"] * 3 + ["released"] * 3
     assert all(f"(definition: {t['follows']})" in t["title"] for t in made)
+
+
+def test_lexicons_are_told_apart_and_none_is_dropped(tmp_path: Path) -> None:
+    extra = [row("cbs", 0.9, generator="model 0", prompt="prompt 0", annotator="second", flags="band=high")]
+    of: dict[str, Any] = {"lexicons": ("first", "second"), "prompts": 1}
+    made = captions_tables(captions_material(tmp_path, **of, definitions=("paper", "released")))
+    assert [t["lexicon"] for t in made] == [*["first"] * 3, *["second"] * 3] * 2
+    assert made[-1]["title"].endswith("(definition: released, by lexicon second)")
+    alone = captions_run(tmp_path, **of)
+    kept = [r for r in alone.estimates.iter_rows(named=True) if r["measure"] != "cbs"]
+    factors = ["generator", "prompt", "annotator"]
+    alone.estimates = estimate_frame([*kept, {**extra[0], "definition": "paper"}], factors=factors)
+    composites = [t for t in captions_tables(Material(alone)) if t["what"] == "composites"]
+    assert [(t["lexicon"], t["rows"][0][2]) for t in composites] == [("second", "0.90 [0.85, 0.95] high")]
 
 
 def test_what_is_not_defined_is_told_with_its_reason(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ __all__ = [
     "MOST_SERIES",
     "Entry",
     "Look",
-    "definitions_of",
     "entries_by_scope",
     "figure_of",
     "labeller",
@@ -96,19 +95,6 @@ class Look:
         places = decimals(max(sizes, default=1.0), min(sizes_n) if sizes_n else None)
         signed = any(v < 0 for v in frame["value"].drop_nulls())
         return cls(unit, domain, places, **{"zero_line": signed, **more})
-
-
-def definitions_of(frame: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, str]]:
-    """Each definition with its rows, and how a title names it where there are several."""
-    names = frame["definition"].unique(maintain_order=True).to_list()
-    return [
-        (
-            name,
-            frame.filter(pl.col("definition").eq_missing(name)),
-            f" (definition {words(str(name))})" if len(names) > 1 and name else "",
-        )
-        for name in names
-    ]
 
 
 def scope_of(material: Material, frame: pl.DataFrame) -> list[str]:

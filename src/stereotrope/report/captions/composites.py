@@ -9,13 +9,13 @@ import polars as pl
 from stereotrope.report.captions.alongside import (
     MOST_ENTRIES,
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     labeller,
     panel_of,
     scope_of,
 )
+from stereotrope.report.captions.bases import Basis, bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.scores import COMPOSITES
 from stereotrope.report.material import Material
@@ -32,11 +32,12 @@ def composites_block(material: Material) -> Block | None:
     every = material.estimates.filter(pl.col("measure").is_in(COMPOSITES))
     if not every.height:
         return None
-    figures = [_figure(material, d, frame, named) for d, frame, named in definitions_of(every)]
+    figures = [_figure(material, basis) for basis in bases_of(material, every)]
     return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
 
 
-def _figure(material: Material, definition: str | None, frame: pl.DataFrame, named: str) -> Figure:
+def _figure(material: Material, basis: Basis) -> Figure:
+    definition, frame = basis.definition, basis.frame
     scope = scope_of(material, frame)
     edges = [band.most for band in BANDS]
     panels: list[Panel] = []
@@ -59,7 +60,7 @@ def _figure(material: Material, definition: str | None, frame: pl.DataFrame, nam
         panels.append(panel_of(material, prose.short, entries[:MOST_ENTRIES], look, title=prose.title))
     prose = replace(
         parts[0],
-        title=f"{parts[0].title if len(parts) == 1 else 'The composite scores of each prompt'}{named}",
+        title=f"{parts[0].title if len(parts) == 1 else 'The composite scores of each prompt'}{basis.named}",
         unit="",
         definition=" ".join(f"{p.short}: {p.definition}" for p in parts),
         source="; ".join(dict.fromkeys(s for p in parts for s in p.source.split("; "))),
@@ -71,5 +72,5 @@ def _figure(material: Material, definition: str | None, frame: pl.DataFrame, nam
         + " ".join(f"{p.short}: {p.reads}" for p in parts)
     )
     notes = [f"{count(cut, 'further line is', 'further lines are')} in the table only."] * bool(cut)
-    name = "captions-composites" if not named else f"captions-composites-{definition}"
+    name = basis.called("captions-composites")
     return figure_of(material, frame, prose, panels, name=name, notes=notes, reads=reads)

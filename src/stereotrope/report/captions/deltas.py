@@ -12,13 +12,13 @@ from stereotrope.report.captions.alongside import (
     MOST_ENTRIES,
     Entry,
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     panel_of,
     parts_by_scope,
     scope_of,
 )
+from stereotrope.report.captions.bases import Basis, bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.parity import declared
 from stereotrope.report.captions.scores import abbreviated
@@ -54,9 +54,7 @@ def deltas_block(material: Material) -> Block | None:
     every = material.estimates.filter(pl.col("measure").str.ends_with(DELTA))
     if not every.height:
         return None
-    figures = [
-        _figure(material, frame, definition, named) for definition, frame, named in definitions_of(every)
-    ]
+    figures = [_figure(material, basis) for basis in bases_of(material, every)]
     return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
 
 
@@ -79,16 +77,17 @@ def _prose(baseline: str, named: str) -> MeasureProse:
     )
 
 
-def _figure(material: Material, frame: pl.DataFrame, definition: str | None, named: str) -> Figure:
+def _figure(material: Material, basis: Basis) -> Figure:
+    frame = basis.frame
     baseline = listing([str(b) for b in frame["reference"].drop_nulls().unique(maintain_order=True)])
-    prose = _prose(baseline, named)
+    prose = _prose(baseline, basis.named)
     drawn = _drawn(frame)
     scope = scope_of(material, frame)
     look = replace(Look.for_frame(drawn, "difference"), zero_line=True)
     panels: list[Panel] = []
     shown = 0
     for heading, part in parts_by_scope(material, drawn, scope) if drawn.height else []:
-        entries = _entries(material, part)[:MOST_ENTRIES]
+        entries = _entries(material, part, by_encoder=basis.lexicon is None)[:MOST_ENTRIES]
         shown += sum(len(e.rows) for e in entries)
         panels.append(panel_of(material, heading, entries, look, title=prose.title))
     left = frame.height - shown
@@ -99,7 +98,7 @@ def _figure(material: Material, frame: pl.DataFrame, definition: str | None, nam
             f"{rows} in the table and in the files only: scores that say nearly the same as one that is "
             "drawn, single groups and elements, and pairs of groups that nobody set against each other."
         )
-    name = "captions-delta" if not named else f"captions-delta-{definition}"
+    name = basis.called("captions-delta")
     return figure_of(material, frame, prose, panels, name=name, notes=notes)
 
 
@@ -113,19 +112,19 @@ def _drawn(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _entries(material: Material, part: pl.DataFrame) -> list[Entry]:
+def _entries(material: Material, part: pl.DataFrame, *, by_encoder: bool) -> list[Entry]:
     """The lines of one prompt: its composite first, the other scores in a fixed order."""
     order = {f"{score}{DELTA}": i for i, score in enumerate(_DRAWN)}
     rows = sorted(part.iter_rows(named=True), key=lambda r: order[r["measure"]])
     ordered = pl.DataFrame(rows, schema=part.schema)
-    return entries_by_scope(material, ordered, (), _label)
+    return entries_by_scope(material, ordered, (), lambda r: _label(r, by_encoder=by_encoder))
 
 
-def _label(row: Mapping[str, Any]) -> str:
+def _label(row: Mapping[str, Any], *, by_encoder: bool) -> str:
     score = str(row["measure"]).removesuffix(DELTA)
     if score == _PARITY:
         return words(str(row["category"]))
     if score == "shannon_entropy" and row["attribute"]:
         return f"{abbreviated(score)}, {words(str(row['attribute']))}"
-    encoder = row.get("annotator")
+    encoder = row.get("annotator") if by_encoder else None
     return f"{abbreviated(score)}, by {shorten(str(encoder), 40)}" if encoder else abbreviated(score)

@@ -11,13 +11,13 @@ import polars as pl
 from stereotrope.report.captions.alongside import (
     Entry,
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     panel_of,
     scope_of,
     scope_words,
 )
+from stereotrope.report.captions.bases import Basis, bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.panels import Figure
@@ -40,16 +40,17 @@ def occlusion_block(material: Material) -> Block | None:
     every = material.estimates.filter(pl.col("measure").is_in((UNKNOWN_SHARE, OCCLUDED_SHARE, SCORE_WITHOUT)))
     if not every.height:
         return None
-    figures = [_figure(material, d, frame, named) for d, frame, named in definitions_of(every)]
+    figures = [_figure(material, basis) for basis in bases_of(material, every)]
     return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
 
 
-def _figure(material: Material, definition: str | None, frame: pl.DataFrame, named: str) -> Figure:
+def _figure(material: Material, basis: Basis) -> Figure:
+    definition, frame = basis.definition, basis.frame
     scope = scope_of(material, frame)
     scores = _with_whole(material, frame, definition)
     rows = pl.concat([frame.filter(pl.col("measure") != SCORE_WITHOUT), scores])
     shares = frame.filter(pl.col("measure").is_in((UNKNOWN_SHARE, OCCLUDED_SHARE)))
-    prose = _prose(definition, rows, named)
+    prose = _prose(definition, rows, basis.named)
     panels = []
     for heading, share, score in _parts(material, shares, scores, scope):
         lead = f"{heading}: " if heading else ""
@@ -75,14 +76,15 @@ def _figure(material: Material, definition: str | None, frame: pl.DataFrame, nam
                     title=prose.title,
                 )
             )
-    name = "captions-covered" if not named else f"captions-covered-{definition}"
+    name = basis.called("captions-covered")
     return figure_of(material, rows, prose, panels, name=name, reads=_READS)
 
 
 def _with_whole(material: Material, frame: pl.DataFrame, definition: str | None) -> pl.DataFrame:
     """The composites without covered faces, and those of all captions of the same prompts."""
     without = frame.filter(pl.col("measure") == SCORE_WITHOUT)
-    same = [c for c in ("generator", *material.factors, "attribute", "category") if c in frame.columns]
+    named = ("generator", "annotator", *material.factors, "attribute", "category")
+    same = [c for c in named if c in frame.columns]
     whole = material.estimates.filter(
         (pl.col("measure") == SCORE) & pl.col("definition").eq_missing(definition)
     ).join(without.select(same).unique(), on=same, how="semi", nulls_equal=True, maintain_order="left")

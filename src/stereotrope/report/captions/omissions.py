@@ -11,7 +11,6 @@ from stereotrope.report.captions.alongside import (
     MOST_LINES,
     Entry,
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     panel_of,
@@ -19,6 +18,7 @@ from stereotrope.report.captions.alongside import (
     scope_of,
     scope_words,
 )
+from stereotrope.report.captions.bases import bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
@@ -47,14 +47,15 @@ def _missing(material: Material, measure: str) -> list[Figure]:
     """One figure a definition: a panel a prompt, a line an element, the elements missed most often first."""
     every = material.estimates.filter(pl.col("measure") == measure)
     figures = []
-    for definition, frame, named in definitions_of(every):
-        prose = explain(measure, definition)
-        prose = replace(prose, title=f"{prose.title}{named}")
+    for basis in bases_of(material, every):
+        frame = basis.frame
+        prose = explain(measure, basis.definition)
+        prose = replace(prose, title=f"{prose.title}{basis.named}")
         scope = scope_of(material, frame)
         look = Look.for_frame(frame, f"{prose.unit} that lack it", bars=True)
         panels, cut = [], 0
         for heading, part in parts_by_scope(material, frame, scope):
-            entries, left = _elements(material, part, _WHOLE.get(definition or "", "any of them"))
+            entries, left = _elements(material, part, _WHOLE.get(basis.definition or "", "any of them"))
             cut += left
             panels.append(panel_of(material, heading, entries, look, title=prose.title))
         notes = []
@@ -63,8 +64,7 @@ def _missing(material: Material, measure: str) -> list[Figure]:
                 f"Drawn are the {MOST_LINES} of each prompt that are missing most often; "
                 f"{count(cut, 'further element is', 'further elements are')} in the table and in the files."
             )
-        name = measure if not named else f"{measure}-{definition}"
-        figures.append(figure_of(material, frame, prose, panels, name=name, notes=notes))
+        figures.append(figure_of(material, frame, prose, panels, name=basis.called(measure), notes=notes))
     return figures
 
 
@@ -82,10 +82,11 @@ def _held(material: Material) -> list[Figure]:
     """Terms that nobody asked for and markers of a culture: small panels of one line a prompt."""
     every = material.estimates.filter(pl.col("measure").is_in(HELD))
     figures = []
-    for definition, frame, named in definitions_of(every):
+    for basis in bases_of(material, every):
+        frame = basis.frame
         scope = scope_of(material, frame)
         present = [m for m in HELD if (frame["measure"] == m).any()]
-        parts = [explain(m, definition) for m in present]
+        parts = [explain(m, basis.definition) for m in present]
         prose = parts[0]
         if len(present) > 1:
             prose = replace(
@@ -93,20 +94,19 @@ def _held(material: Material) -> list[Figure]:
                 title="How often captions hold a term of a list",
                 definition=" ".join(f"{p.short}: {p.definition}" for p in parts),
             )
-        prose = replace(prose, title=f"{prose.title}{named}")
+        prose = replace(prose, title=f"{prose.title}{basis.named}")
         look = Look.for_frame(frame, prose.unit, bars=True)
         panels = [
             _held_panel(material, frame.filter(pl.col("measure") == m), scope, look, p.title, prose.title)
             for m, p in zip(present, parts, strict=True)
         ]
-        name = "-".join([*present, *([str(definition)] if named else [])])
         figures.append(
             figure_of(
                 material,
                 frame,
                 prose,
                 panels,
-                name=name,
+                name=basis.called("-".join(present)),
                 reads=" ".join(f"{p.short}: {p.reads}" for p in parts),
             )
         )

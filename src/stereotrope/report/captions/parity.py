@@ -10,13 +10,13 @@ import polars as pl
 
 from stereotrope.report.captions.alongside import (
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     panel_of,
     scope_of,
     scope_words,
 )
+from stereotrope.report.captions.bases import Basis, bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
@@ -48,9 +48,7 @@ def parity_block(material: Material) -> Block | None:
     """Signed differences of the declared sides; None where there is none."""
     every = material.estimates.filter(pl.col("measure").is_in((SIGNED, UNSIGNED)))
     figures = [
-        figure
-        for definition, frame, named in definitions_of(every)
-        if (figure := _figure(material, definition, frame, named)) is not None
+        figure for basis in bases_of(material, every) if (figure := _figure(material, basis)) is not None
     ]
     if not figures:
         return None
@@ -58,7 +56,8 @@ def parity_block(material: Material) -> Block | None:
     return Block(figures=figures, replaces=frozenset(present))
 
 
-def _figure(material: Material, definition: str | None, frame: pl.DataFrame, named: str) -> Figure | None:
+def _figure(material: Material, basis: Basis) -> Figure | None:
+    frame = basis.frame
     chosen = frame.filter(declared())
     rows = chosen if chosen.height else frame
     drawn = rows.filter(pl.col("measure") == SIGNED)
@@ -66,8 +65,8 @@ def _figure(material: Material, definition: str | None, frame: pl.DataFrame, nam
     drawn = rows.filter(pl.col("measure") == measure)
     if not drawn.height:
         return None
-    prose = explain(measure, definition)
-    prose = replace(prose, title=f"{prose.title}{named}")
+    prose = explain(measure, basis.definition)
+    prose = replace(prose, title=f"{prose.title}{basis.named}")
     scope = scope_of(material, frame)
     look = Look.for_frame(drawn, prose.unit)
     entries = entries_by_scope(
@@ -92,7 +91,7 @@ def _figure(material: Material, definition: str | None, frame: pl.DataFrame, nam
     notes += _others(frame.filter(pl.col("measure") == measure), drawn.height)
     if (rows["measure"] == UNSIGNED).any() and measure == SIGNED:
         notes.append("The table has the same differences without their sign too, as the paper's PD.")
-    name = "captions-parity" if not named else f"captions-parity-{definition}"
+    name = basis.called("captions-parity")
     return figure_of(material, rows, prose, panels, name=name, notes=notes)
 
 

@@ -20,7 +20,6 @@ MOST_PICTURES = 3
 UNKNOWN = "unknown"
 """The group of captions that name none of an attribute's groups."""
 _SHARES = "representation_parity"
-_LEXICON = "LexiconAnnotator"
 _MOST_CAPTION = 220
 
 
@@ -34,7 +33,7 @@ class Chooser:
 
     def __init__(self, material: Material) -> None:
         self.material = material
-        self._values: dict[str, Mapping[str, str]] = {}
+        self._values: dict[tuple[str, str | None], Mapping[str, str]] = {}
 
     def pictures(self, row: Mapping[str, Any]) -> list[str]:
         """The images that stand for an estimate; the first of its condition where no group is counted."""
@@ -44,7 +43,7 @@ class Chooser:
         usable = [i["image_id"] for i in sheet.images if i["status"] == "ok"]
         most = _most(self._shares_of(row))
         if most and row["attribute"]:
-            values = self._values_of(row["attribute"])
+            values = self._values_of(row["attribute"], row.get("annotator"))
             having = [image for image in usable if values.get(image) == most[0][0]]
             usable = having or usable
         return usable[:MOST_PICTURES]
@@ -80,19 +79,19 @@ class Chooser:
         first = said.unique("subject_id", keep="first", maintain_order=True)
         return dict(first.select("subject_id", "value").iter_rows())
 
-    def _values_of(self, attribute: str) -> Mapping[str, str]:
-        """``image_id`` → value of an attribute, as the lexicon of the run reads captions."""
-        if attribute not in self._values:
+    def _values_of(self, attribute: str, lexicon: str | None) -> Mapping[str, str]:
+        """``image_id`` → value of an attribute, as this lexicon reads captions, else the first of the run."""
+        key = (attribute, lexicon)
+        if key not in self._values:
             labels = self.material.run.labels.filter(
                 pl.col("attribute").eq(attribute), pl.col("status").eq("ok"), pl.col("value").is_not_null()
             )
             there = labels["annotator"].unique(maintain_order=True).to_list()
-            annotators = self.material.info.get("annotators", [])
-            readers = [a["name"] for a in annotators if a.get("kind") == _LEXICON and a["name"] in there]
+            readers = [name for name in (lexicon, *self.material.lexicons) if name in there]
             reader = next(iter([*readers, *there]), None)
             own = labels.filter(pl.col("annotator").eq_missing(reader))
-            self._values[attribute] = dict(own.select("subject_id", "value").iter_rows())
-        return self._values[attribute]
+            self._values[key] = dict(own.select("subject_id", "value").iter_rows())
+        return self._values[key]
 
     def _shares_of(self, row: Mapping[str, Any]) -> Sequence[tuple[str, float]]:
         """How often captions name each group, in the order in which the groups are declared."""
@@ -100,7 +99,7 @@ class Chooser:
 
     @cached_property
     def _keys(self) -> list[str]:
-        scope = ("definition", "attribute", "generator", *self.material.factors)
+        scope = ("definition", "annotator", "attribute", "generator", *self.material.factors)
         return [c for c in scope if c in self.material.estimates.columns]
 
     @cached_property

@@ -202,6 +202,8 @@ def _heading(model: str, told: Mapping[str, Any]) -> str:
 def _stored(material: Material, part: Part) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Model → measure → its row, of what is stored of profiles."""
     same = pl.col("measure").is_in(PROFILE) & pl.col("definition").eq_missing(part.definition)
+    if part.lexicon is not None:
+        same &= pl.col("annotator") == part.lexicon
     for factor, level in part.scope.items():
         same &= pl.col(factor).eq_missing(level)
     found: dict[str, dict[str, Mapping[str, Any]]] = {}

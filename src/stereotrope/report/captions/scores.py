@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.captions.bases import bases_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
 from stereotrope.report.prose import explain
@@ -41,12 +42,14 @@ _SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
 
 @dataclass(frozen=True)
 class Part:
-    """Estimates that may be set side by side: one definition, and one level of each further factor.
+    """Estimates that may be set side by side: one definition, lexicon and level of each further factor.
 
     Attributes
     ----------
     definition
         The definition that they follow.
+    lexicon
+        The lexicon that read the captions, where the run has several.
     scope
         Levels of the factors that are neither model nor prompt.
     lines
@@ -58,6 +61,7 @@ class Part:
     """
 
     definition: str | None
+    lexicon: str | None
     scope: Mapping[str, str | None]
     lines: Sequence[str]
     frame: pl.DataFrame
@@ -142,24 +146,23 @@ def prompt_factor(material: Material, frame: pl.DataFrame) -> str | None:
 
 
 def parts_by_definition(material: Material, frame: pl.DataFrame) -> list[Part]:
-    """The estimates apart by definition and by further factors, in the order of run and design."""
+    """The estimates apart by definition, lexicon and further factors, in the order of run and design."""
     prompt = prompt_factor(material, frame)
     if prompt is None:
         return []
-    further = [c for c in material.scope_columns(frame) if c not in ("generator", prompt)]
+    further = [c for c in material.scope_columns(frame) if c not in ("generator", "annotator", prompt)]
     finer = [f for f in further if frame.select(f, prompt).unique().height == frame[f].n_unique()]
     by = [f for f in further if f not in finer]
-    definitions = frame["definition"].unique(maintain_order=True).to_list()
     parts = []
-    for definition in definitions:
-        same = frame.filter(pl.col("definition").eq_missing(definition))
+    for basis in bases_of(material, frame):
+        same = basis.frame
         groups = same.partition_by(by, maintain_order=True) if by else [same]
         groups.sort(key=lambda group: [material.position(f, group[f][0]) for f in by])
         for group in groups:
             scope = {f: group[f][0] for f in by}
             named = [str(level) for level in scope.values() if level is not None]
-            named += [f"definition {words(str(definition))}"] * (len(definitions) > 1)
-            parts.append(Part(definition, scope, [prompt, *finer], group, ", ".join(named)))
+            told = ", ".join([*named, *basis.told])
+            parts.append(Part(basis.definition, basis.lexicon, scope, [prompt, *finer], group, told))
     return parts
 
 

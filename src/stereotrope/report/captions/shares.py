@@ -12,7 +12,6 @@ from stereotrope.report.captions.alongside import (
     MOST_LINES,
     MOST_SERIES,
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     labeller,
@@ -21,6 +20,7 @@ from stereotrope.report.captions.alongside import (
     scope_of,
     scope_words,
 )
+from stereotrope.report.captions.bases import Basis, bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.pictures import UNKNOWN
 from stereotrope.report.charts import PALETTE
@@ -51,21 +51,20 @@ def shares_block(material: Material) -> Block | None:
     """The shares of all groups, and beneath them how even these are; None where there are none."""
     figures: list[Figure] = []
     shares = material.estimates.filter(pl.col("measure") == SHARES)
-    for definition, frame, named in definitions_of(shares):
-        figures.append(_shares(material, definition, frame, named))
+    figures += [_shares(material, basis) for basis in bases_of(material, shares)]
     even = material.estimates.filter(pl.col("measure").is_in(EVENNESS))
-    for definition, frame, named in definitions_of(even):
-        figures += _evenness(material, definition, frame, named)
+    figures += [_evenness(material, basis) for basis in bases_of(material, even)]
     if not figures:
         return None
     present = set(material.estimates["measure"].unique().to_list())
     return Block(figures=figures, replaces=frozenset(present & {SHARES, *EVENNESS}))
 
 
-def _shares(material: Material, definition: str | None, frame: pl.DataFrame, named: str) -> Figure:
+def _shares(material: Material, basis: Basis) -> Figure:
     """A panel an attribute: stacked bars, and of very many groups a dot each."""
-    prose = explain(SHARES, definition)
-    prose = replace(prose, title=f"{prose.title}{named}")
+    frame = basis.frame
+    prose = explain(SHARES, basis.definition)
+    prose = replace(prose, title=f"{prose.title}{basis.named}")
     scope = scope_of(material, frame)
     look = Look.for_frame(frame, prose.unit, bars=True)
     panels: list[Panel] = []
@@ -89,7 +88,7 @@ def _shares(material: Material, definition: str | None, frame: pl.DataFrame, nam
     if sum(_NEVER in note for note in notes) > _MOST_SAID:
         notes = [note for note in notes if _NEVER not in note]
         notes.append("Groups that no caption names have no line; the table has them.")
-    name = "captions-groups" if not named else f"captions-groups-{definition}"
+    name = basis.called("captions-groups")
     return figure_of(material, frame, prose, panels, name=name, notes=notes)
 
 
@@ -187,10 +186,11 @@ def _single(
     return panel, notes
 
 
-def _evenness(material: Material, definition: str | None, frame: pl.DataFrame, named: str) -> list[Figure]:
+def _evenness(material: Material, basis: Basis) -> Figure:
     """Entropy and bias amplification side by side, a line a prompt and attribute; KL is in the table."""
+    frame = basis.frame
     scope = scope_of(material, frame)
-    parts = {m: explain(m, definition) for m in EVENNESS if (frame["measure"] == m).any()}
+    parts = {m: explain(m, basis.definition) for m in EVENNESS if (frame["measure"] == m).any()}
     first = next(iter(parts.values()))
     drawn = [m for m in parts if m != "kl_from_uniform"] or list(parts)
     panels: list[Panel] = []
@@ -225,7 +225,7 @@ def _evenness(material: Material, definition: str | None, frame: pl.DataFrame, n
         )
     prose = replace(
         first,
-        title=f"How even the shares of the groups are{named}",
+        title=f"How even the shares of the groups are{basis.named}",
         unit="",
         definition=" ".join(f"{p.short}: {p.definition}" for p in parts.values()),
         source="; ".join(dict.fromkeys(p.source for p in parts.values())),
@@ -234,5 +234,5 @@ def _evenness(material: Material, definition: str | None, frame: pl.DataFrame, n
         "Many captions that name no group can make shares look even or uneven. Attributes with another "
         "number of groups have another scale of BA."
     )
-    name = "captions-evenness" if not named else f"captions-evenness-{definition}"
-    return [figure_of(material, frame, prose, panels, name=name, notes=notes, reads=reads)]
+    name = basis.called("captions-evenness")
+    return figure_of(material, frame, prose, panels, name=name, notes=notes, reads=reads)

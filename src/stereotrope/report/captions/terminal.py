@@ -10,13 +10,13 @@ import polars as pl
 from stereotrope.report.captions.alongside import (
     MOST_SERIES,
     Entry,
-    definitions_of,
     entries_by_scope,
     labeller,
     models_of,
     scope_of,
     scope_words,
 )
+from stereotrope.report.captions.bases import bases_of
 from stereotrope.report.captions.omissions import MISSING
 from stereotrope.report.captions.parity import SIGNED, declared, sides_words
 from stereotrope.report.captions.scores import COMPOSITES, band_name, in_band
@@ -40,20 +40,25 @@ def captions_tables(material: Material) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``{what, title, follows, columns, rows, estimates}`` each: ``what`` is ``composites``, ``parity`` or
-        ``missing``, ``follows`` the definition, named in the title where a run has several; ``rows`` are
-        texts, ``estimates`` the numbers behind them. Prompts stand in the order of the design. Empty for a
+        ``{what, title, follows, lexicon, columns, rows, estimates}`` each: ``what`` is ``composites``,
+        ``parity`` or ``missing``; ``follows`` the definition and ``lexicon`` who read the captions, named in
+        the title where a run has several, and ``lexicon`` else None; ``rows`` are texts, ``estimates`` the
+        numbers behind them. Prompts stand in the order of the design. Empty for a
         run without captions.
     """
     measures = (*COMPOSITES, MEAN, SIGNED, *MISSING)
     every = material.estimates.filter(pl.col("measure").is_in(measures))
     tables = []
-    for definition, frame, _ in definitions_of(every):
-        several = every["definition"].n_unique() > 1
-        named = f" (definition: {words(str(definition))})" if several else ""
+    for basis in bases_of(material, every):
+        frame, several = basis.frame, every["definition"].n_unique() > 1 and basis.definition
+        told = [f"definition: {words(str(basis.definition))}"] if several else []
+        told += [f"by lexicon {basis.lexicon}"] * bool(basis.lexicon)
+        named = f" ({', '.join(told)})" if told else ""
         made = (_composites(material, frame), _parity(material, frame), _missing(material, frame))
         tables += [
-            {**t, "title": f"{t['title']}{named}", "follows": definition} for t in made if t is not None
+            {**t, "title": f"{t['title']}{named}", "follows": basis.definition, "lexicon": basis.lexicon}
+            for t in made
+            if t is not None
         ]
     return tables
 

@@ -10,13 +10,13 @@ import polars as pl
 from stereotrope.report.captions.alongside import (
     MOST_ENTRIES,
     Look,
-    definitions_of,
     entries_by_scope,
     figure_of,
     labeller,
     panel_of,
     scope_of,
 )
+from stereotrope.report.captions.bases import Basis, bases_of
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material
@@ -50,20 +50,21 @@ def wording_block(material: Material) -> Block | None:
     for name, measures in _GROUPS.items():
         every = material.estimates.filter(pl.col("measure").is_in(measures))
         drawn |= set(every["measure"].unique().to_list())
-        for definition, frame, named in _by_definition(every):
-            figures.append(_figure(material, name, measures, definition, frame, named))
+        figures += [_figure(material, name, measures, basis) for basis in _bases(material, every)]
     return Block(figures=figures, replaces=frozenset(drawn)) if figures else None
 
 
-def _by_definition(every: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame, str]]:
-    """Definitions of the measures of captions; those of pictures have one, and stand with the first."""
+def _bases(material: Material, every: pl.DataFrame) -> list[Basis]:
+    """Those of the measures of captions; measures of pictures stand with the first, unless by lexicon."""
     captions = every.filter(~pl.col("measure").is_in(_OF_PICTURES))
     if not captions.height:
-        return definitions_of(every)
-    parts = definitions_of(captions)
+        return bases_of(material, every)
+    parts = bases_of(material, captions)
     pictures = every.join(captions.select("measure").unique(), on="measure", how="anti")
     first, *rest = parts
-    return [(first[0], pl.concat([first[1], pictures]), first[2]), *rest]
+    if first.lexicon is not None:
+        return [*parts, *(bases_of(material, pictures) if pictures.height else [])]
+    return [replace(first, frame=pl.concat([first.frame, pictures])), *rest]
 
 
 def _by_encoder(rows: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
@@ -74,14 +75,8 @@ def _by_encoder(rows: pl.DataFrame) -> list[tuple[str | None, pl.DataFrame]]:
     return [(part["annotator"][0], part) for part in parts]
 
 
-def _figure(
-    material: Material,
-    name: str,
-    measures: tuple[str, ...],
-    definition: str | None,
-    frame: pl.DataFrame,
-    named: str,
-) -> Figure:
+def _figure(material: Material, name: str, measures: tuple[str, ...], basis: Basis) -> Figure:
+    definition, frame = basis.definition, basis.frame
     scope = scope_of(material, frame)
     present = [m for m in measures if (frame["measure"] == m).any()]
     present = [m for m in present if m != _UNDRAWN] or present
@@ -97,7 +92,7 @@ def _figure(
             definition=" ".join(f"{p.short}: {p.definition}" for p in parts),
             source="; ".join(dict.fromkeys(s for p in parts for s in p.source.split("; "))),
         )
-    prose = replace(prose, title=f"{title}{named}")
+    prose = replace(prose, title=f"{title}{basis.named}")
     panels: list[Panel] = []
     notes: list[str] = []
     for measure, words_of in zip(present, parts, strict=True):
@@ -114,5 +109,5 @@ def _figure(
                 left = count(len(entries) - MOST_ENTRIES, "further line is", "further lines are")
                 notes.append(f"{left} in the table and in the files only.")
     reads = parts[0].reads if len(parts) == 1 else " ".join(f"{p.short}: {p.reads}" for p in parts)
-    full = name if not named else f"{name}-{definition}"
+    full = basis.called(name)
     return figure_of(material, frame, prose, panels, name=full, notes=notes, reads=reads)
