@@ -6,7 +6,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from stereotrope.annotate.lexicon import lexicon_from
+from stereotrope.annotate.lexicon import lexicon_from, search
 from stereotrope.annotate.lexicon.spelling import folded, spell
 
 
@@ -39,7 +39,9 @@ def by_regex(terms, captions, *, whole, split):
 
 @pytest.mark.parametrize("boundary", ["word", "substring"])
 @pytest.mark.parametrize("split", [True, False])
-def test_hits_are_those_of_a_regular_expression_for_each_term(boundary, split):
+@pytest.mark.parametrize("table", [50_000_000, 0])
+def test_hits_are_those_of_a_regular_expression_for_each_term(boundary, split, table, monkeypatch):
+    monkeypatch.setattr(search, "_TABLE", table)
     rng = np.random.default_rng(7)
     parts = ["ra", "t", "bee", "tle", "Male", "Fair", "20s", "lab", "o", "ry", " ", " ", "-", "; ", ". ", "_"]
     captions = ["".join(rng.choice(parts, rng.integers(0, 30))) for _ in range(600)]

@@ -14,6 +14,8 @@ __all__ = ["Found", "Pattern", "Search"]
 
 _CHUNK = 2_000_000
 """Characters matched at a time: bounds the memory."""
+_TABLE = 50_000_000
+"""Cells up to which the steps of the trie are a table, of every node and letter; beyond, a sorted list."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Search:
 
     def _grow(self, texts: Sequence[str]) -> None:
         letters = sorted({ord(letter) for text in texts for letter in text})
-        self._class = np.zeros(0x110000, dtype=np.uint16)
+        self._class = np.zeros(0x110000, dtype=np.uint32)
         self._class[letters] = np.arange(1, len(letters) + 1)
         nodes: list[dict[int, int]] = [{}]
         ends: dict[int, int] = {}
@@ -88,9 +90,18 @@ class Search:
                 at = held[step]
             if text:
                 ends[at] = number
-        self._next = np.zeros((len(nodes), len(letters) + 1), dtype=np.int32)
-        for node, held in enumerate(nodes):
-            self._next[node, list(held)] = list(held.values())
+        self._width = len(letters) + 1
+        steps = [
+            (node * self._width + step, to)
+            for node, held in enumerate(nodes)
+            for step, to in sorted(held.items())
+        ]
+        keys, targets = np.array(steps, dtype=np.int64).reshape(-1, 2).T
+        self._table: NDArray[np.int32] | None = None
+        if len(nodes) * self._width <= _TABLE or not steps:
+            self._table = np.zeros(len(nodes) * self._width, dtype=np.int32)
+            self._table[keys] = targets
+        self._keys, self._targets = keys.copy(), targets.astype(np.int32)
         self._ends = np.full(len(nodes), -1, dtype=np.int64)
         self._ends[list(ends)] = list(ends.values())
 
@@ -126,15 +137,24 @@ class Search:
         columns = (text, pattern, start - offset, end - offset, seam.astype(np.int64))
         return tuple(column[order] for column in columns)
 
+    def _step(self, node: NDArray[np.int32], letter: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Return the nodes that letters lead to, 0 where they lead nowhere."""
+        key = node.astype(np.int64) * self._width + letter
+        if self._table is not None:
+            return self._table[key]
+        place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        nodes: NDArray[np.int32] = np.where(self._keys[place] == key, self._targets[place], np.int32(0))
+        return nodes
+
     def _walk(self, spelt: Spelt) -> tuple[NDArray[np.int64], ...]:
         """Return where terms begin and end among the characters, and which."""
-        steps = np.append(self._class[spelt.characters], np.uint16(0))
+        steps = np.append(self._class[spelt.characters], np.uint32(0))
         at = np.flatnonzero(steps[:-1] if self._anywhere else (spelt.edge[:-1] & (steps[:-1] > 0)))
         start = at
         node = np.zeros(len(at), dtype=np.int32)
         begins, ends, texts = [], [], []
         while len(at):
-            node = self._next[node, steps[at]]
+            node = self._step(node, steps[at])
             alive = node > 0
             at, node, start = at[alive] + 1, node[alive], start[alive]
             number = self._ends[node]
