@@ -141,10 +141,10 @@ class Search:
         """Return the nodes that letters lead to, 0 where they lead nowhere."""
         key = node.astype(np.int64) * self._width + letter
         if self._table is not None:
-            return self._table[key]
+            return np.take(self._table, key)
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        nodes: NDArray[np.int32] = np.where(self._keys[place] == key, self._targets[place], np.int32(0))
-        return nodes
+        found: NDArray[np.int32] = np.where(self._keys[place] == key, self._targets[place], np.int32(0))
+        return found
 
     def _walk(self, spelt: Spelt) -> tuple[NDArray[np.int64], ...]:
         """Return where terms begin and end among the characters, and which."""
