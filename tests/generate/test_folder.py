@@ -379,6 +379,9 @@ def test_metadata_that_fits_several_designed_prompts_is_refused(folder: Path) ->
     listing(folder, "a.png", object=["car"])
     with pytest.raises(MetadataError, match=r"object=car fits 3; add a column 'dimension' or 'group'"):
         FolderGenerator(folder).requests(DESIGNED)
+    listing(folder, "a.png", mood=["glad"])
+    with pytest.raises(MetadataError, match=r"one designed prompt, this one fits \d+; add a column 'object'"):
+        FolderGenerator(folder, factors=["mood"]).requests(DESIGNED)
 
 
 @pytest.mark.parametrize(
