@@ -176,14 +176,7 @@ def make_plan(
         names: Sequence[str] = [generator.name for generator in generators]
     else:
         prompts, names = stored
-    items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
-    checked = [item.get("check") if isinstance(item, Mapping) else None for item in items]
-    annotators = _created(
-        partial(annotate.create, relative_to=source.base, account=account),
-        [_unchecked(item) for item in items],
-        source,
-        "annotators",
-    )
+    annotators, checked = _annotators(spec, suite, source, account)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
@@ -215,6 +208,16 @@ def make_plan(
         checks=_checks(annotators, checked, source),
         notes=notes,
     )
+
+
+def _annotators(
+    spec: AuditSpec, suite: Mapping[str, Any], source: Source, account: Account
+) -> tuple[tuple[Annotator, ...], list[Any]]:
+    """The annotators, and the calibration that the audit names of each."""
+    items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
+    make = partial(annotate.create, relative_to=source.base, account=account)
+    checked = [item.get("check") if isinstance(item, Mapping) else None for item in items]
+    return _created(make, [_unchecked(item) for item in items], source, "annotators"), checked
 
 
 def _unchecked(item: Any) -> Any:
