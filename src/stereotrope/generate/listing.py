@@ -181,8 +181,8 @@ class Designed:
         found = self.rows.get(self._key(entry.text, entry.factors), [])
         if len(found) > 1:
             raise entry.row.error(
-                f"a picture must belong to one designed prompt, {self.says(entry) or 'this one'} fits {len(found)}; add a "
-                f"column {' or '.join(map(repr, self.rest))}"
+                f"a picture must belong to one designed prompt, {self.says(entry) or 'this one'} fits "
+                f"{len(found)}; add a column {' or '.join(map(repr, self.rest))}"
             )
         return found[0] if found else None
 
