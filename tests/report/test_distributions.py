@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from tests.report.captions.made_up_captions import row
 
@@ -85,6 +87,40 @@ def test_groups_have_the_colours_of_the_shares_by_their_own_lexicon(people_run: 
     shares = estimate_frame(rows, factors=["generator", "annotator"])
     key = dict(distributions(Material(replace(people_run, estimates=shares)))[0].keys)["race"]
     assert (key[0].value, key[0].css) == (groups[1], "g-1")
+
+
+def test_values_are_shown_as_words(make_run: Any) -> None:
+    made = distributions(Material(make_run(value="south_asian")))[0]
+    strip = made.lines[0].strips[0]
+    assert strip.segments[0].value == "south asian"
+    assert "south asian" in strip.said
+    assert "south asian" in [s.value for _, key in made.keys for s in key]
+
+
+def test_what_is_read_in_captions_is_not_called_what_pictures_show(people_run: Any, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from stereotrope import report
+
+    names = people_run.labels["annotator"].unique().to_list()
+    pairs = people_run.labels.select("attribute", "annotator").unique().rows()
+    readers = [{"name": name, "kind": "LexiconAnnotator"} for name in names]
+    read = replace(people_run, info={**people_run.info, "annotators": readers})
+    assert all(d.of_captions for d in distributions(Material(read)))
+    page = report.write(read, out=tmp_path / "read", figures=False).read_text(encoding="utf-8")
+    assert '<a href="#distributions">What captions name</a>' in page
+    assert "hat the pictures show" not in page
+    assert "share of captions read as that value" in page
+    own = people_run.labels.with_columns(
+        annotator=pl.when(pl.col("attribute") == pairs[0][0])
+        .then(pl.lit("a lexicon"))
+        .otherwise(pl.col("annotator"))
+    )
+    info = {**people_run.info, "annotators": [{"name": "a lexicon", "kind": "LexiconAnnotator"}]}
+    mixed = replace(people_run, labels=own, info=info)
+    page = report.write(mixed, out=tmp_path / "mixed", figures=False).read_text(encoding="utf-8")
+    assert '<h2 id="distributions-title">What the pictures show</h2>' in page
+    assert f"Read in captions, and so not labels of the pictures: {pairs[0][0]};" in page
 
 
 def test_rare_values_are_merged_and_counted(objects_run: Any) -> None:

@@ -42,7 +42,7 @@ _GENDER = ("gender", "sex", "presentation")
 
 @dataclass(frozen=True)
 class Segment:
-    """One value in a strip; ``css`` names a palette class, ``colour`` an actual colour."""
+    """One value in a strip, in words; ``css`` names a palette class, ``colour`` an actual colour."""
 
     value: str
     count: int
@@ -76,7 +76,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Conditions set side by side on the same attributes; a share of 1 is ``width`` units long."""
+    """Conditions set side by side on the same attributes; a share of 1 is ``width`` units long.
+
+    ``read`` are the attributes that a lexicon reads in captions.
+    """
 
     name: str
     title: str
@@ -84,6 +87,12 @@ class Distribution:
     attributes: Sequence[str]
     lines: Sequence[Line]
     keys: Sequence[tuple[str, Sequence[Segment]]]
+    read: Sequence[str] = ()
+
+    @property
+    def of_captions(self) -> bool:
+        """Whether every attribute is read in captions, none in a picture."""
+        return len(self.read) == len(self.attributes)
 
 
 @cache
@@ -142,6 +151,7 @@ def distributions(
     order = material.labels["attribute"].unique(maintain_order=True).to_list()
     pairs = usable.select("attribute", "annotator").unique(maintain_order=True).rows()
     names = _column_names(sorted(pairs, key=lambda pair: order.index(pair[0])))
+    from_captions = {column for (_, who), column in names.items() if who in material.lexicons}
     overall: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
     for rows in counts.values():
         for attribute, who, value, status in rows:
@@ -157,7 +167,9 @@ def distributions(
         if made is not None:
             title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
             attributes, lines, keys = made
-            out.append(Distribution(f"distribution-{i}", title, _width(attributes), attributes, lines, keys))
+            read = [a for a in attributes if a in from_captions]
+            name = f"distribution-{i}"
+            out.append(Distribution(name, title, _width(attributes), attributes, lines, keys, read))
     return out
 
 
@@ -291,7 +303,7 @@ def _strip(
         width = whole * k / n
         segments.append(_segment(value, k, at, width, styles))
         at += width
-    parts = [f"{value} {k} of {n}" for value, k in merged.items()]
+    parts = [f"{words(value)} {k} of {n}" for value, k in merged.items()]
     missing = [f"{count(left_out, 'label')} without a value"] if left_out else []
     said = visible(shorten(f"{column}: {', '.join(parts + missing) or 'no usable label'}", 400))
     return Strip(segments, n, left_out, said)
@@ -299,9 +311,10 @@ def _strip(
 
 def _segment(value: str, k: int, start: float, width: float, styles: Mapping[str, Any]) -> Segment:
     css, colour = styles[value]
-    room = _SIGN_WIDTH * (len(value) + 1) + _CAPITAL_MORE * sum(sign.isupper() for sign in value)
-    text = visible(value) if room <= width and width >= _SHORTEST_LABELLED else ""
-    return Segment(value, k, round(start, 2), round(width, 2), css, colour, text, _is_light(colour))
+    told = words(value)
+    room = _SIGN_WIDTH * (len(told) + 1) + _CAPITAL_MORE * sum(sign.isupper() for sign in told)
+    text = visible(told) if room <= width and width >= _SHORTEST_LABELLED else ""
+    return Segment(told, k, round(start, 2), round(width, 2), css, colour, text, _is_light(colour))
 
 
 def _is_light(colour: str | None) -> bool:

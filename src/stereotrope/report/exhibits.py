@@ -36,7 +36,7 @@ class Exhibits:
         short = captioned and len(self.material.image_rows) > _MANY_PICTURES
         most = _FEW_LABELS if short else _MOST_LABELS
         labels = self.material.image_labels.get(image, [])
-        seen = "; ".join(f"{words(a)}: {v}" for a, v in labels[:most])
+        seen = "; ".join(f"{words(a)}: {words(v)}" for a, v in labels[:most])
         if short and labels:
             return f"{seen} … ({len(labels)} labels)" if len(labels) > most else seen
         asked = f"{sheet.generator}, {sheet.title}"
@@ -128,9 +128,9 @@ class Exhibits:
             for a, s in zip(d.attributes, line.strips, strict=True)
             for g in s.segments
         ]
-        heading = (
-            f"{d.title}: what the pictures show, by {by}" if d.title else f"What the pictures show, by {by}"
-        )
+        what = "captions name" if d.of_captions else "the pictures show"
+        heading = f"{d.title}: what {what}, by {by}" if d.title else f"What {what}, by {by}"
+        counted = "captions" if d.of_captions else "pictures"
         ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
         low, high = min(ns), max(ns)
         return {
@@ -143,9 +143,10 @@ class Exhibits:
             "some_missing": any(s.left_out for line in d.lines for s in line.strips),
             "any_pictures": any(line["shown"] for line in lines),
             "legend": d.keys,
+            "share_of": "captions read as" if d.of_captions else "pictures labelled with",
             "table": Table(
                 heading,
-                ["condition", "attribute", "value", "pictures", "of"],
+                ["condition", "attribute", "value", counted, "of"],
                 rows[: shown_rows(len(rows))],
                 len(rows),
                 "tables/labels.csv",

@@ -34,7 +34,7 @@ from stereotrope.report.numbers import number, thousands
 from stereotrope.report.panels import Figure
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
 from stereotrope.report.thumbnails import Thumbnails
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, DELTA
 
 __all__ = ["Page", "build"]
 
@@ -48,6 +48,7 @@ _AUDIT_TEXT = 20_000
 _MOST_WAYS = 4
 _OF = re.compile(r"(?<=\bk = )\d+|\b\d+(?= elements declared)")
 _HITS = re.compile(r"\bS = \d+, D = \d+ ")
+_STRIPS = "distributions"
 _SCORED = (
     (
         "divergence",
@@ -55,7 +56,7 @@ _SCORED = (
         "Scores over all attributes, each with its interval and, where it has one, its noise floor.",
     ),
     (
-        "distributions",
+        _STRIPS,
         "What the pictures show",
         "The labels themselves. Colours are drawn in the colour they name where it is known.",
     ),
@@ -105,7 +106,7 @@ def build(material: Material, *, budget: int) -> Page:
     shown = Exhibits(material, thumbs)
     blocks = captions_blocks(material, shown)
     told = {measure for block in blocks for measure in block.replaces}
-    by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, "distributions", "lexicon")}
+    by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, _STRIPS, "lexicon")}
     made = {m: _figures(material, m, measures) for m in measures if m not in told}
     for measure, of_measure in _in_reading_order(made):
         by_section[explain(measure).section] += of_measure
@@ -127,7 +128,7 @@ def build(material: Material, *, budget: int) -> Page:
         "quality": quality(material),
         "figures": by_section,
         "blocks": {s: [b for b in blocks if b.section == s] for s in by_section},
-        "scored": _SCORED,
+        "scored": _scored(strips.shown),
         "spread": [shown.distribution(d, material) for d in strips.shown],
         "spread_note": _spread_note(strips),
         "text_rows": thousands(MOST_TEXT_ROWS),
@@ -154,6 +155,26 @@ def _in_reading_order(made: Mapping[str, list[Figure]]) -> list[tuple[str, list[
             order.remove(average)
             order.insert(order.index(measure), average)
     return [(measure, made[measure]) for measure in order]
+
+
+def _scored(strips: Sequence[Distribution]) -> list[tuple[str, str, str]]:
+    """The sections of scores with their leads; what is read in captions is not what pictures show."""
+    read = list(dict.fromkeys(name for d in strips for name in d.read))
+    told = {section: (title, lead) for section, title, lead in _SCORED}
+    if strips and all(d.of_captions for d in strips):
+        told[_STRIPS] = (
+            "What captions name",
+            "What a lexicon reads in the captions, one by one; “unknown” where a caption names no group. No "
+            "one labelled the pictures themselves, which may show what their captions do not name.",
+        )
+    elif read:
+        title, lead = told[_STRIPS]
+        told[_STRIPS] = (
+            title,
+            f"{lead} Read in captions, and so not labels of the pictures: {escape.visible(listing(read))}; "
+            "there “unknown” says that a caption names no group.",
+        )
+    return [(section, title, lead) for section, (title, lead) in told.items()]
 
 
 def _spread_note(strips: Spread) -> str:
@@ -186,9 +207,9 @@ def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     filled = {
         **context["figures"],
         "cases": context["figures"]["cases"] or context["cases"],
-        "distributions": context["spread"],
+        _STRIPS: context["spread"],
     }
-    scored = [(i, title) for i, title, _ in _SCORED if filled[i] or context["blocks"][i]]
+    scored = [(i, title) for i, title, _ in context["scored"] if filled[i] or context["blocks"][i]]
     published = context["published"]
     return [
         ("findings", "What stands out"),
@@ -238,7 +259,7 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
     if material.run.audit:
         YAML(typ="safe", pure=True).dump(material.run.audit, audit)
     return {
-        "measures": [entry for m in measures for entry in _measure_words(material, m)],
+        "measures": _measures_words(material, measures),
         "level": number(level) if level is not None else "the level in the tables",
         "perceived": PERCEIVED,
         "generators": _named_table(
@@ -256,6 +277,30 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
         "notes": [str(n) for n in info.get("notes", [])],
         "audit": audit.getvalue(),
     }
+
+
+def _measures_words(material: Material, measures: Sequence[str]) -> list[dict[str, str]]:
+    """Every measure in words; differences from the baseline model are one entry at the end."""
+    entries = [entry for m in measures if not m.endswith(DELTA) for entry in _measure_words(material, m)]
+    deltas = [m for m in measures if m.endswith(DELTA)]
+    if len(deltas) < 2:
+        return entries + [entry for m in deltas for entry in _measure_words(material, m)]
+    every = material.estimates.filter(pl.col("measure").is_in(deltas))
+    scores = [explain(m.removesuffix(DELTA)).short for m in deltas]
+    entry = _entry(every, deltas[0], None, "")
+    return [
+        *entries,
+        {
+            **entry,
+            "name": f"…{DELTA}",
+            "title": "Differences from the baseline model",
+            "definition": (
+                "A score of a model less that of the baseline model, for the same prompt and group, of "
+                f"{listing(scores, most=len(scores))}. The interval joins those of the two scores by "
+                "square-and-add."
+            ),
+        },
+    ]
 
 
 def _measure_words(material: Material, measure: str) -> list[dict[str, str]]:

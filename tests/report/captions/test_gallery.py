@@ -65,6 +65,27 @@ def test_every_band_stands_in_words_beside_its_colour(tmp_path: Path) -> None:
     assert all(s.band is not None and s.said.startswith(BANDS[s.band].name) for s in scores)
 
 
+def test_a_score_that_is_mostly_unknown_says_so_after_its_band_and_is_not_filled(tmp_path: Path) -> None:
+    run = gallery_run(tmp_path)
+    doubted = (
+        pl.col("measure").eq("cbs") & pl.col("generator").eq("model-0") & pl.col("prompt").eq("prompt 0")
+    )
+    flags = pl.when(doubted).then(pl.lit("mostly_unknown,small_n")).otherwise(pl.col("flags"))
+    run.estimates = run.estimates.with_columns(flags=flags)
+    (gallery,) = galleries(run)
+    one, other = (cell.scores[0] for cell in gallery.lines[0].cells)
+    band = BANDS[one.band or 0].name
+    assert (one.tentative, other.tentative) == (True, False)
+    assert one.said.startswith(f"{band}, mostly unknown")
+    assert one.n == "n = 100; small n"
+    assert "over half of the captions name no group" in gallery.tentative
+    page = report.write(run, out=tmp_path / "out").read_text(encoding="utf-8")
+    assert page.count(' tentative"><span class="which">') == 1
+    assert 'stroke-dasharray="5,4"' in (tmp_path / "out/figures/gallery-1.svg").read_text(encoding="utf-8")
+    (plain,) = galleries(gallery_run(tmp_path))
+    assert plain.tentative == ""
+
+
 def test_an_undefined_score_has_its_reason_and_no_colour(tmp_path: Path) -> None:
     (gallery,) = galleries(undefined(gallery_run(tmp_path), "no parity declared"))
     one = gallery.lines[0].cells[0].scores[0]

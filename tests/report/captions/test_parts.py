@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.captions.made_up_captions import captions_material, captions_run
+from tests.report.captions.made_up_captions import captions_material, captions_run, row
 
 from stereotrope import report
 from stereotrope.report import charts
@@ -70,6 +70,21 @@ def test_lexicons_whose_names_are_no_names_of_files_have_a_figure_each(tmp_path:
     names = [f.name for f in figures(tmp_path, lexicons=("词典", "辞書"), definitions=("paper", "released"))]
     assert len(set(names)) == len(names)
     assert "captions-composites-released-lexicon_2" in names
+
+
+def test_differences_from_the_baseline_come_after_what_they_compare(tmp_path: Path) -> None:
+    names = [f.name for f in figures(tmp_path)]
+    assert names.index("captions-delta") == len(names) - 1
+
+
+def test_differences_from_the_baseline_are_one_entry_of_the_methods(tmp_path: Path) -> None:
+    scope = {"generator": "model 1", "prompt": "prompt 0", "reference": "model 0", "contrast": "generator"}
+    run = captions_run(tmp_path, extra=[row("gmr_delta", 0.1, **scope)])
+    page = report.write(run, figures=False).read_text(encoding="utf-8")
+    methods = page.partition('id="methods"')[2]
+    assert methods.count("<dt>Differences from the baseline model <code>") == 1
+    assert "of Missing keywords (GMR) and Composite bias score (CBS)." in methods
+    assert "cbs_delta</code>" not in methods
 
 
 def test_measures_that_have_a_figure_here_get_no_other(tmp_path: Path) -> None:

@@ -34,6 +34,12 @@ def test_a_score_beside_an_edge_has_the_digits_that_show_its_band(tmp_path: Path
     assert rows[-1][2] == "0.3004 [0.2504, 0.3504] moderate"
 
 
+def test_a_score_of_captions_that_mostly_name_no_group_says_so_after_its_band(tmp_path: Path) -> None:
+    of = {"generator": "model 0", "prompt": "prompt 9", "flags": "mostly_unknown,band=high"}
+    rows = tables(tmp_path, extra=[row("cbs", 0.65, **of)])["composites"]["rows"]
+    assert rows[-1][2] == "0.65 [0.60, 0.70] high, mostly unknown"
+
+
 def test_high_contextual_diversity_is_said_to_be_low_diversity(tmp_path: Path) -> None:
     of = {"generator": "model 0", "prompt": "prompt 9", "flags": "band=high"}
     rows = tables(tmp_path, extra=[row("contextual_diversity", 0.9, **of)])["composites"]["rows"]

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report import charts
-from stereotrope.report.captions.scores import band_name, in_band
+from stereotrope.report.captions.scores import band_words, in_band
 from stereotrope.report.datatable import table_of
 from stereotrope.report.escape import shorten
 from stereotrope.report.material import Material, words
@@ -183,7 +183,7 @@ def _said(row: Row, places: int) -> str:
 
 def _dot(entry: Entry, row: Row, model: str, look: Look) -> dict[str, Any]:
     text = _said(row, look.places)
-    if look.banded and (band := band_name(row)):
+    if look.banded and (band := band_words(row)):
         text = f"{in_band(row, look.places)}{_GAP}{band}"
     named = f"{entry.label}, {model}" if model else entry.label
     drawn = row["value"] is not None and row["floor"] is not None

@@ -284,7 +284,8 @@ def matrix(
 ) -> dict[str, Any]:
     """Prompts × models, each cell in the colour of its band: ``line, column, band, texts, tip``.
 
-    ``band`` is the place of the band, None where the score is undefined; ``texts`` are lines.
+    ``band`` is the place of the band, None where the score is undefined; ``texts`` are lines. A cell that is
+    ``tentative`` is outlined in its colour and not filled.
     """
     plain = [{k: v for k, v in row.items() if k not in ("texts", "band")} for row in rows]
     values = chart_texts(plain, 80)
@@ -295,11 +296,13 @@ def matrix(
     heads = [v["c"] for v in chart_texts([{"c": c} for c in columns], 80)]
     sides = [v["c"] for v in chart_texts([{"c": c} for c in lines], 80)]
     places = list(range(len(BANDS)))
-    filled = {"field": "band", "type": "ordinal", "legend": None}
+    scale = {"domain": places, "range": list(BAND_COLOURS)}
+    coloured = {"field": "band", "type": "ordinal", "legend": None, "scale": scale}
     written_in = {"type": "text", "fontSize": 11.5, "lineHeight": _LINE, "baseline": "middle", "aria": False}
     written = {
         "condition": [
-            {"test": f"datum.band === {i}", "value": colour} for i, colour in enumerate(_BAND_TEXTS)
+            {"test": "datum.tentative", "value": "var(--ink)"},
+            *({"test": f"datum.band === {i}", "value": colour} for i, colour in enumerate(_BAND_TEXTS)),
         ],
         "value": "var(--quiet)",
     }
@@ -317,12 +320,14 @@ def matrix(
         },
         "layer": [
             {
-                "transform": [{"filter": "isValid(datum.band)"}],
+                "transform": [{"filter": "isValid(datum.band) && !datum.tentative"}],
                 "mark": {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2},
-                "encoding": {
-                    "color": {**filled, "scale": {"domain": places, "range": list(BAND_COLOURS)}},
-                    "description": {"field": "tip"},
-                },
+                "encoding": {"color": coloured, "description": {"field": "tip"}},
+            },
+            {
+                "transform": [{"filter": "datum.tentative"}],
+                "mark": {"type": "rect", "filled": False, "strokeWidth": 2, "strokeDash": [5, 4]},
+                "encoding": {"color": coloured, "description": {"field": "tip"}},
             },
             {
                 "mark": {**written_in, "dy": {"expr": f"-{_LINE / 2} * (length(datum.texts) - 1)"}},

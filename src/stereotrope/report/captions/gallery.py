@@ -22,6 +22,7 @@ from stereotrope.report.captions.scores import (
     line_label,
     parts_by_definition,
     reach,
+    tentative,
     warnings,
 )
 from stereotrope.report.datatable import Cell, Table, estimate_text, reasons_text, shown_rows
@@ -40,17 +41,22 @@ MOST_GALLERIES = 4
 """Galleries, one a definition and level of further factors."""
 _MOST_PROMPT = 110
 _FEW_COLUMNS = 3
+_TENTATIVE = (
+    "over half of the captions name no group, so that the score says more about what captions leave out than "
+    "about who is shown; a score that is mostly unknown is hatched and outlined, not filled"
+)
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score in words, and the place of its band."""
+    """A score in words, and the place of its band; ``tentative`` where its captions name hardly a group."""
 
     name: str
     text: str
     band: int | None
     said: str
     n: str
+    tentative: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class Gallery:
     models: Sequence[str]
     lines: Sequence[GalleryLine]
     bands: Sequence[tuple[str, str]]
+    tentative: str
     scores: Sequence[tuple[str, str]]
     notes: Sequence[str]
     table: Table
@@ -165,6 +172,7 @@ def _gallery(chooser: Chooser, shown: Exhibits, part: Part, name: str) -> Galler
         models=models[:MOST_COLUMNS],
         lines=drawn,
         bands=[(band.name, edges_text(band)) for band in BANDS],
+        tentative=_TENTATIVE if any(tentative(row) for row in part.frame.iter_rows(named=True)) else "",
         scores=[(abbreviated(m), _meaning(m, part.definition)) for m in measures],
         notes=_notes(material, part, lines, models),
         table=_table(chooser, part, lines),
@@ -208,10 +216,10 @@ def _score(row: Mapping[str, Any]) -> Score:
     sense = direction(row["measure"], row["definition"])
     name = abbreviated(row["measure"]) + (f"; {sense}" if sense else "")
     size = "" if row["n"] is None else f"n = {thousands(row['n'])}"
-    n = "; ".join(text for text in (size, warnings(row)) if text)
+    n = "; ".join(text for text in (size, warnings(row, banded=row["value"] is not None)) if text)
     if row["value"] is None:
         return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
-    return Score(name, in_band(row), band_of(row), reach(row), n)
+    return Score(name, in_band(row), band_of(row), reach(row), n, tentative(row))
 
 
 def _notes(
@@ -269,6 +277,12 @@ def _table(chooser: Chooser, part: Part, lines: Sequence[Sequence[Mapping[str, A
     return Table(title, [*heads, "pictures"], shown, len(rows), _files(material))
 
 
+def _broken(score: Score) -> list[str]:
+    """The band of a score, and in a line of its own what its interval reaches where that is long."""
+    parts = score.said.split(", ")
+    return [", ".join(parts[:2]), *parts[2:]] if score.tentative else [score.said]
+
+
 def _exported(material: Material, part: Part, gallery: Gallery) -> Figure:
     """The scores of a gallery as a chart without pictures, for the files."""
     rows = [
@@ -276,7 +290,8 @@ def _exported(material: Material, part: Part, gallery: Gallery) -> Figure:
             "line": line.title,
             "column": cell.model,
             "band": cell.scores[0].band,
-            "texts": [cell.scores[0].name.partition(";")[0], cell.scores[0].text, cell.scores[0].said],
+            "tentative": cell.scores[0].tentative,
+            "texts": [cell.scores[0].name.partition(";")[0], cell.scores[0].text, *_broken(cell.scores[0])],
             "tip": f"{line.title}, {cell.model}: {cell.scores[0].name} {cell.scores[0].text}",
         }
         for line in gallery.lines

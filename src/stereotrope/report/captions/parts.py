@@ -21,12 +21,12 @@ __all__ = ["captions_blocks", "measured_blocks"]
 
 _MEASURED = (
     composites_block,
-    deltas_block,
     shares_block,
     parity_block,
     occlusion_block,
     omissions_block,
     wording_block,
+    deltas_block,
 )
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "abbreviated",
     "band_name",
     "band_of",
+    "band_words",
     "direction",
     "edges_text",
     "in_band",
@@ -28,6 +29,7 @@ __all__ = [
     "parts_by_definition",
     "prompt_factor",
     "reach",
+    "tentative",
     "warnings",
 ]
 
@@ -35,6 +37,7 @@ COMPOSITES = ("cbs", "contextual_diversity")
 """The two composites; a prompt has one of them."""
 _PROMPT = "prompt"
 _BAND = "band="
+_DOUBTED = "mostly_unknown"
 _SLACK = 1e-12
 _MOST_PLACES = 4
 _SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
@@ -80,16 +83,30 @@ def direction(measure: str, definition: str | None = None) -> str:
     return explain(measure, definition).unit.partition(";")[2].strip()
 
 
-def warnings(row: Mapping[str, Any]) -> str:
-    """The warnings of a row in words."""
-    flags = (flag.strip() for flag in str(row["flags"] or "").split(","))
-    return ", ".join(words(flag) for flag in flags if flag and "=" not in flag)
+def tentative(row: Mapping[str, Any]) -> bool:
+    """Whether a score rests on captions most of which name no group, so that its band says little."""
+    return _DOUBTED in _flags(row)
+
+
+def band_words(row: Mapping[str, Any]) -> str:
+    """The band that a score lies in, with its doubt: ``high, mostly unknown``; empty where there is none."""
+    band = band_name(row)
+    return f"{band}, {words(_DOUBTED)}" if band and tentative(row) else band
+
+
+def _flags(row: Mapping[str, Any]) -> list[str]:
+    return [flag.strip() for flag in str(row.get("flags") or "").split(",")]
+
+
+def warnings(row: Mapping[str, Any], *, banded: bool = False) -> str:
+    """The warnings of a row in words; of one that is ``banded`` without the doubt beside its band."""
+    told = [flag for flag in _flags(row) if flag and "=" not in flag and not (banded and flag == _DOUBTED)]
+    return ", ".join(words(flag) for flag in told)
 
 
 def band_name(row: Mapping[str, Any]) -> str:
     """The band that a score lies in, as its flags name it; empty where they name none."""
-    flags = (flag.strip() for flag in str(row.get("flags") or "").split(","))
-    return next((flag.removeprefix(_BAND) for flag in flags if flag.startswith(_BAND)), "")
+    return next((flag.removeprefix(_BAND) for flag in _flags(row) if flag.startswith(_BAND)), "")
 
 
 def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
@@ -120,14 +137,15 @@ def in_band(row: Mapping[str, Any], least: int = 2) -> str:
 
 
 def reach(row: Mapping[str, Any]) -> str:
-    """The band in words, and the others that the interval reaches: ``moderate, up to high``."""
+    """The band in words, its doubt, what the interval reaches: ``low, mostly unknown, up to high``."""
     at = band_of(row)
     if at is None:
         return ""
     ends = [band_of(row, end) for end in ("low", "high")]
     down, up = (at if end is None else end for end in ends)
     said = [f"down to {BANDS[down].name}"] * (down < at) + [f"up to {BANDS[up].name}"] * (up > at)
-    return ", ".join([BANDS[at].name, " and ".join(said)] if said else [BANDS[at].name])
+    doubt = [words(_DOUBTED)] * tentative(row)
+    return ", ".join([BANDS[at].name, *doubt, *[" and ".join(said)] * bool(said)])
 
 
 def edges_text(band: Band) -> str:

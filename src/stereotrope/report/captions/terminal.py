@@ -19,7 +19,7 @@ from stereotrope.report.captions.alongside import (
 from stereotrope.report.captions.bases import bases_of
 from stereotrope.report.captions.omissions import MISSING
 from stereotrope.report.captions.parity import SIGNED, declared, sides_words
-from stereotrope.report.captions.scores import COMPOSITES, band_name, in_band
+from stereotrope.report.captions.scores import COMPOSITES, band_words, in_band
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval
 
@@ -138,6 +138,6 @@ def _cell(row: Row | None) -> str:
         return ""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
-    if band := band_name(row):
+    if band := band_words(row):
         return f"{in_band(row)} {band}"
     return interval(row["value"], row["low"], row["high"], places=_PLACES)
