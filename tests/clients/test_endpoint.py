@@ -166,3 +166,12 @@ def test_the_key_is_read_when_it_is_needed(monkeypatch):
 )
 def test_loopback_addresses_are_local(base_url, is_local):
     assert Endpoint.from_options("vllm", {"base_url": base_url})[0].is_local is is_local
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("url", "base_url"), ("API-key", "key"), ("rpm", "requests_per_minute"), ("retries", "tries")],
+)
+def test_an_option_by_another_name_does_not_become_one_of_the_model(written: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"openai: there is no option {written!r}; write {meant!r}"):
+        Endpoint.from_options("openai", {written: "x"})

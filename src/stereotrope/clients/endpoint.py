@@ -32,6 +32,22 @@ ENDPOINT_KEYS = (
 )
 """Options of an audit file that speak of the endpoint; none of them enters a fingerprint."""
 
+_MEANT = {
+    "url": "base_url",
+    "baseurl": "base_url",
+    "api_base": "base_url",
+    "endpoint": "base_url",
+    "host": "base_url",
+    "api_key": "key",
+    "apikey": "key",
+    "rpm": "requests_per_minute",
+    "tpm": "tokens_per_minute",
+    "max_concurrency": "concurrency",
+    "retries": "tries",
+    "max_retries": "tries",
+}
+"""Names by which others know an option: sent to the model as its own, they would call another address."""
+
 _CONCURRENCY = 32
 _MOST_CONCURRENCY = 512
 _LONGEST_NAME = 64
@@ -137,6 +153,9 @@ class Endpoint:
         if provider not in PROVIDERS:
             split_model(f"{provider}:model")
         known = PROVIDERS[provider]
+        for name in options:
+            if meant := _MEANT.get(str(name).casefold().replace("-", "_")):
+                raise UsageError(f"{provider}: there is no option {name!r}; write {meant!r}")
         rest = {name: value for name, value in options.items() if name not in ENDPOINT_KEYS}
         base_url = _base_url(provider, options.get("base_url") or known["base_url"])
         if "key" in options:
