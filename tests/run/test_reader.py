@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -128,3 +129,11 @@ def test_a_changed_audit_is_said(folder: Path, content: bytes) -> None:
 def test_the_package_exports_what_it_says() -> None:
     assert package.__all__ == sorted(package.__all__)
     assert all(hasattr(package, name) for name in package.__all__)
+
+
+@pytest.mark.parametrize("entry", [{}, {"name": 3}, {"name": None}])
+def test_a_generator_without_a_name_is_said(folder: Path, entry: dict[str, object]) -> None:
+    info = json.loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_text(json.dumps(info | {"generators": [entry]}))
+    with pytest.raises(RunDamaged, match=r"is not what stereotrope wrote [(]one of generators has no name"):
+        stereotrope.open(folder)

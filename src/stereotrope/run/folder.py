@@ -264,6 +264,9 @@ def read_info(path: Path) -> dict[str, Any]:
     for key, kind in _KINDS.items():
         if key in info and not _is(info[key], kind):
             raise _foreign(file, f"{key} has another type")
+    for key in ("annotators", "generators"):
+        if any(not isinstance(entry.get("name"), str) for entry in info.get(key, ())):
+            raise _foreign(file, f"one of {key} has no name")
     return dict(info)
 
 
