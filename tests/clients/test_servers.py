@@ -118,8 +118,8 @@ def test_a_storm_halves_what_is_in_flight_and_answers_bring_it_back(server):
 
 
 def test_other_models_go_on_while_one_is_limited(server):
-    server.misbehave("rate_limit", model="limited", times=None, retry_after="1")
-    limited = client_of(server, model="limited", longest_wait=1.0, tries=2)
+    server.misbehave("rate_limit", model="limited", times=None, retry_after="2")
+    limited = client_of(server, model="limited", longest_wait=2.0, tries=2)
     free = client_of(server, model="free")
 
     async def both():
@@ -133,7 +133,7 @@ def test_other_models_go_on_while_one_is_limited(server):
         await asyncio.gather(limited.close(), free.close())
         return seconds
 
-    assert asyncio.run(both()) < 0.8
+    assert asyncio.run(both()) < 1.8
 
 
 def test_there_is_one_limiter_a_key_and_address(server, monkeypatch):
