@@ -1,4 +1,4 @@
-"""A page that is one file: style within, nothing loaded, every text of others inert."""
+"""Pages that are one file: style and script within, nothing loaded, every text of others inert."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -18,43 +19,60 @@ from stereotrope.report import escape
 __all__ = ["render_document"]
 
 _LONG_TEXT = 1200
+_LONG_REASON = 500
+_AUDIT_TEXT = 20_000
 
 
 def render_document(
-    template: str, context: Mapping[str, Any], *, templates: Mapping[str, str], style: str = ""
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    templates: Mapping[str, str] = MappingProxyType({}),
+    style: str = "",
+    script: str = "",
 ) -> str:
-    """Render a page without scripts in the report's style.
+    """Render a page in the report's style.
 
     Parameters
     ----------
     template
-        Name of a template. It finds ``csp``, ``style`` and ``version`` beside its context, and the report's
-        own ``parts.html.j2``.
+        Name of a template. It finds ``csp``, ``style``, ``script`` and ``version`` beside its context, and
+        the report's own ``parts.html.j2``.
     context
-        What the template shows. The filter ``t`` writes a text of up to 300 characters, ``long`` of up to
-        1200; text without either is escaped too.
+        What the template shows. The filters cut a text of others and make it inert: ``t`` after 300
+        characters, ``item`` after 500, ``long`` after 1200, ``sentence`` too (it keeps ``q < 0.001`` on one
+        line), ``audit`` after 20,000; text without a filter is escaped too.
     templates
         Templates by name; those of the report need not be given.
     style
         Rules after those of the report.
+    script
+        The page's only script, of ours; without one no script runs.
 
     Returns
     -------
     str
-        The page. Its content security policy allows this style and pictures within the page, no more.
+        The page. Its content security policy allows this style, this script and pictures within the page,
+        no more.
     """
     rules = f"{_asset('style.css')}{style}"
-    digest = base64.b64encode(hashlib.sha256(rules.encode("utf-8")).digest()).decode("ascii")
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
+    policy = ["default-src 'none'", "img-src data:", f"style-src '{_digest(rules)}'"]
+    policy += [f"script-src '{_digest(script)}'"] * bool(script)
+    policy += ["base-uri 'none'", "form-action 'none'"]
 
     def load(name: str) -> str:
         return templates.get(name) or _asset(f"templates/{name}")
 
-    environment = _environment(load)
-    return environment.get_template(template).render(
-        **context, csp=Markup(policy), style=Markup(rules), version=stereotrope.__version__
+    return (
+        _environment(load)
+        .get_template(template)
+        .render(
+            **context,
+            csp=Markup("; ".join(policy)),
+            style=Markup(rules),
+            script=Markup(script),
+            version=stereotrope.__version__,
+        )
     )
 
 
@@ -66,8 +84,22 @@ def _environment(load: Callable[[str], str]) -> jinja2.Environment:
         trim_blocks=True,
     )
     environment.filters["t"] = escape.html
+    environment.filters["item"] = lambda text: escape.html(text, _LONG_REASON)
     environment.filters["long"] = lambda text: escape.html(text, _LONG_TEXT)
+    environment.filters["sentence"] = lambda text: escape.html(_unbroken(text), _LONG_TEXT)
+    environment.filters["audit"] = lambda text: escape.html(text, _AUDIT_TEXT)
     return environment
+
+
+def _unbroken(sentence: str) -> str:
+    """Keep ``q < 0.001`` on one line."""
+    for sign in "<=":
+        sentence = sentence.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return sentence
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"
 
 
 @cache

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import json
 import re
@@ -13,9 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import jinja2
 import polars as pl
-from markupsafe import Markup
 from ruamel.yaml import YAML
 
 import stereotrope
@@ -24,6 +20,7 @@ from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, publish
 from stereotrope.report.captions import captions_blocks, chosen_pictures
 from stereotrope.report.datatable import Cell, Table, shown_rows
 from stereotrope.report.distributions import Distribution, Spread, spread
+from stereotrope.report.document import render_document
 from stereotrope.report.exhibits import MOST_EXHIBITED, Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
@@ -42,9 +39,6 @@ _CASES = ("deterministic", "dominance_shift")
 _MOST_CASES = 8
 _MOST_OPEN_ROWS = 24
 _MOST_OPEN_SHEETS = 60
-_LONG_TEXT = 1200
-_LONG_REASON = 500
-_AUDIT_TEXT = 20_000
 _MOST_WAYS = 4
 _OF = re.compile(r"(?<=\bk = )\d+|\b\d+(?= elements declared)")
 _HITS = re.compile(r"\bS = \d+, D = \d+ ")
@@ -115,7 +109,6 @@ def build(material: Material, *, budget: int) -> Page:
     figures = [f for section in (in_blocks, *by_section.values(), published.figures) for f in section]
     strips = spread(material)
     context = {
-        "version": stereotrope.__version__,
         "suite": material.info.get("suite"),
         "sensitive": bool(material.info.get("sensitive")),
         "head": head,
@@ -143,7 +136,9 @@ def build(material: Material, *, budget: int) -> Page:
     }
     context["contents"] = _contents(context)
     exported = [f for block in blocks for f in block.exported]
-    return Page(_render(context, figures), [*exported, *figures], strips.shown)
+    context["charts"] = escape.json_script({**_drawn(figures), "config": charts.CONFIG})
+    html = render_document("page.html.j2", context, script=_script())
+    return Page(html, [*exported, *figures], strips.shown)
 
 
 def _in_reading_order(made: Mapping[str, list[Figure]]) -> list[tuple[str, list[Figure]]]:
@@ -367,27 +362,12 @@ def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequ
 
 
 @cache
-def _asset(name: str) -> str:
-    return files("stereotrope.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
 def _script() -> str:
     import vl_convert  # noqa: PLC0415
 
+    own = files("stereotrope.report").joinpath("page.js").read_text(encoding="utf-8")
     bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    return f"{bundle}\n{_asset('page.js')}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _unbroken(sentence: str) -> str:
-    """Keep ``q < 0.001`` on one line."""
-    for sign in "<=":
-        sentence = sentence.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
-    return sentence
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return f"{bundle}\n{own}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:
@@ -400,29 +380,3 @@ def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:
             number_of = shapes.setdefault(shape, len(shapes))
             drawn[f"chart-{figure.name}-{i}"] = {"shape": number_of, "values": panel.spec["data"]["values"]}
     return {"charts": drawn, "shapes": [json.loads(shape) for shape in shapes]}
-
-
-def _render(context: Mapping[str, Any], figures: Sequence[Figure]) -> str:
-    style, script = _asset("style.css"), _script()
-    csp = (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{_hash(style)}'; "
-        f"script-src 'sha256-{_hash(script)}'; base-uri 'none'; form-action 'none'"
-    )
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: _asset(f"templates/{name}")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    environment.filters["t"] = escape.html
-    environment.filters["long"] = lambda text: escape.html(text, _LONG_TEXT)
-    environment.filters["item"] = lambda text: escape.html(text, _LONG_REASON)
-    environment.filters["sentence"] = lambda text: escape.html(_unbroken(text), _LONG_TEXT)
-    environment.filters["audit"] = lambda text: escape.html(text, _AUDIT_TEXT)
-    return environment.get_template("page.html.j2").render(
-        **context,
-        csp=Markup(csp),
-        style=Markup(style),
-        script=Markup(script),
-        charts=escape.json_script({**_drawn(figures), "config": charts.CONFIG}),
-    )
