@@ -143,3 +143,10 @@ def test_values_of_a_misplaced_mapping_or_a_repeated_key_are_not_quoted():
         with pytest.raises(AuditFileError, match=r"audit\.yaml:\d: ") as caught:
             validate(Source(text, "audit.yaml", Path()))
         assert "hunter2" not in str(caught.value)
+
+
+def test_a_sign_that_json_writes_as_two_is_one() -> None:
+    source = Source(
+        '{"report": {"title": "\\ud83d\\udc69 at work"}, "generators": ["calibrated"]}', "a.json", Path()
+    )
+    assert validate(source).report.title == "\U0001f469 at work"

@@ -287,6 +287,8 @@ class _Plain:
         return self.text(key, at)
 
     def text(self, value: Any, at: tuple[str | int, ...]) -> Any:
+        if isinstance(value, str) and _NO_TEXT.search(value):  # JSON writes what is beyond 16 bits as a pair
+            value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         if isinstance(value, str) and (wrong := _NO_TEXT.search(value)):
             what = "a NUL character" if wrong.group() == "\0" else "half a surrogate pair"
             raise self.source.error(
