@@ -16,7 +16,7 @@ from stereotrope.annotate.label import Attributes, Label, fingerprint_of
 from stereotrope.annotate.order import ORDERS, permuted
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import filled, question_wording
-from stereotrope.clients import ChatClient, Endpoint, Expectation, expectation
+from stereotrope.clients import Answer, ChatClient, Endpoint, Expectation, expectation
 from stereotrope.errors import UsageError
 
 __all__ = [
@@ -166,17 +166,18 @@ class ModelAnnotator:
         PictureError
             The picture cannot be decoded.
         """
+        return labels_of(await self._asked(picture, self.offered(picture.sha256)), self.attributes)
+
+    async def _asked(self, picture: Picture, offered: Attributes) -> Answer:
+        """What the model answers about a picture, which a blind one is not shown."""
         blind = self._variant == "blind"
-        images = () if blind else (await asyncio.to_thread(self._shown, picture),)
-        offered = self.offered(picture.sha256)
-        answer = await self._client.ask(
+        return await self._client.ask(
             self.text(offered),
-            images=images,
+            images=() if blind else (await asyncio.to_thread(self._shown, picture),),
             schema=schema_of(offered),
             system=question_wording(self.kind).system,
             name=self.kind,
         )
-        return labels_of(answer, self.attributes)
 
     async def close(self) -> None:
         """Let go of the connections of the running event loop."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from collections.abc import Mapping
 
-from stereotrope.annotate.answers import inert, schema_of
+from stereotrope.annotate.answers import inert
 from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, picture_tokens, text_tokens
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.label import Label
@@ -62,14 +61,7 @@ class CaptionAnnotator(ModelAnnotator):
         PictureError
             The picture cannot be decoded.
         """
-        blind = self._variant == "blind"
-        answer = await self._client.ask(
-            self.text(self.attributes),
-            images=() if blind else (await asyncio.to_thread(self._shown, picture),),
-            schema=schema_of(self.attributes),
-            system=question_wording(self.kind).system,
-            name=self.kind,
-        )
+        answer = await self._asked(picture, self.attributes)
         if answer.status == "refused":
             reason = inert(answer.reason or "the model declined to answer")
             return [Label(CAPTION, None, status="refused", rationale=reason)]
