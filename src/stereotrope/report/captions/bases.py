@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
 
+from stereotrope.report.captions.blocks import Block
 from stereotrope.report.material import Material, words
-from stereotrope.report.panels import safe_name
+from stereotrope.report.panels import Figure, safe_name
 
-__all__ = ["Basis", "bases_of"]
+__all__ = ["Basis", "bases_of", "block_by_basis"]
 
 _LONGEST_MARK = 40
 
@@ -66,6 +68,16 @@ def bases_of(material: Material, frame: pl.DataFrame) -> list[Basis]:
             own = (_mark(material, lexicon),) if lexicon else ()
             found.append(Basis(definition, lexicon, rows, (*told, *whose), (*marks, *own)))
     return found
+
+
+def block_by_basis(
+    material: Material, frame: pl.DataFrame, figure: Callable[[Material, Basis], Figure]
+) -> Block | None:
+    """A figure of each basis, in place of the figures that its measures would have; None of no estimate."""
+    if not frame.height:
+        return None
+    figures = [figure(material, basis) for basis in bases_of(material, frame)]
+    return Block(figures=figures, replaces=frozenset(frame["measure"].unique().to_list()))
 
 
 def _mark(material: Material, lexicon: str) -> str:

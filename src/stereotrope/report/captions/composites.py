@@ -15,7 +15,7 @@ from stereotrope.report.captions.alongside import (
     panel_of,
     scope_of,
 )
-from stereotrope.report.captions.bases import Basis, bases_of
+from stereotrope.report.captions.bases import Basis, block_by_basis
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.scores import COMPOSITES
 from stereotrope.report.material import Material
@@ -30,10 +30,7 @@ __all__ = ["composites_block"]
 def composites_block(material: Material) -> Block | None:
     """Both composites, a panel each; None without any."""
     every = material.estimates.filter(pl.col("measure").is_in(COMPOSITES))
-    if not every.height:
-        return None
-    figures = [_figure(material, basis) for basis in bases_of(material, every)]
-    return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
+    return block_by_basis(material, every, _figure)
 
 
 def _figure(material: Material, basis: Basis) -> Figure:

@@ -18,7 +18,7 @@ from stereotrope.report.captions.alongside import (
     parts_by_scope,
     scope_of,
 )
-from stereotrope.report.captions.bases import Basis, bases_of
+from stereotrope.report.captions.bases import Basis, block_by_basis
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.captions.parity import declared
 from stereotrope.report.captions.scores import abbreviated
@@ -52,10 +52,7 @@ _DRAWN = (
 def deltas_block(material: Material) -> Block | None:
     """One figure of the differences from the baseline, a panel a prompt; None without a baseline."""
     every = material.estimates.filter(pl.col("measure").str.ends_with(DELTA))
-    if not every.height:
-        return None
-    figures = [_figure(material, basis) for basis in bases_of(material, every)]
-    return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
+    return block_by_basis(material, every, _figure)
 
 
 def _prose(baseline: str, named: str) -> MeasureProse:

@@ -17,7 +17,7 @@ from stereotrope.report.captions.alongside import (
     scope_of,
     scope_words,
 )
-from stereotrope.report.captions.bases import Basis, bases_of
+from stereotrope.report.captions.bases import Basis, block_by_basis
 from stereotrope.report.captions.blocks import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.panels import Figure
@@ -38,10 +38,7 @@ _READS = (
 def occlusion_block(material: Material) -> Block | None:
     """Shares of unknown by covered faces beside the composite with and without these; None without any."""
     every = material.estimates.filter(pl.col("measure").is_in((UNKNOWN_SHARE, OCCLUDED_SHARE, SCORE_WITHOUT)))
-    if not every.height:
-        return None
-    figures = [_figure(material, basis) for basis in bases_of(material, every)]
-    return Block(figures=figures, replaces=frozenset(every["measure"].unique().to_list()))
+    return block_by_basis(material, every, _figure)
 
 
 def _figure(material: Material, basis: Basis) -> Figure:
