@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from stereotrope import measure
+from stereotrope.errors import TableError, UsageError
 from stereotrope.measure import REGISTRY
 from stereotrope.measure.registry import measures_page
 
@@ -100,3 +102,53 @@ def test_an_empty_frame_gives_an_empty_frame() -> None:
     found = measure.share(pl.DataFrame(schema=columns))
     assert found.height == 0
     assert "undefined" in found.columns
+
+
+LABELLED = [name for name, info in REGISTRY.items() if info.needs == "labels"]
+LABELLED_TWICE = pl.DataFrame(
+    {
+        "image_id": ["i", "i", "j"],
+        "attribute": "hue",
+        "value": ["red", "blue", "red"],
+        "annotator": ["a", "b", "a"],
+        "generator": "m",
+        "object": "car",
+        "dimension": "d",
+        "group": ["base", "base", "women"],
+        "prompt_id": "p",
+    }
+)
+FURTHER = {
+    "agreement": {"reference": LABELLED_TWICE.filter(annotator="a")},
+    "corrected_share": {
+        "confusion": pl.DataFrame({"attribute": "hue", "reference_value": "red", "value": "red", "n": [3]})
+    },
+    "injection_rate": {"plain": LABELLED_TWICE.head(0), "claims": LABELLED_TWICE.head(0)},
+    "order_flip_rate": {"reordered": LABELLED_TWICE.head(0)},
+    "female_ratio": {"attribute": "hue"},
+    "share_difference": {"baseline": "base"},
+}
+
+
+def parameters_of(name: str) -> list[str]:
+    return list(inspect.signature(REGISTRY[name].function).parameters)
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_a_hint_names_an_argument_that_the_measure_has(name: str) -> None:
+    function, further = REGISTRY[name].function, FURTHER.get(name, {})
+    with pytest.raises(TableError, match="two annotators label it: filter to one, or add 'ann") as said:
+        function(LABELLED_TWICE, **further)
+    (argument,) = re.findall(r"`(\w+)`", str(said.value))
+    assert argument in parameters_of(name)
+    scope = inspect.signature(function).parameters[argument].default
+    function(LABELLED_TWICE, **{**further, argument: [*scope, "annotator"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [(n, a) for n in LABELLED for a in ("by", "within", "pooled") if a in parameters_of(n)],
+)
+def test_a_list_of_factors_given_as_one_text_is_named_by_its_argument(name: str, argument: str) -> None:
+    with pytest.raises(UsageError, match=rf"^\w+: {argument} must be a list of factors, found the string"):
+        REGISTRY[name].function(LABELLED_TWICE, **{**FURTHER.get(name, {}), argument: "x"})

@@ -173,7 +173,8 @@ def make_plan(
         prompts, requests, notes = requests_of(
             _designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
         )
-        names: Sequence[str] = [generator.name for generator in generators]
+        # A folder may hold the pictures of several models, so the names are those of what is asked for.
+        names: Sequence[str] = list(dict.fromkeys(request.generator for _, request in requests))
     else:
         prompts, names = stored
     annotators, checked = _annotators(spec, suite, source, account)

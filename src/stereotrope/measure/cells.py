@@ -121,6 +121,7 @@ def read_cells(
     by: Sequence[str],
     attributes: Collection[str] | None = None,
     of: Collection[str] | None = None,
+    argument: str = "by",
 ) -> list[Cell]:
     """Count a tidy frame of labels by factors and attribute.
 
@@ -135,6 +136,8 @@ def read_cells(
         Keep only these attributes; all but those of a picture's quality when None.
     of
         Values the denominator is restricted to; other values are left out with a reason.
+    argument
+        What the caller's own argument with the factors is called, for the hint of a message.
 
     Returns
     -------
@@ -148,7 +151,7 @@ def read_cells(
     frame = to_polars(data)
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes)
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument)
     named = frame.select(as_text(frame, f).alias(f) for f in by)
     # A frame without a column has no rows: without factors all images are one combination.
     design = named.unique(maintain_order=True).rows() if by else [()]
@@ -230,7 +233,8 @@ def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
     best = fits[max(fits)]
     if len(best) > 1:
         raise TableError(
-            f"labels: {key} has two baselines, {best[0]} and {best[1]}; name the factor in within"
+            f"labels: {key} has two baselines that fit it equally well, {best[0]} and {best[1]}; keep one of "
+            "them in the frame"
         )
     return references[best[0]]
 

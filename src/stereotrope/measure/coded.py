@@ -160,7 +160,7 @@ def code_labels(
         Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
     frame = to_polars(labels)
-    tidy = read_labels(frame, factors=[*factors, group], attributes=attributes)
+    tidy = read_labels(frame, factors=[*factors, group], attributes=attributes, argument="within")
     if "prompt_id" in frame.columns and "prompt_id" not in tidy.columns:
         kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
         tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String).alias(_PROMPT))

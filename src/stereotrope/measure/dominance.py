@@ -123,7 +123,7 @@ def deterministic_share(
             f"deterministic_share: by must list factors of within, found {outside[0]!r} beside "
             f"within={list(within)}; give by= some of these, or [] for one share over all"
         )
-    cells = read_cells(labels, by=factors, attributes=attributes)
+    cells = read_cells(labels, by=factors, attributes=attributes, argument="within")
     chance = _chance(cells, n_within=len(within))
     places = [factors.index(name) for name in by]
     shares: dict[tuple[Key, str], list[Cell]] = defaultdict(list)
@@ -301,7 +301,7 @@ def dominance_shift(
             f"dominance_shift: threshold must lie above 0 and at most at 1, found {threshold}; 0.7 is usual"
         )
     factors = (*factor_names(within, measure="dominance_shift", taken=(group,)), group)
-    cells = read_cells(labels, by=factors, attributes=attributes)
+    cells = read_cells(labels, by=factors, attributes=attributes, argument="within")
     if cells and not any(cell.key[-1] == baseline for cell in cells):
         found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells})))
         raise UsageError(f"dominance_shift: no {group} {baseline!r}; found {found}; name it with baseline=")

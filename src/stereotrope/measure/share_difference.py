@@ -120,7 +120,8 @@ def share_difference(
     wanted = as_names(value, what="value")
     allowed = as_names(of, what="of") if of is not None else None
     by = (*within, *extra, group)
-    cells = read_cells(labels, by=by, attributes=as_names(attribute, what="attribute") or None, of=allowed)
+    names = as_names(attribute, what="attribute") or None
+    cells = read_cells(labels, by=by, attributes=names, of=allowed, argument="within")
     if baseline is not None and not any(cell.key[-1] == baseline for cell in cells):
         found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
         raise UsageError(f"share_difference: no {group} {baseline!r}; found {found}")

@@ -96,6 +96,7 @@ def read_labels(
     factors: Sequence[str],
     attributes: Collection[str] | None = None,
     not_values: Collection[str] = NOT_VALUES,
+    argument: str = "by",
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 
@@ -111,6 +112,8 @@ def read_labels(
         Keep only these attributes; all when None.
     not_values
         Values that are kept and counted but are no value of the attribute.
+    argument
+        What the caller's own argument with these factors is called, for the hint of a message.
 
     Returns
     -------
@@ -162,11 +165,11 @@ def read_labels(
         .alias("excluded"),
         *[as_text(frame, f).alias(f) for f in factors],
     )
-    _refuse_double_labels(tidy, factors)
+    _refuse_double_labels(tidy, factors, argument)
     return tidy.select("image_id", "attribute", "value", "excluded", *factors)
 
 
-def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str]) -> None:
+def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str], argument: str) -> None:
     doubled = tidy.select("image_id", "attribute", *factors).is_duplicated()
     if not doubled.any():
         return
@@ -178,9 +181,9 @@ def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str]) -> None:
     hint = "keep one label an image and attribute"
     if differing:
         name = differing[0]
-        hint = f"these differ in {name!r}: filter to one level, or add {name!r} to `within`"
+        hint = f"these differ in {name!r}: filter to one level, or add {name!r} to `{argument}`"
     if "annotator" in differing:
-        hint = "two annotators label it: filter to one, or add 'annotator' to `within`"
+        hint = f"two annotators label it: filter to one, or add 'annotator' to `{argument}`"
     raise TableError(
         f"labels: image {first['image_id']!r} has two labels of attribute {first['attribute']!r}; {hint}"
     )

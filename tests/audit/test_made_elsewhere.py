@@ -1,0 +1,78 @@
+"""Studies made elsewhere: folders of pictures and files of labels, as people have them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from stereotrope import Audit, Run
+from stereotrope.errors import AuditFileError
+
+HEAD = "file_name,model,occupation,condition,gender,race"
+MODELS, CONDITIONS = ("flux", "sdxl"), ("plain", "asked")
+
+
+def rows_of(n: int = 4, ending: str = ".png") -> list[list[str]]:
+    """A study of two models under two conditions, ``n`` pictures each: the first is labelled male."""
+    return [
+        [f"pictures/{model}-{condition}-{i}{ending}", model, "nurse", condition, gender, "white"]
+        for model, condition in itertools.product(MODELS, CONDITIONS)
+        for i, gender in enumerate(["male"] + ["female"] * (n - 1))
+    ]
+
+
+def write(base: Path, rows: Iterable[Sequence[str]], name: str = "labels.csv", head: str = HEAD) -> None:
+    text = "\n".join([head, *(",".join(row) for row in rows)])
+    (base / name).write_text(text + "\n", encoding="utf-8")
+
+
+def draw(base: Path, rows: Iterable[Sequence[str]]) -> None:
+    (base / "pictures").mkdir(exist_ok=True)
+    for number, row in enumerate(rows):
+        Image.new("RGB", (8, 8), (number % 256, number // 256, 90)).save(base / row[0])
+
+
+def audit(base: Path, *, generator: dict[str, Any] | None = None, **more: Any) -> Audit:
+    study = {"folder": ".", "metadata": "labels.csv", "name_from": "model"}
+    study |= {"factors": ["occupation", "condition"]}
+    said = {"labels": "labels.csv", "name": "people", "attributes": ["gender", "race"]}
+    content = {"generators": [generator or study], "annotators": [said], "permutations": 99, "resamples": 100}
+    return Audit.from_text(json.dumps(content | more), base=base)
+
+
+def ratios(run: Run) -> dict[tuple[str, ...], tuple[float | None, int]]:
+    found = run.estimates.filter(measure="female_ratio")
+    columns = [c for c in ("generator", "occupation", "condition") if c in found.columns]
+    return {tuple(row[c] for c in columns): (row["value"], row["n"]) for row in found.iter_rows(named=True)}
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    rows = rows_of()
+    write(tmp_path, rows)
+    draw(tmp_path, rows)
+    return tmp_path
+
+
+def test_a_model_named_by_a_column_can_be_the_baseline(study: Path) -> None:
+    asked = audit(
+        study,
+        baseline={"generator": "flux"},
+        measures=[{"female_ratio": "gender"}, {"delta": ["female_ratio"]}],
+    )
+    run = asked.run(study / "run")
+    deltas = run.estimates.filter(measure="female_ratio_delta")
+    assert set(deltas["generator"]) == {"sdxl"}
+    assert set(deltas["value"]) == {0.0}
+    assert asked.measure(study / "run").estimates.equals(run.estimates)
+
+
+def test_a_baseline_model_that_no_row_names_is_refused_with_those_there_are(study: Path) -> None:
+    with pytest.raises(AuditFileError, match="no generator 'dalle' to compare with; there is: flux, sdxl"):
+        audit(study, baseline={"generator": "dalle"}, measures=[{"female_ratio": "gender"}]).plan()
