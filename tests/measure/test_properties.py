@@ -159,7 +159,9 @@ MEASURES: dict[str, Measure] = {
     ),
     "cds": partial(measure.cds, **QUICK),
     "change": lambda x: measure.change(
-        measure.cds(phrased(x), within=("generator", "object", "phrasing"), **QUICK)
+        # The excess over a floor, and whether there is any, are of this n.
+        measure.cds(phrased(x), within=("generator", "object", "phrasing"), **QUICK).drop("excess"),
+        score="value",
     ),
     "corrected_share": lambda x: measure.corrected_share(x, CHECKED, by=SCOPE, n_bootstrap=200),
     "default_rank": lambda x: measure.default_rank(

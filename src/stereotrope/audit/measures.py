@@ -32,6 +32,8 @@ NEEDS = {
     "vectors made elsewhere",
 }
 """What a measure that is asked for needs, and how to have it."""
+READ_BESIDE = {("change", "vac"): ("vac_chao_shen",)}
+"""Rows that a measure reads together with those of the measure it is of."""
 DEFAULT_ON = {"default_rank": "bds", "judge_correlation": "bds"}
 
 
@@ -68,7 +70,8 @@ class MeasureCall:
         if self.among:
             return read_several(self.name, data, self.arguments, self.among, self.definition)
         if self.on is not None:
-            data = data.filter(pl.col("measure") == self.on)
+            beside = READ_BESIDE.get((self.name, self.on), ())
+            data = data.filter(pl.col("measure").is_in([self.on, *beside]))
             if data["definition"].n_unique() > 1:
                 data = data.filter(pl.col("definition") == (self.definition or PAPER))
         result: pl.DataFrame = measure.REGISTRY[self.name].function(data, **self.arguments)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
@@ -21,7 +22,7 @@ from stereotrope.stats import (
 )
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES
 
-__all__ = ["CHANGE", "RANKS", "change"]
+__all__ = ["CHANGE", "EXCESS", "RANKS", "change"]
 
 CHANGE = "_change"
 """Ends the name of the change of a measure."""
@@ -29,17 +30,28 @@ CHANGE = "_change"
 RANKS = "_change_wilcoxon"
 """Ends the name of the same change with the p-value of Wilcoxon's test."""
 
+EXCESS = "excess"
+"""Which score is changed, and the name of the definition that such a change follows."""
+
 SCORES = ("cds", "vac")
+CORRECTED = "vac_chao_shen"
+"""What stands for the excess of VAC, which has no floor by shuffling: its score corrected for small n."""
 ORIGINALS: Mapping[str, str] = {"phrasing": "for", "mitigation": "none"}
 
 FEW_PAIRS = "fewer than two pairs"
 NO_ORIGINAL = "the mean of the original is not above 0"
+AT_FLOOR = "the original is not told from its noise floor"
+FEWEST_TESTED = 6
+"""Pairs below which there is neither interval nor p: the t test leans on a shape that so few cannot show."""
+CLEAR = 2.0
+"""How many times the reach of its interval a mean excess must be, to be divided by (Fieller's g ≤ 1/4)."""
 UNEVEN = 0.2
 """Difference of the images behind the two sides, as a share, from which it is said."""
 
 _SOURCE = "SODA, section 5.5, Table 5; interval: Fieller 1954; p: Student 1908"
 _SOURCE_RANKS = "SODA, section 5.5, Table 5; p: Wilcoxon 1945"
 _NAMES = {column.name for column in ESTIMATES}
+_NUMBERS = ("value", "low", "floor", "excess")
 _LACKS = ("without a score of the original", "without a score")
 
 
@@ -53,7 +65,7 @@ def change(
     dimension: str | None = "dimension",
     group: str = "group",
     baseline: str | None = "base",
-    score: Literal["value", "excess"] = "value",
+    score: Literal["value", "excess"] = "excess",
     level: float = 0.95,
 ) -> pl.DataFrame:
     r"""Relative change of CDS or VAC against the original phrasing, or against no mitigation.
@@ -61,14 +73,16 @@ def change(
     Formula
     -------
     :math:`Δ = \bar s_{new}/\bar s_{orig} - 1` with the means over pairs, :math:`s` of one pair (a model and
-    object) being the mean of its scores that are known on both sides.
+    object) being the mean of its scores that are known on both sides. A score of CDS is its excess over the
+    noise floor, one of VAC the score that Chao and Shen's entropy gives.
 
     Parameters
     ----------
     estimates
         What :func:`stereotrope.measure.cds` or :func:`stereotrope.measure.vac` return, with ``over`` as a
-        factor; rows for all attributes together are used. Where CDS came with ``pairs=True``, its rows for
-        pairs of groups are used, so that both sides compare the same groups.
+        factor; rows for all attributes together are used, those of VAC with their ``vac_chao_shen``. Where
+        CDS came with ``pairs=True``, its rows for pairs of groups are used, so that both sides compare the
+        same groups.
     over
         The factor that is changed: ``phrasing`` or ``mitigation``, or another one.
     original
@@ -85,7 +99,8 @@ def change(
     group, baseline
         Rows whose ``group`` is the baseline are left out: it has no cue.
     score
-        ``value``, or ``excess`` over the noise floor, which only CDS has.
+        ``excess`` over the noise floor; for VAC, which has no floor by shuffling, ``vac_chao_shen``. Or
+        ``value``, as the paper has it.
     level
         Nominal coverage.
 
@@ -97,37 +112,45 @@ def change(
         fall by 30%. The first has Fieller's interval and the p-value of the paired t-test over the pairs,
         the other the same ``value`` and the p-value of Wilcoxon's signed-rank test. ``q_value`` is
         Benjamini–Hochberg over the rows of one measure. ``n`` is the number of pairs, ``n_reference`` none;
-        ``contrast`` is ``over`` and ``reference`` the original.
+        ``contrast`` is ``over`` and ``reference`` the original. ``definition`` is ``excess``, or by
+        ``score="value"`` that of the scores.
 
     Undefined
     ---------
-    ``fewer than two pairs``; ``the mean of the original is not above 0``. A score that one side lacks is
-    left out on both and counted, flagged ``few_pairs`` where a whole pair goes. The interval is null where
-    the mean of the original is not told from 0 (``unbounded``) and where all pairs change alike
+    ``fewer than two pairs``; ``the original is not told from its noise floor``: a share of what may be
+    nothing is no number. It is told from it where the mean of the lower ends of the original's own intervals
+    lies above the mean of the floors (0 for ``vac_chao_shen``), or where, with six pairs or more, the mean
+    excess is at least twice the reach of its t interval over pairs. The same holds for ``score="value"``
+    where floors are known; ``the mean of the original is not above 0`` where they are not. A score that
+    one side lacks is left out on both and counted. Interval and p are null with fewer than six pairs;
+    ``few_pairs`` flags these, and rows in which a whole pair was left out. The interval is null where the
+    mean of the original is not told from 0 over pairs (``unbounded``) and where all pairs change alike
     (``no_variation``); p as well in the latter case.
 
     Raises
     ------
     TableError
-        A column is missing, no row is of ``cds`` or ``vac``, or a score stands twice.
+        A column is missing, no row is of ``cds`` or ``vac``, a score stands twice, or VAC comes without
+        its ``vac_chao_shen``, as by the released definition, and its excess is asked for.
     UsageError
         No row has the original level, or a factor is given two parts.
 
     Notes
     -----
-    Six pairs are usual (three models and two objects) and little: Wilcoxon's p cannot fall below 0.031, and
-    two pairs give it no chance at all. Fieller's interval is wide there, and excludes 0 exactly where the
-    t-test says p ≤ 1 − level. Its simulated coverage at a level of 0.95 was 0.95 for normal differences at
-    2 to 40 pairs where it is bounded, and 0.87 (6 pairs) to 0.94 (40) for exponential ones; a percentile
-    bootstrap of pairs reached 0.51 at 2, 0.81 at 6 and 0.88 at 16 pairs, which is why there is none. A raw
-    CDS falls to its floor and not to 0, so that ``score="value"`` understates a change, and where the sides
-    rest on unlike numbers of images (flagged ``uneven_n``) the floor itself moves; read ``excess`` beside
-    it. An original without a score of the new level at all, such as an object that was not drawn with
-    it, is no pair.
+    Six pairs are usual (three models and two objects) and little: Wilcoxon's p cannot fall below 0.031.
+    Fieller's interval is wide there, and excludes 0 exactly where the t-test says p ≤ 1 − level. Its
+    simulated coverage at a level of 0.95 was 0.95 for normal differences where it is bounded, and 0.87
+    (6 pairs) to 0.94 (40) for exponential ones; a percentile bootstrap of pairs reached 0.81 at 6 and 0.88
+    at 16 pairs, which is why there is none. A raw CDS falls to its floor and not to 0, so that
+    ``score="value"`` understates a change; a raw VAC is too high at small n. Where the sides rest on unlike
+    numbers of images (flagged ``uneven_n``) their floors differ as well. What Chao and Shen's entropy misses
+    at small n, it misses on both sides. An original without a score of the new level at all, such as an
+    object that was not drawn with it, is no pair.
 
     The paper's Table 5 pools three models. Its −30.9% lies outside what the mean of the three changes of
     its Table 6 can be (−30.7%, rounded), and so does +8.4% (+7.9%); a change of the pooled mean, as here,
-    weights models by their original score and can be both. Which one the paper took is not said.
+    weights models by their original score and can be both. Which one the paper took is not said. Its
+    changes are of raw scores by the released definition: another quantity than the default here.
 
     References
     ----------
@@ -138,12 +161,12 @@ def change(
     >>> import polars as pl
     >>> estimates = pl.DataFrame({
     ...     "measure": "cds", "definition": "paper", "attribute": "all", "generator": "m",
-    ...     "object": ["car", "sofa", "cup"] * 2, "mitigation": ["none"] * 3 + ["avoiding"] * 3,
-    ...     "value": [0.5, 0.4, 0.3, 0.4, 0.3, 0.2],
+    ...     "object": list("abcdef") * 2, "mitigation": ["none"] * 6 + ["avoiding"] * 6,
+    ...     "excess": [0.5, 0.4, 0.3, 0.5, 0.4, 0.3, 0.4, 0.3, 0.2, 0.4, 0.3, 0.2],
     ... })
     >>> found = change(estimates, "mitigation").filter(pl.col("generator") == "m")
     >>> found.select("measure", "mitigation", pl.col("value").round(3), "n").row(0)
-    ('cds_change', 'avoiding', -0.25, 3)
+    ('cds_change', 'avoiding', -0.25, 6)
     """
     normal_quantile(level)
     table = _scores(estimates, over, group, baseline, score)
@@ -176,7 +199,7 @@ def _scores(estimates: Any, over: str, group: str, baseline: str | None, score: 
     frame = to_polars(estimates, what="estimates")
     if score not in ("value", "excess"):
         raise UsageError(f"change: score must be 'value' or 'excess', found {score!r}")
-    for name in ("measure", "definition", "attribute", over, "value", score):
+    for name in ("measure", "definition", "attribute", over):
         if name not in frame.columns:
             raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
     if over in _NAMES:
@@ -187,7 +210,7 @@ def _scores(estimates: Any, over: str, group: str, baseline: str | None, score: 
             "estimates: no row of measure 'cds' or 'vac' for attribute 'all'; pass what these return"
         )
     require_one_definition(used)
-    used = used.filter(pl.col(over).is_not_null())
+    used = _scored(used, frame, score).filter(pl.col(over).is_not_null())
     if group not in used.columns:
         return used
     paired = pl.col(group).is_not_null().any().over("measure")
@@ -195,6 +218,30 @@ def _scores(estimates: Any, over: str, group: str, baseline: str | None, score: 
     if baseline is None:
         return used
     return used.filter(pl.col(group).ne_missing(baseline))
+
+
+def _scored(used: pl.DataFrame, frame: pl.DataFrame, score: str) -> pl.DataFrame:
+    """The rows with ``_score``, ``_above`` (what exceeds the floor) and ``_least`` (its lower end)."""
+    number = {c: pl.col(c) if c in used.columns else pl.lit(None, pl.Float64) for c in _NUMBERS}
+    cds = pl.col("measure") == "cds"
+    for name, rows in ((EXCESS, used.filter(cds)), ("value", used)):
+        if name not in used.columns and rows.height and score == name:
+            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, used.columns))}")
+    corrected = frame.filter(pl.col("measure") == CORRECTED, pl.col("attribute") == ALL_ATTRIBUTES)
+    if score == EXCESS and used.filter(~cds).height and not corrected.height:
+        raise TableError(
+            f"estimates: 'vac' has no noise floor of its own, and no row of {CORRECTED!r} stands beside it; "
+            "pass what vac returns by the paper's definition, or set score='value'"
+        )
+    keys = ["definition", *(c for c in used.columns if c not in _NAMES)]
+    beside = corrected.select(*keys, number["value"].alias("_above"), number["low"].alias("_least"))
+    beside = beside.with_columns(measure=pl.lit("vac"))
+    table = used.join(beside, on=["measure", *keys], how="left", nulls_equal=True, maintain_order="left")
+    table = table.with_columns(
+        pl.when(cds).then(number["excess"]).otherwise("_above").alias("_above"),
+        pl.when(cds).then(number["low"] - number["floor"]).otherwise("_least").alias("_least"),
+    )
+    return table.with_columns((pl.col("_above") if score == EXCESS else number["value"]).alias("_score"))
 
 
 def _check_columns(table: pl.DataFrame, pairing: Sequence[str], own: Sequence[str]) -> None:
@@ -229,6 +276,7 @@ class _Plan:
             for levels, pairs in self._parts(mine):
                 shared = {
                     **scope,
+                    **({"definition": EXCESS} if self.score == EXCESS else {}),
                     **levels,
                     self.over: new,
                     "contrast": self.over,
@@ -240,19 +288,18 @@ class _Plan:
 
     def _matched(self, part: pl.DataFrame) -> pl.DataFrame:
         """One row a score of a new level, with the original's score beside it."""
-        factors = [c for c in part.columns if c not in _NAMES and c != self.over]
+        factors = [c for c in part.columns if c not in _NAMES and c != self.over and c[:1] != "_"]
         keys = [*factors, *(["reference"] if "reference" in part.columns else [])]
         size = pl.col("n") if "n" in part.columns else pl.lit(None, pl.Int64)
-        table = part.select(
-            *keys, self.over, pl.col(self.score).fill_nan(None).alias("_new"), size.alias("_n")
-        )
+        known = [pl.col(c).cast(pl.Float64).fill_nan(None) for c in ("_score", "_above", "_least")]
+        table = part.select(*keys, self.over, *known, size.alias("_n")).rename({"_score": "_new"})
         if table.select(*keys, self.over).is_duplicated().any():
             raise TableError(
                 f"estimates: several scores of one combination and {self.over}; keep one row each"
             )
         before = table.filter(pl.col(self.over) == self.original)
-        before = before.drop(self.over).rename({"_new": "_old", "_n": "_n_old"}).with_columns(_there=True)
-        after = table.filter(pl.col(self.over) != self.original)
+        before = before.drop(self.over).rename({"_new": "_old", "_n": "_n_old"})
+        after = table.filter(pl.col(self.over) != self.original).drop("_above", "_least")
         return after.join(before, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
     def _parts(self, mine: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
@@ -280,14 +327,11 @@ class _Plan:
             if new is None or old is None
         )
         groups = list(self.pairing)
-        means = (
-            known.group_by(groups, maintain_order=True).agg(pl.col("_old").mean(), pl.col("_new").mean())
-            if groups
-            else known.select("_old", "_new")
-        )
+        means = _means(known, groups)
         asked = part.select(groups).n_unique() if groups else part.height
         old, new = means["_old"].to_numpy(), means["_new"].to_numpy()
-        flags = ["few_pairs"] * (means.height < asked) + ["uneven_n"] * _uneven(known)
+        few = means.height < FEWEST_TESTED
+        flags = ["few_pairs"] * (few or means.height < asked) + ["uneven_n"] * _uneven(known)
         row = {
             **shared,
             "n": means.height,
@@ -297,8 +341,8 @@ class _Plan:
         name = row.pop("measure")
         first = {**row, "measure": name + CHANGE, "source": _SOURCE}
         other = {**row, "measure": name + RANKS, "source": _SOURCE_RANKS}
-        reason = FEW_PAIRS if means.height < 2 else None
         value, low, high = relative_change(old, new, level=self.level)
+        reason = FEW_PAIRS if means.height < 2 else _at_floor(means, self.level)
         if reason is None and np.isnan(value):
             reason = NO_ORIGINAL
         if reason is not None:
@@ -306,6 +350,11 @@ class _Plan:
             yield from ({**first, **noted}, {**other, **noted})
             return
         what = f"change of the mean {self.score} over {means.height} pairs ({', '.join(groups)})"
+        if few:
+            method = f"{what}; fewer than {FEWEST_TESTED} pairs: no interval, no test"
+            only = {"value": value, "flags": ",".join(flags), "method": method}
+            yield from ({**first, **only}, {**other, **only})
+            return
         p = paired_t(old, new)
         open_end = ["no_variation" if np.isnan(p) else "unbounded"] * bool(np.isnan(low))
         yield {
@@ -324,6 +373,27 @@ class _Plan:
             "flags": ",".join(flags) or None,
             "method": f"{what}; p: Wilcoxon signed rank, two-sided, exact up to 200 pairs",
         }
+
+
+def _means(known: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+    """One row a pair; a pair with an original whose floor or interval is not known has none."""
+    sides = ("_old", "_new", "_above", "_least")
+    if not groups:
+        return known.select(sides)
+    whole = (pl.when(pl.col(c).null_count() == 0).then(pl.col(c).mean()).alias(c) for c in sides)
+    return known.group_by(list(groups), maintain_order=True).agg(whole)
+
+
+def _at_floor(means: pl.DataFrame, level: float) -> str | None:
+    """The reason where nothing shows that the originals, one a pair, exceed their noise floor."""
+    excess, least = (means[c].cast(pl.Float64).fill_null(np.nan).to_numpy() for c in ("_above", "_least"))
+    if np.isnan(excess).any() or least.mean() > 0:
+        return None
+    n = excess.size
+    if n < FEWEST_TESTED:
+        return AT_FLOOR
+    reach = float(special.stdtrit(n - 1, 0.5 + level / 2)) * float(excess.std(ddof=1)) / np.sqrt(n)
+    return None if excess.mean() > max(CLEAR * reach, 0.0) else AT_FLOOR
 
 
 def _uneven(known: pl.DataFrame) -> bool:

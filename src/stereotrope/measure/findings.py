@@ -193,7 +193,7 @@ def _homogenised(table: pl.DataFrame, evidence: Evidence) -> Iterator[_Candidate
     for traded in homogenised(table):
         scope, cds, vac = traded
         wording = Wording(cds["contrast"], cds["reference"], evidence.varying)
-        effect = min(-cds["value"], vac["value"])
+        effect = min(-cds["value"], vac["value"], 1.0)
         yield _Candidate("homogenisation", scope, None, effect, vac, wording, sentence=told(traded, wording))
 
 

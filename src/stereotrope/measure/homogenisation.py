@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.change import CHANGE
+from stereotrope.measure.change import CHANGE, EXCESS
 from stereotrope.measure.sentences import Wording, clean, number, quoted, span
 from stereotrope.tables import ESTIMATES
 
@@ -21,6 +21,9 @@ Traded = tuple[dict[str, str], Mapping[str, Any], Mapping[str, Any]]
 
 def homogenised(table: pl.DataFrame) -> Iterator[Traded]:
     """Generators whose CDS falls while their VAC rises under one mitigation, over all dimensions.
+
+    Both intervals must exclude 0: signs alone are those of one mitigation in four that does nothing. With
+    fewer than six pairs there is no interval, and nothing is found.
 
     Parameters
     ----------
@@ -42,38 +45,26 @@ def homogenised(table: pl.DataFrame) -> Iterator[Traded]:
         found.setdefault(scope, {})[row["measure"]] = row
     for scope, rows in found.items():
         cds, vac = rows.get(f"cds{CHANGE}"), rows.get(f"vac{CHANGE}")
-        if cds is not None and vac is not None and cds["value"] < 0 < vac["value"]:
+        if cds is not None and vac is not None and (cds["high"] or 0.0) < 0 < (vac["low"] or 0.0):
             yield dict(scope), cds, vac
 
 
 def told(traded: Traded, wording: Wording) -> str:
-    """The finding as a sentence, with both numbers and whether chance alone could give them."""
+    """The finding as a sentence, with both numbers and what they are changes of."""
     scope, cds, vac = traded
     lead = wording.lead(scope)
     where = f"{'with' if lead else 'With'} {clean(cds['contrast'])} {quoted(scope[cds['contrast']])}"
+    above = (
+        (" beyond its noise floor", ", corrected for few pictures,")
+        if cds["definition"] == EXCESS
+        else ("",) * 2
+    )
     return (
         f"{lead}{where}{wording.rest(scope)} the groups differ less and the pictures of each repeat each "
-        f"other more: CDS changes by {_size(cds)} and VAC by {_size(vac)} of its mean with "
-        f"{quoted(cds['reference'])} over {cds['n']} pairs; {_certain(cds, vac)}."
+        f"other more: CDS{above[0]} changes by {_size(cds)} and VAC{above[1]} by {_size(vac)} of its mean "
+        f"with {quoted(cds['reference'])} over {cds['n']} pairs; both intervals exclude 0."
     )
 
 
 def _size(row: Mapping[str, Any]) -> str:
     return f"{number(row['value'])}{span(row.get('low'), row.get('high'))}"
-
-
-def _certain(cds: Mapping[str, Any], vac: Mapping[str, Any]) -> str:
-    """Which intervals exclude 0; one that cannot be given excludes nothing."""
-    sure = [
-        name
-        for name, row in (("CDS", cds), ("VAC", vac))
-        if row.get("low") is not None and not row["low"] <= 0 <= row["high"]
-    ]
-    if len(sure) == 2:
-        return "both intervals exclude 0"
-    if not sure:
-        return (
-            "neither change has an interval that excludes 0, and one mitigation in four that does nothing "
-            "shows these signs by chance"
-        )
-    return f"only the interval of {sure[0]} excludes 0"
