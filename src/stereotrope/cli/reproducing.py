@@ -65,7 +65,7 @@ def run_reproduction(
             captions,
             lexicon,
             as_json=as_json,
-            matching=matching or "word",
+            matching=matching,
             report=report,
         )
         return

@@ -43,14 +43,15 @@ def run_captions(
     lexicon: Path | None,
     *,
     as_json: bool,
-    matching: str = "word",
+    matching: str | None = None,
     report: Path | None = None,
 ) -> None:
     """Print every number of the captions beside the paper's, or all of it as JSON; or write a page.
 
     ``matching`` says how terms are found for the paper's formulas: one of the ways of
-    :data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`, or ``all``, which leaves the intervals out. With
-    ``report`` the page holds the numbers, and the terminal says only what comes out.
+    :data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`, None for the one that figures are judged by, or
+    ``all``, which leaves the intervals out. With ``report`` the page holds the numbers, and the terminal says
+    only what comes out.
 
     Raises
     ------
@@ -62,9 +63,10 @@ def run_captions(
     """
     from stereotrope.suites import reproduce_captions
     from stereotrope.suites.biasbench.compare import CELL_VERDICTS
-    from stereotrope.suites.biasbench.formulas import MATCHINGS
+    from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS
     from stereotrope.suites.biasbench.summary import findings_of
 
+    matching = matching or JUDGED
     if matching not in (*MATCHINGS, _ALL):
         hint = did_you_mean(matching, MATCHINGS, otherwise=f"it is {', '.join(MATCHINGS)} or {_ALL}")
         raise UsageError(f"reproduce: --matching: no {matching!r}; {hint}")

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from functools import cache
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from stereotrope.annotate.lexicon import read_lexicon
 from stereotrope.errors import InputError, UsageError
 from stereotrope.suites import reproduce, reproduce_captions
 from stereotrope.suites.biasbench.compare import CELL_VERDICTS, CaptionsReproduction, ComparedCell
 from stereotrope.suites.biasbench.figures import figures, printed, published_name
-from stereotrope.suites.biasbench.wordlists import read_wordlists
+from stereotrope.suites.biasbench.formulas import paper_values
+from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.summary import outside_intervals
+from stereotrope.suites.biasbench.wordlists import from_lexicon, read_wordlists
 
+GLUED = [
+    ("culture", "ParadeAll AgesMixedMedium to DarkN/A (Covered)"),
+    ("animal", "Golden Retriever / DogN/AGolden fur"),
+    ("doctor", "FemaleN/A45light skin"),
+]
 OURS = """\
 name: made up
 attributes:
@@ -105,6 +116,51 @@ def test_another_lexicon_makes_no_figure_differ(shared: Path, made: tuple[Path, 
     found = compared(shared, "captions_sd.csv", made[1])
     assert set(found.counts()) == {"other lexicon", "no value", "not in the paper"}
     assert not found.authors_lexicon
+
+
+def test_a_figure_that_is_of_another_attribute_of_the_same_captions_is_told(
+    shared: Path, tmp_path: Path
+) -> None:
+    skins = ["fair skin"] * 9 + ["dark skin"] * 6
+    groups = ["white"] * 5 + ["black"] * 5 + ["asian"] * 3 + ["hispanic"] * 2
+    pairs = enumerate(zip(groups, skins, strict=True))
+    rows = [f"gemini,beauty,Beauty_{n},a {g} face; {s}" for n, (g, s) in pairs]
+    file = tmp_path / "gemini.csv"
+    file.write_text("\n".join(["model,prompt,image,caption", *rows]), encoding="utf-8")
+    found = reproduce_captions("biasbench", file, shared / "data" / "biasbench" / "lexicon_authors.json")
+    entropy = cell(found, "beauty", "shannon_entropy")
+    assert (entropy.published, entropy.verdict) == ("0.97", "differs")
+    assert entropy.explanation == (
+        "the figure is that of the skin tone of the same captions, fair 0.60, dark 0.40: 0.971"
+    )
+
+
+def test_figures_are_judged_with_words_run_together_split(shared: Path) -> None:
+    found = compared(shared, "captions_sd.csv")
+    (glued,) = [r for r in found.models[0].remarks if r.kind == "words run together"]
+    assert glued.what.startswith("299 of 496 captions hold words run together, such as 'CaucasianFemale20s")
+    assert glued.effect.startswith("split before the figures are judged")
+    parity = cell(found, "beauty", "parity_difference")
+    assert (parity.paper["word"].value, parity.paper["split"].value) == (pytest.approx(0.2), 0.48)
+    assert parity not in outside_intervals([parity])
+
+
+def test_a_caption_counts_as_in_every_other_reading_of_the_lexicon(shared: Path) -> None:
+    for model in ("sd", "bksdm"):
+        with (shared / "data" / "biasbench" / f"captions_{model}.csv").open(encoding="utf-8") as file:
+            read = pl.DataFrame(list(csv.DictReader(file))).select("prompt", "caption")
+        read = pl.concat([read, pl.DataFrame(GLUED, schema=read.columns, orient="row")])
+        lexicon = read_lexicon("biasbench")
+        framed = lexicon.frame(read)
+        captions = {p: read.filter(pl.col("prompt") == p)["caption"].to_list() for p in PROMPTS}
+        values = paper_values(captions, from_lexicon(lexicon), "split", n_bootstrap=0)
+        for attribute, prompt in (("skin_tone", "culture"), ("species", "animal"), ("gender", "doctor")):
+            own = framed.filter(pl.col("prompt") == prompt)[attribute]
+            for group in lexicon.attributes[attribute].groups:
+                share = values[prompt, "representation_parity", group]
+                assert share.value is not None
+                assert share.n is not None
+                assert round(share.value * share.n, 6) == (own == group).sum(), (model, group)
 
 
 def test_captions_of_another_model_have_no_published_column(made: tuple[Path, Path]) -> None:
@@ -218,13 +274,14 @@ def test_figures_that_the_paper_repeats_are_the_same_figure() -> None:
         ("koala-doctor", "agrees", "0.761 as a mean of two parts"),
         ("gemini-doctor", "differs", "1.33 with three groups"),
         ("gemini-beauty", "differs", "counts of 15 pictures with both figures: 5, 5, 3, 2"),
+        ("gemini-beauty-entropy", "differs", "0.6/0.4: 0.971 of two groups; 0.955 of four"),
         ("kl-ratio", "agrees in part", "12.1"),
         ("occlusion", "cannot be recomputed", ""),
     ],
 )
 def test_a_claim_of_the_paper_gets_its_verdict(key: str, verdict: str, recomputed: str) -> None:
     checks = {check.key: check for check in reproduce("biasbench").checks}
-    assert len(checks) == 10
+    assert len(checks) == 11
     assert checks[key].verdict == verdict
     assert checks[key].recomputed.startswith(recomputed)
     assert checks[key].explanation.endswith(".")

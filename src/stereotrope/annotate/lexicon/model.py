@@ -16,7 +16,7 @@ from stereotrope.annotate.lexicon.wide import Reading
 
 __all__ = ["Lexicon"]
 
-VERSION = 1
+VERSION = 2
 """Of the matching; part of a lexicon's fingerprint."""
 
 

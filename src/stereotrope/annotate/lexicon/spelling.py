@@ -18,8 +18,8 @@ _SHORT = 50_000
 _JOINTS = "-/;_\u2010\u2011\u2012\u2013\u2014\u2212"
 """Characters read as a blank, as every white space is: ``light-skinned`` and ``light skinned`` are one."""
 _ASCII_JOINTS = str.maketrans(dict.fromkeys("-/;_", " "))
-_SEAM = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])")
-"""Where only the case or a digit shows that a word ends, in a text of ASCII."""
+_SEAM = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z][a-z]{2})")
+"""Where only the case or a digit shows that a word ends, in ASCII; ``20s`` and ``3D`` are one word."""
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -84,8 +84,9 @@ def spell(texts: Sequence[str], *, split: bool) -> Spelt:
     texts
         In normal form C.
     split
-        Whether words also end where a lower-case letter is followed by an upper-case one, and a letter
-        by a digit, as in columns that were glued together (``MaleFair``, ``Female20s``).
+        Whether words also end where a lower-case letter is followed by an upper-case one, a letter by a
+        digit, and a digit by a letter and two lower-case ones, as in columns that were glued together
+        (``MaleFair``, ``Female20s``, ``45light``).
     """
     joined = "\0".join(texts) + "\0"
     points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -160,6 +161,9 @@ def _seams(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     inside = (before & after & _WORD) > 0
     glued = ((before & _LOWER) > 0) & ((after & _UPPER) > 0)
     glued |= ((before & _LETTER) > 0) & ((after & _DIGIT) > 0)
+    small = np.append((kinds & _LOWER) > 0, [False, False])
+    begins = ((kinds & _LETTER) > 0) & small[1:-1] & small[2:]
+    glued |= ((before & _DIGIT) > 0) & begins[1:]
     seams[1:] = np.where(inside, np.where(glued, 1, 2), 0)
     return seams
 

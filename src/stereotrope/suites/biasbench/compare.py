@@ -12,10 +12,10 @@ from stereotrope.errors import InputError
 from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, read_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
-from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue, paper_values
+from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, PaperValue, paper_values
 from stereotrope.suites.biasbench.hits import Hits, doubtful_values
 from stereotrope.suites.biasbench.prompts import PROMPTS
-from stereotrope.suites.biasbench.released import Cell, released
+from stereotrope.suites.biasbench.released import Cell, released, spread
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
 __all__ = [
@@ -204,7 +204,7 @@ def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: ByMat
     """Every number the scripts report, then what only the paper's formulas give."""
     cells = released(captions, lists)
     there = {(cell.prompt, cell.measure, cell.level) for cell in cells}
-    for key in (key for key in paper["word"] if key not in there):
+    for key in (key for key in paper[JUDGED] if key not in there):
         if key[1] in _FORMULAS:
             cells.append(Cell(*key, None, len(captions[key[0]]), _UNREPORTED))
         elif key[1] == "representation_parity" and any(values[key].value for values in paper.values()):
@@ -278,7 +278,26 @@ def _why(cell: Cell, figure: Figure, found: ModelCaptions, lists: WordLists) -> 
         share = value.get((cell.measure, cell.level))
         if cell.level and share is not None and n != 100 and figure.covers(share * n / 100):
             return f"the figure is the count, {round(share * n)} of {n}, read as per cent"
+        if other := _of_other_shares(cell, figure, value):
+            return other
     return "no other reading of the figure is known"
+
+
+def _of_other_shares(
+    cell: Cell, figure: Figure, values: Mapping[tuple[str, str], float | None]
+) -> str | None:
+    """The same score over the other attributes of the prompt's captions, where it is the figure."""
+    shares: dict[str, dict[str, float]] = {}
+    for (measure, level), value in values.items():
+        if level and value and measure not in ("representation_parity", "scene"):
+            shares.setdefault(measure, {})[level] = value
+    for attribute, of_group in shares.items():
+        score = spread(of_group).get(cell.measure)
+        if score is not None and figure.covers(score):
+            told = ", ".join(f"{group} {share:.2f}" for group, share in of_group.items())
+            words = attribute.replace("_", " ")
+            return f"the figure is that of the {words} of the same captions, {told}: {score:.3f}"
+    return None
 
 
 def _in_order(cells: Sequence[ComparedCell]) -> list[ComparedCell]:

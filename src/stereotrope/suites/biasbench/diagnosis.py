@@ -11,11 +11,13 @@ from typing import TypeVar
 
 from stereotrope.suites.biasbench.captions_file import COLUMNS, CaptionRow, CaptionsFile, prompt_of_name
 from stereotrope.suites.biasbench.figures import printed, published_name
+from stereotrope.suites.biasbench.formulas import split_words
 from stereotrope.suites.biasbench.prompts import PROMPTS
 
 __all__ = ["ModelCaptions", "Remark", "diagnose"]
 
 _SHOWN = 12
+_LONGEST = 40
 _Key = TypeVar("_Key")
 
 
@@ -79,7 +81,7 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
         kept, found = _left_out(mine)
         rows += kept
         remarks += found
-    remarks += [*_broken(rows), *_names(rows), *_repeated(rows), *_gaps(rows), *_missing(rows)]
+    remarks += [*_broken(rows), *_glued(rows), *_names(rows), *_repeated(rows), *_gaps(rows), *_missing(rows)]
     repaired, repairs = _as_published(model, rows)
     return ModelCaptions(model, tuple(rows), (*remarks, *repairs), tuple(repaired), tuple(repairs))
 
@@ -126,6 +128,21 @@ def _broken(rows: Sequence[CaptionRow]) -> list[Remark]:
         return []
     what = f"{len(found)} captions go over several lines; a quote left open would do that"
     return [Remark("line breaks", tuple(row.line for row in found), what, "each is counted as one caption")]
+
+
+def _glued(rows: Sequence[CaptionRow]) -> list[Remark]:
+    """Captions in which words run together, as when columns are joined without a blank."""
+    found = [row for row in rows if split_words(row.caption) != row.caption]
+    if not found:
+        return []
+    shown = next(word for word in found[0].caption.split() if split_words(word) != word)
+    what = f"{len(found)} of {len(rows)} captions hold words run together, such as {_cut(shown)!r}"
+    effect = "split before the figures are judged; the other two ways to find a term leave them"
+    return [Remark("words run together", tuple(row.line for row in found), what, effect)]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _names(rows: Sequence[CaptionRow]) -> list[Remark]:

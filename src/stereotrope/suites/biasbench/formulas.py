@@ -13,7 +13,7 @@ from stereotrope.measure import captions as measures
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 
-__all__ = ["MATCHINGS", "PaperValue", "paper_values", "split_words"]
+__all__ = ["JUDGED", "MATCHINGS", "PaperValue", "paper_values", "split_words"]
 
 MATCHINGS: Mapping[str, str] = {
     "letters": "a term hits wherever its letters stand, inside longer words too, as in the released scripts",
@@ -21,6 +21,9 @@ MATCHINGS: Mapping[str, str] = {
     "split": "as a whole word, after words run together are split: MaleFair, Female20s",
 }
 """Every way to find a term, with its meaning."""
+JUDGED = "split"
+"""The way by which a formula is set against what is printed: in captions without words run together it is
+``word``."""
 
 Key = tuple[str, str, str]
 
@@ -57,8 +60,10 @@ def paper_values(
         Their lexicon finds groups and elements; a caption that names several groups without one of them
         deciding counts for none. Groups that go by patterns do so in every matching.
     matching
-        One of :data:`MATCHINGS`, whatever the lexicon says of its own. With ``split`` all words of the
-        captions are split, so that the measures of their likeness change too.
+        One of :data:`MATCHINGS`, whatever the lexicon says of its own. With ``split`` a lexicon finds its
+        terms as it does everywhere else when it splits, and lists in the authors' shape find theirs in
+        captions split by :func:`split_words`, as the independent implementation does; the measures of the
+        captions' likeness change too.
     n_bootstrap, seed
         Of the intervals; 0 for none where they need resampling.
 
@@ -67,21 +72,21 @@ def paper_values(
     dict
         What the lexicon does not declare is not there.
     """
-    if matching == "split":
-        captions = {prompt: [split_words(c) for c in listed] for prompt, listed in captions.items()}
-    how = Matching("substring" if matching == "letters" else "word")
+    ours = not lists.by_patterns
+    how = Matching("substring" if matching == "letters" else "word", split_case=ours and matching == "split")
     lexicon = replace(lists.lexicon, matching=how)
     rows = [(prompt, caption) for prompt, listed in captions.items() for caption in listed]
+    read = [(p, split_words(caption)) for p, caption in rows] if matching == "split" else rows
     made = pl.DataFrame(
         {
             "image_id": [str(number) for number in range(len(rows))],
             "generator": ["model"] * len(rows),
             "prompt": [prompt for prompt, _ in rows],
-            "caption": [caption for _, caption in rows],
+            "caption": [caption for _, caption in (rows if ours else read)],
         },
         schema_overrides=dict.fromkeys(("image_id", "generator", "prompt", "caption"), pl.String),
     )
-    frame = lexicon.frame(made)
+    frame = lexicon.frame(made).with_columns(pl.Series("caption", [c for _, c in read], dtype=pl.String))
     resampling = {"n_bootstrap": n_bootstrap, "seed": seed}
     values: dict[Key, PaperValue] = {}
     for prompt in captions:

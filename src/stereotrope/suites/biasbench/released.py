@@ -25,7 +25,7 @@ from itertools import combinations
 from stereotrope.suites.biasbench.prompts import PROMPTS
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
-__all__ = ["FIRST", "Cell", "by_patterns", "fold", "released"]
+__all__ = ["FIRST", "Cell", "by_patterns", "fold", "released", "spread"]
 
 FIRST = 50
 """Captions that the score named Vendi looks at."""
@@ -85,7 +85,7 @@ def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Ce
 def _prompt(prompt: str, captions: Sequence[str], lists: PromptLists) -> list[Cell]:
     n = len(captions)
     shares = _shares(captions, lists)
-    values = {**_spread(shares), **_parity(prompt, shares), **_terms(captions, lists)}
+    values = {**spread(shares), **_parity(prompt, shares), **_terms(captions, lists)}
     values |= _composite(prompt, values)
     cells = [Cell(prompt, "representation_parity", g, p, n) for g, p in shares.items()]
     if not shares:
@@ -133,7 +133,7 @@ def by_patterns(caption: str, patterns: Mapping[str, Sequence[str]]) -> str:
     return best if counts[best] else "unknown"
 
 
-def _spread(shares: Mapping[str, float]) -> dict[str, float]:
+def spread(shares: Mapping[str, float]) -> dict[str, float]:
     """Entropy, divergence and amplification over the groups seen; one group seen gives 0 for all."""
     k = len(shares)
     if not k:

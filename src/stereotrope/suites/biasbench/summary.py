@@ -14,6 +14,7 @@ from stereotrope.suites.biasbench.compare import (
     ComparedCell,
     ComparedModel,
 )
+from stereotrope.suites.biasbench.formulas import JUDGED
 from stereotrope.suites.biasbench.hits import Hits
 from stereotrope.suites.biasbench.words import prompt_names
 
@@ -67,7 +68,8 @@ def _own_formula(model: ComparedModel) -> list[str]:
     if not compared:
         return []
     return [
-        f"By the paper’s own formula, with terms as whole words, {len(outside)} of {len(compared)} printed "
+        f"By the paper’s own formula, with terms as whole words after words run together are split, "
+        f"{len(outside)} of {len(compared)} printed "
         f"figures of {model.published_as} lie outside the interval of the recomputed number."
     ]
 
@@ -86,7 +88,7 @@ def outside_intervals(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
 
 
 def _interval(cell: ComparedCell) -> tuple[float, float] | None:
-    made = cell.paper.get("word")
+    made = cell.paper.get(JUDGED)
     if made is None or made.low is None or made.high is None:
         return None
     return made.low, made.high
