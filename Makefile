@@ -17,8 +17,9 @@ lint: $(VENV)/test-installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# A worker a processor; each takes whole runs of neighbouring tests, so that what a file sets up is made once.
 unit: $(VENV)/test-installed
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=auto --dist=worksteal
 
 long: $(VENV)/test-installed
 	$(BIN)/pytest -m slow
