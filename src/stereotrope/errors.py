@@ -16,6 +16,7 @@
     │   └── RunDamaged                  a file in it is torn
     ├── ModelError                  3   a model server that did not answer as it should
     │   └── ModelUnusable               no request to it can succeed: key, quota, unknown model
+    │       └── ModelMisconfigured  2   and the audit file or this shell is at fault
     ├── IncompleteError             3   the audit ended with something missing
     ├── BudgetError                 4   the cap on what calls may cost is reached
     └── Interrupted                 130 stopped by the user; the same command continues
@@ -38,6 +39,7 @@ __all__ = [
     "Interrupted",
     "MetadataError",
     "ModelError",
+    "ModelMisconfigured",
     "ModelUnusable",
     "PictureError",
     "RunDamaged",
@@ -129,6 +131,12 @@ class ModelError(StereotropeError):
 
 class ModelUnusable(ModelError):
     """A model that no request can reach: the key is refused, the quota used up, the model unknown."""
+
+
+class ModelMisconfigured(ModelUnusable):
+    """A model that no request can reach as the audit file has it: no key, an unknown name, a wrong option."""
+
+    exit_code = 2
 
 
 class IncompleteError(StereotropeError):

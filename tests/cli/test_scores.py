@@ -1,8 +1,13 @@
 import io
+import random
+import re
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
+from stereotrope.cli.fitting import print_wrapped
 from stereotrope.cli.scores import MOST_ROWS, print_scores
 
 
@@ -56,10 +61,17 @@ def test_a_mean_of_one_or_two_objects_is_left_to_the_report(n):
 
 
 def test_means_come_first_and_the_rest_is_counted_where_there_are_many_rows():
-    rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS)]
+    rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS + 1)]
     lines = printed(table("bds", [*rows, bds()[2] | {"group": None}])).splitlines()
     assert lines[3].startswith("mean of 3")
-    assert "… and 1 more: see the report" in lines
+    assert "… and 2 more: see the report" in lines
+
+
+def test_a_single_further_row_is_printed_instead_of_counted():
+    rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS + 1)]
+    lines = printed(table("bds", rows)).splitlines()
+    assert sum(line.startswith("thing ") for line in lines) == MOST_ROWS + 1
+    assert not [line for line in lines if "more" in line]
 
 
 def test_no_number_is_broken_where_the_terminal_is_narrow():
@@ -119,7 +131,11 @@ def test_a_single_score_says_what_it_is_about():
 
 def test_an_undefined_score_gives_its_reason():
     row = estimate(object="sofa", value=None, low=None, high=None, undefined="no usable label")
-    assert "not defined: no usable label" in printed(table("bds", [*bds(), row]))
+    text = printed(table("bds", [*bds(), row, row | {"undefined": "only one value"}]))
+    assert "Not defined: 2 of 5 rows: no usable label (1); only one value (1)." in text
+    alone = printed(table("bds", [row]))
+    assert "Divergence from the baseline" in alone
+    assert "Not defined: 1 of 1 row: no usable label (1)." in alone
 
 
 def test_accuracy_and_kappa_of_an_annotator_are_shown_by_attribute():
@@ -148,7 +164,7 @@ def test_two_definitions_of_a_measure_are_two_tables_that_say_so():
         [estimate(object=thing, definition=name, value=value) for thing in ("car", "cup")]
         for name, value in (("paper", 0.21), ("released", 0.34))
     )
-    text = printed(table("bds", paper), table("bds", released, title="BDS (released)"))
+    text = " ".join(printed(table("bds", paper), table("bds", released, title="BDS (released)")).split())
     first, second = text.split("Distance from the baseline (BDS as released), nats")
     assert "(BDS), bits: 0 the same, 1 nothing in common (definition: paper)" in first
     assert "(definition: released)" in second
@@ -211,3 +227,101 @@ def test_differences_from_the_baseline_are_named_once():
     tables = [table(m, [estimate(m)], m) for m in ("cas", "vendi", "cas_delta", "vendi_delta")]
     text = printed(*tables, captions=[composites()])
     assert "In the report and its tables: cas; vendi; differences from the baseline model." in text
+
+
+def test_the_strongest_row_stands_first_and_the_floor_counts():
+    rows = [
+        estimate(object=o, value=v, floor=f)
+        for o, v, f in (("a", 0.5, 0.4), ("b", 0.3, 0.0), ("c", 0.4, 0.05))
+    ]
+    lines = printed(table("bds", rows)).splitlines()
+    assert [line[0] for line in lines[3:6]] == ["c", "b", "a"]
+    ratios = [
+        estimate("female_ratio", prompt=p, value=v, floor=None)
+        for p, v in (("x", 0.5), ("y", 0.1), ("z", 0.8))
+    ]
+    lines = printed(table("female_ratio", ratios)).splitlines()
+    assert [line[0] for line in lines[3:6]] == ["y", "z", "x"]
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        *("bds", "cds", "vac", "default_rank", "default_rank_agreement", "deterministic_share"),
+        *("female_ratio", "agreement", "refusal_rate", "share", "a_plug_in"),
+    ],
+)
+def test_rows_that_lack_every_column_are_still_a_screen(measure):
+    bare = {"measure": measure, "value": None, "undefined": None}
+    assert printed(table(measure, [bare]), table("default_rank", [bare]))
+    assert printed(table(measure, [bare, bare | {"value": 0.5}]), width=80)
+
+
+NAMES = (
+    "car",
+    "a very long name of a thing that nobody asked for",
+    "コーヒーカップ",
+    "x" * 70,
+    "men",
+    "–",
+    "",
+)
+NUMBER = re.compile(r"−?\d+\.\d+ \[−?\d+\.\d+, −?\d+\.\d+\]")
+
+
+def made_up(rng, measure, rows, factors, levels):
+    """Estimates of many conditions, some of them undefined."""
+    names = [*NAMES, *(f"level {i}" for i in range(8))]
+    out = []
+    for _ in range(rows):
+        low, value, high = sorted(rng.uniform(-1, 1) for _ in range(3))
+        scope = {f: rng.choice(names) for f in factors}
+        row = estimate(measure, **scope, value=value, low=low, high=high, n=rng.choice([3, 120, 12_000]))
+        if rng.random() < 0.2:
+            row |= {
+                "value": None,
+                "low": None,
+                "high": None,
+                "undefined": "no usable label at all for a long reason",
+            }
+        out.append(row | {"contrast": factors[0], "definition": rng.choice(levels)})
+    return out
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("width", [80, 60, 100])
+def test_no_line_of_any_headline_is_wider_than_the_terminal_and_numbers_stay_whole(seed, width):
+    rng = random.Random(seed)
+    factors = rng.sample(
+        ["object", "group", "phrasing", "mitigation", "annotator", "occupation"], rng.randint(1, 6)
+    )
+    measures = ("bds", "cds", "vac", "female_ratio", "deterministic_share", "agreement", "default_rank",
+                "default_rank_agreement", "refusal_rate")  # fmt: skip
+    tables = [
+        table(
+            m, made_up(rng, m, rng.randint(1, 40), factors, rng.choice([("paper",), ("paper", "released")]))
+        )
+        for m in rng.sample(measures, rng.randint(1, 5))
+    ]
+    cells = [
+        [rng.choice(NAMES), "CBS", "0.60 [0.54, 0.66] high", "not defined: " + "why " * 12] for _ in range(20)
+    ]
+    told = composites(rows=cells, columns=["prompt", "score", "model a", "model b"])
+    text = printed(*tables, width=width, captions=[told] * rng.randint(0, 1))
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    assert not re.search(r"\b1 more", text)
+    for line in text.splitlines():
+        assert not re.search(r"\[−?[\d.]*,?$", line.rstrip()), line
+        assert not re.match(r"\s*−?[\d.]+\](?!\s*high)", line), line
+
+
+def test_a_sentence_is_broken_between_words_and_never_inside_a_number():
+    out = Console(file=io.StringIO(), width=30, soft_wrap=True, highlight=False)
+    print_wrapped(
+        Text("In 20 of 20 pictures the divergence is 0.41 [0.33, 0.52] bits, q < 0.001 at n = 1\u202f200."),
+        out,
+    )
+    lines = out.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 30
+    for whole in ("20 of 20", "0.41 [0.33, 0.52]", "q < 0.001", "n = 1\u202f200"):
+        assert [line for line in lines if whole in line], whole

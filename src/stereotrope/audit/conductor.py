@@ -18,7 +18,14 @@ from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
 from stereotrope.audit.matching import audit_matching
 from stereotrope.audit.plan import Plan, Stored, looks, make_plan
-from stereotrope.audit.stages import GENERATE, Missing, annotate_pictures, generate_images, said_of
+from stereotrope.audit.stages import (
+    GENERATE,
+    Missing,
+    annotate_pictures,
+    generate_images,
+    require_reachable,
+    said_of,
+)
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
 from stereotrope.run import Run, RunFolder
 from stereotrope.run import open as open_run
@@ -149,7 +156,10 @@ class Audit:
         ------
         AuditFileError
             Something the file asks for does not exist or does not fit together, or ``max_cost`` is given
-            and what a model costs is not known; nothing was touched.
+            and what a model costs is not known; nothing was touched. Or no generator can be reached as the
+            file has it.
+        ModelUnusable
+            No generator can be reached; nothing was measured.
         RunLocked
             Another process writes the folder.
         Interrupted
@@ -169,6 +179,7 @@ class Audit:
             plan.account.attach(into.ledger)
             plan.account.stop, plan.account.say = stop, watcher.say
             missing = generate_images(plan, into, watcher, stop)
+            require_reachable(plan, into, missing)
             images = images_frame(plan, into.ledger)
             assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)
             missing += undiscovered

@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope.annotate import Encoder, Label, Picture, PictureAnnotator
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.errors import BudgetError, ModelUnusable, PictureError
+from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureError
 from stereotrope.generate import ImageRequest, ImageResult
 from stereotrope.pictures import inspect as inspect_picture
 from stereotrope.run import Job, RunFolder, Stage, engine
@@ -31,6 +31,7 @@ __all__ = [
     "annotation_key",
     "carry_out",
     "generate_images",
+    "require_reachable",
     "said_of",
 ]
 
@@ -46,7 +47,7 @@ class Missing:
     """What a stage could not do: ``n`` of ``of`` items, and why, in the words of the first failure.
 
     ``budget`` marks what was left because of the cap on spending, ``halted`` a stage that was ended before
-    all its items were tried.
+    all its items were tried, ``misconfigured`` what the audit file or a missing key is to blame for.
     """
 
     stage: str
@@ -56,6 +57,7 @@ class Missing:
     reason: str
     budget: bool = False
     halted: bool = False
+    misconfigured: bool = False
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing"
@@ -103,6 +105,27 @@ def generate_images(
         job = Job(stage, items, commit=lambda key, item, result: _store(result, into))
         tasks.append(Task(GENERATE, generator.name, job))
     return carry_out(tasks, into, watcher, stop)
+
+
+def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -> None:
+    """Stop where no generator gave a single answer: there is nothing to look at, and nothing to measure.
+
+    Raises
+    ------
+    AuditFileError
+        What the file says of every generator cannot be right, or a key is not set.
+    ModelUnusable
+        A server that does not answer, or does not let this key in.
+    """
+    asked = [request.image_id for _, request in plan.requests]
+    answered = len(asked) - len(into.ledger.missing(GENERATE, asked))
+    if answered or not missing or any(one.budget for one in missing):
+        return
+    none = f"no generator can be reached, so there is nothing to measure: {said_of(missing)}"
+    if all(one.misconfigured for one in missing):
+        index = [generator.name for generator in plan.generators].index(missing[0].name)
+        raise plan.source.error(f"{none}. Mend that, and run the same command again", "generators", index)
+    raise ModelUnusable(f"{none}. See that the server runs and lets you in; the same command tries again")
 
 
 def _itself(worker: Any) -> Any:
@@ -261,6 +284,7 @@ def carry_out(
                     str(why),
                     budget=isinstance(why, BudgetError),
                     halted=summary.halted is not None,
+                    misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
                 )
             )
     return missing

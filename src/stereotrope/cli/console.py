@@ -18,7 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from stereotrope.cli.scores import print_line, print_scores
+from stereotrope.cli.fitting import print_wrapped
+from stereotrope.cli.scores import print_scores
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
 
@@ -146,24 +147,24 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
     """Print the headline of a run: what was asked, what is missing, the findings, the main scores."""
     out = console(settings)
     out.print()
-    print_line(Text(terminal(str(headline["title"])), style="bold"), out)
+    print_wrapped(Text(terminal(str(headline["title"])), style="bold"), out)
     for line in headline["asked"]:
-        print_line(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])), out)
-    print_line(safe(headline["summary"]), out)
+        print_wrapped(Text.assemble((f"{terminal(line['term'])}: ", "dim"), terminal(line["text"])), out)
+    print_wrapped(safe(headline["summary"]), out)
     out.print(Text("\nWhat is missing", style="bold"))
     missing = headline["missing"]
     for line in (*missing["items"], missing["sentence"], *missing["notes"]):
-        print_line(safe(line), out)
+        print_wrapped(safe(line), out)
     if headline["judges"]:
         out.print(Text("\nHow well the judges read", style="bold"))
         for line in headline["judges"]:
-            print_line(safe(line), out)
+            print_wrapped(safe(line), out)
     if headline["findings"]:
         out.print(Text("\nWhat stands out", style="bold"))
         for number, finding in enumerate(headline["findings"], start=1):
-            print_line(Text(f"{number}. ") + safe(finding["sentence"]), out)
+            print_wrapped(Text(f"{number}. ") + safe(finding["sentence"]), out)
     print_scores(headline["tables"], out, captions=headline["captions"])
     if headline["cost"]:
         out.print(Text("\nWhat it cost", style="bold"))
-        print_line(safe(headline["cost"]["sentence"]), out)
+        print_wrapped(safe(headline["cost"]["sentence"]), out)
     out.print()

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.report.escape import terminal
-from stereotrope.report.numbers import interval, number, probability, thousands
+from stereotrope.report.numbers import count, interval, number, probability, thousands
 from stereotrope.tables import AVERAGE, DELTA, ESTIMATES
 
 __all__ = ["MOST_ROWS", "print_line", "print_rows", "print_scores"]
 
 MOST_ROWS = 15
-"""Rows of a table that are printed; the report has them all."""
+"""Rows of a table that are printed; the report has them all. A single further one is printed too."""
 
 _FEWEST_LEVELS = 3
 """Of a mean that is printed. The interval of a mean of two is wider than the score; the report has it."""
@@ -31,6 +34,7 @@ _KINDS = ("agreement",)
 _MEAN = re.compile(r"mean over \d+ levels of (\w+)")
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def print_scores(
@@ -50,6 +54,7 @@ def print_scores(
     found: dict[str, list[Row]] = {}
     for table in tables:
         found.setdefault(table["measure"].removesuffix(AVERAGE), []).extend(table["estimates"])
+    found = {measure: _complete(rows) for measure, rows in found.items()}
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
     for table in captions:
         _print(table["title"], list(table["columns"]), _cut(table["rows"]), out)
@@ -62,10 +67,10 @@ def print_scores(
     rest = [t for t in tables if t["measure"] not in shown]
     refusals = found.get("refusal_rate", []) if captions or not shown else []
     if refusals and all(r["value"] == 0 for r in refusals):
-        print_line(Text(f"\n{_no_refusals(refusals)}"), out)
+        print_wrapped(Text(f"\n{_no_refusals(refusals)}"), out)
         rest = [t for t in rest if t["measure"] != "refusal_rate"]
     if not shown and rest:
-        _divergence(rest[0]["title"], rest[0]["estimates"], out)
+        _divergence(rest[0]["title"], _complete(rest[0]["estimates"]), out)
         rest = rest[1:]
     quiet = ("refusal_rate", "refusal_rate_difference")
     named_alone = [t for t in rest if t["measure"] not in quiet and not t["measure"].endswith(DELTA)]
@@ -73,7 +78,25 @@ def print_scores(
         named = list(dict.fromkeys(named))
         named += ["differences from the baseline model"] * any(t["measure"].endswith(DELTA) for t in rest)
         out.print()
-        print_line(Text(f"In the report and its tables: {'; '.join(named)}."), out)
+        print_wrapped(Text(f"In the report and its tables: {'; '.join(named)}."), out)
+
+
+def _complete(rows: Sequence[Row]) -> list[Row]:
+    """The rows with every column that one of them has, or says its levels are compared in."""
+    named = {str(row["contrast"]) for row in rows if row.get("contrast")}
+    columns = dict.fromkeys([*_FIXED, *(c for row in rows for c in row), *sorted(named)])
+    return [{**columns, **row} for row in rows]
+
+
+def _strength(row: Row) -> float:
+    """How far a score is from what it would read if there were nothing: its floor, or 0."""
+    value = abs(row["value"])
+    return float(value - row["floor"] if row["floor"] is not None else value)
+
+
+def _strongest(rows: Iterable[Row], strength: Callable[[Row], float] = _strength) -> list[Row]:
+    """Rows by strength; equal ones as they stood, undefined ones last."""
+    return sorted(rows, key=lambda row: -math.inf if row["value"] is None else strength(row), reverse=True)
 
 
 def _by_definition(
@@ -107,15 +130,23 @@ def _vac(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     return _divergence(title + which, found["vac"], out)
 
 
-def _divergence(title: str, rows: Sequence[Row], out: Console, *, among: Sequence[Row] | None = None) -> bool:
-    """One row a score. Means over a factor come last; first where not all rows can be shown.
+def _divergence(
+    title: str,
+    rows: Sequence[Row],
+    out: Console,
+    *,
+    among: Sequence[Row] | None = None,
+    strength: Callable[[Row], float] = _strength,
+) -> bool:
+    """One row a score, the strongest first. Means over a factor come last; first where rows are cut.
 
     ``among`` are the rows that ``rows`` were chosen from: what tells those apart is shown.
     """
     scope = _scope(among or rows)
-    single = [r for r in rows if not _averaged(r, scope)]
-    means = [r for r in rows if _averaged(r, scope) and (r["n"] >= _FEWEST_LEVELS or not single)]
-    ordered = [*single, *means] if len(single) + len(means) <= MOST_ROWS else [*means, *single]
+    known = _strongest((r for r in rows if r["value"] is not None), strength)
+    single = [r for r in known if not _averaged(r, scope)]
+    means = [r for r in known if _averaged(r, scope) and ((r["n"] or 0) >= _FEWEST_LEVELS or not single)]
+    ordered = [*single, *means] if len(single) + len(means) <= MOST_ROWS + 1 else [*means, *single]
     floor = any(r.get("floor") is not None for r in rows)
     tested = any(r.get("q_value") is not None for r in rows)
     columns = [*(c.replace("_", " ") for c in scope), _value_head(rows), *["noise floor"] * floor]
@@ -126,13 +157,27 @@ def _divergence(title: str, rows: Sequence[Row], out: Console, *, among: Sequenc
         line += [number(row.get("floor"), row.get("n"))] * floor
         line += [probability(row.get("q_value"))] * tested
         lines.append([*line, _size(row, scope)])
-    _print(title, columns, lines, out)
+    if lines:
+        _print(title, columns, lines, out)
+    else:
+        out.print()
+        print_wrapped(Text(title, style="bold"), out)
+    _print_undefined(rows, out)
     if means:
         over = (_averaged(means[0], scope) or "").replace("_", " ")
         note = f"A mean counts each {over} alike; its interval is about another choice of {over}, "
         note += "not of pictures."
-        print_line(Text(note, style="dim"), out)
+        print_wrapped(Text(note, style="dim"), out)
     return True
+
+
+def _print_undefined(rows: Sequence[Row], out: Console) -> None:
+    """How many rows are not defined, by reason."""
+    reasons = Counter(str(row["undefined"] or "no reason given") for row in rows if row["value"] is None)
+    if reasons:
+        told = "; ".join(f"{terminal(reason)} ({thousands(n)})" for reason, n in reasons.most_common())
+        of = f"{thousands(reasons.total())} of {count(len(rows), 'row')}"
+        print_wrapped(Text(f"Not defined: {of}: {told}.", style="dim"), out)
 
 
 def _default_rank(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
@@ -141,20 +186,18 @@ def _default_rank(found: Mapping[str, list[Row]], out: Console, which: str) -> b
     contrast = next((r["contrast"] for r in rows if r.get("contrast")), "group")
     scope = [c for c in _scope(rows) if c != contrast]
     agreement = {tuple(_labels(r, scope)): r for r in found.get("default_rank_agreement", [])}
-    out.print()
-    out.print(
-        Text(
-            f"Implicit default: groups from the nearest to the prompt without a cue to the farthest{which}",
-            style="bold",
-        )
-    )
+    lines = []
     models: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         models.setdefault(tuple(_labels(row, scope)), []).append(row)
     for key, ranked in models.items():
-        known = sorted((r for r in ranked if r["value"] is not None), key=lambda r: (r["value"], r[contrast]))
-        text = ", ".join(f"{terminal(str(r[contrast]))} {_rank(r)}" for r in known) or _undefined(ranked[0])
-        missing = [terminal(str(r[contrast])) for r in ranked if r["value"] is None]
+        known = sorted(
+            (r for r in ranked if r["value"] is not None), key=lambda r: (r["value"], str(r.get(contrast)))
+        )
+        text = ", ".join(f"{_label(r.get(contrast), contrast)} {_rank(r)}" for r in known) or _undefined(
+            ranked[0]
+        )
+        missing = [_label(r.get(contrast), contrast) for r in ranked if r["value"] is None]
         if known and missing:
             text += f"; not defined: {', '.join(missing)}"
         if (together := agreement.get(key)) is not None:
@@ -162,22 +205,46 @@ def _default_rank(found: Mapping[str, list[Row]], out: Console, which: str) -> b
         if any("few_levels" in (r.get("flags") or "") for r in known):
             text += f". Too few rankings for intervals: {ranked[0]['n']}"
         head = f"{', '.join(key)}: " if key else ""
-        print_line(Text(f"{head}{text}."), out)
+        lines.append(f"{head}{text}.")
+    title = "Implicit default: groups from the nearest to the prompt without a cue to the farthest"
+    _print_lines(f"{title}{which}", lines, out)
     return True
+
+
+def _print_lines(title: str, lines: Sequence[str], out: Console) -> None:
+    """A title and a sentence a line, of many the first."""
+    out.print()
+    print_wrapped(Text(title, style="bold"), out)
+    shown = _first(lines)
+    for line in shown:
+        print_wrapped(Text(line), out)
+    _print_rest(len(lines) - len(shown), out)
+
+
+def _first(lines: Sequence[T]) -> Sequence[T]:
+    return lines if len(lines) <= MOST_ROWS + 1 else lines[:MOST_ROWS]
+
+
+def _print_rest(left: int, out: Console) -> None:
+    if left:
+        out.print(Text(f"… and {thousands(left)} more: see the report", style="dim"))
 
 
 def _deterministic(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
     """One line a model."""
     rows = found["deterministic_share"]
     scope = _scope(rows)
-    out.print()
     title = "Deterministic cases: share of condition × attribute cells whose pictures all show one value"
-    print_line(Text(title + which, style="bold"), out)
-    for row in rows:
+    lines = []
+    for row in _strongest(rows):
+        if row["value"] is None:
+            continue
         head = f"{', '.join(_labels(row, scope))}: " if scope else ""
         of = f", of {thousands(row['n'])} cells" if row.get("n") else ""
         floor = f"; noise floor {number(row['floor'], row.get('n'))}" if row.get("floor") is not None else ""
-        print_line(Text(f"{head}{_value(row)}{of}{floor}"), out)
+        lines.append(f"{head}{_value(row)}{of}{floor}")
+    _print_lines(title + which, lines, out)
+    _print_undefined(rows, out)
     return True
 
 
@@ -188,11 +255,11 @@ def _female_ratio(found: Mapping[str, list[Row]], out: Console, which: str) -> b
     title = "Female ratio: labelled female, of those labelled female or male (perceived presentation)"
     levels = list(dict.fromkeys(str(r.get(scope[-1])) for r in rows)) if scope else []
     if not 2 <= len(levels) <= _MOST_LEVELS_BESIDE or len(scope) < 2:
-        return _divergence(title + which, rows, out)
+        return _divergence(title + which, rows, out, strength=_from_one_half)
     beside: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         beside.setdefault(tuple(_labels(row, scope[:-1])), {})[str(row.get(scope[-1]))] = row
-    percent = round(100 * rows[0].get("level", 0.95))
+    percent = round(100 * (rows[0]["level"] or 0.95))
     columns = [*(c.replace("_", " ") for c in scope[:-1])]
     columns += [f"{terminal(level)} [{percent}%]" for level in levels]
     columns += [f"n {terminal(level)}" for level in levels]
@@ -202,10 +269,14 @@ def _female_ratio(found: Mapping[str, list[Row]], out: Console, which: str) -> b
             *(_value(cells[level]) if level in cells else "" for level in levels),
             *(thousands(cells[level].get("n") or 0) if level in cells else "" for level in levels),
         ]
-        for key, cells in beside.items()
+        for key, cells in sorted(beside.items(), key=lambda pair: -max(map(_from_one_half, pair[1].values())))
     ]
     _print(title + which, columns, lines, out)
     return True
+
+
+def _from_one_half(row: Row) -> float:
+    return -math.inf if row["value"] is None else abs(row["value"] - 0.5)
 
 
 def _agreement(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
@@ -304,7 +375,7 @@ def _undefined(row: Row) -> str:
 
 
 def _value_head(rows: Sequence[Row]) -> str:
-    level = next((r["level"] for r in rows if r.get("level") is not None), 0.95)
+    level = next((r["level"] for r in rows if r["level"] is not None), 0.95)
     return f"value [{round(100 * level)}% interval]"
 
 
@@ -315,9 +386,9 @@ def _inside(title: str) -> str:
 
 def _print(title: str, columns: list[str], lines: list[list[str]], out: Console) -> None:
     out.print()
-    print_rows(title, columns, lines[:MOST_ROWS], out)
-    if len(lines) > MOST_ROWS:
-        out.print(Text(f"… and {len(lines) - MOST_ROWS} more: see the report", style="dim"))
+    shown = _first(lines)
+    print_fitted(title, columns, shown, out)
+    _print_rest(len(lines) - len(shown), out)
 
 
 def print_line(text: Text, out: Console) -> None:

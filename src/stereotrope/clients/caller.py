@@ -14,7 +14,7 @@ from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.failures import BadRequest, Failure, classify, expected
 from stereotrope.clients.limiter import Limiter, Turn, limiter_of
 from stereotrope.clients.prices import Price
-from stereotrope.errors import Interrupted, ModelError, ModelUnusable, UsageError
+from stereotrope.errors import Interrupted, ModelError, ModelMisconfigured, ModelUnusable, UsageError
 
 __all__ = ["Caller", "Refusal", "Usage"]
 
@@ -77,7 +77,7 @@ class Caller:
                 f"{endpoint.provider}:{model}: a cap needs the price of every model, and that of this one "
                 "is unknown; give it by `price:` (0 where it costs nothing), or run without a cap"
             )
-        self._unusable: str | None = None
+        self._unusable: ModelUnusable | None = None
         self._exhausted = 0
         self._mean_tokens = 0.0
         self._silent_until = 0.0
@@ -242,7 +242,7 @@ class Caller:
 
     def _refuse_unusable(self) -> None:
         if self._unusable is not None:
-            raise ModelUnusable(self._unusable)
+            raise type(self._unusable)(str(self._unusable))
 
     def _give_back(self, failure: Failure) -> Refusal:
         name = f"{self.endpoint.provider}:{self.model}"
@@ -250,8 +250,9 @@ class Caller:
         if failure.outcome == "refused":
             return Refusal(failure.reason)
         if failure.outcome == "unusable":
-            self._unusable = f"{name}: {failure.reason}{self._advice(failure)}"
-            raise ModelUnusable(self._unusable)
+            kind = ModelMisconfigured if failure.misconfigured else ModelUnusable
+            self._unusable = kind(f"{name}: {failure.reason}{self._advice(failure)}")
+            raise self._unusable
         raise BadRequest(f"{name}: {failure.reason}", failure.about)
 
     def _advice(self, failure: Failure) -> str:
@@ -269,11 +270,11 @@ class Caller:
         tries = self.endpoint.tries
         self._exhausted += 1
         if self._exhausted >= _GIVE_UP_AFTER:
-            self._unusable = (
+            self._unusable = ModelUnusable(
                 f"{name}: gave up after {_GIVE_UP_AFTER} requests in a row that failed at every try; the "
                 f"last one: {failure.reason}; at {self.endpoint.base_url}"
             )
-            raise ModelUnusable(self._unusable)
+            raise self._unusable
         raise ModelError(f"{name}: no answer after {tries} tries; the last one: {failure.reason}")
 
 

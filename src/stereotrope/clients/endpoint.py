@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from ruamel.yaml import YAML
 
 from stereotrope.clients.redact import redact
-from stereotrope.errors import ModelUnusable, UsageError, did_you_mean
+from stereotrope.errors import ModelMisconfigured, UsageError, did_you_mean
 
 __all__ = ["ENDPOINT_KEYS", "PROVIDERS", "Endpoint", "is_model", "split_model"]
 
@@ -181,19 +181,19 @@ class Endpoint:
 
         Raises
         ------
-        ModelUnusable
+        ModelMisconfigured
             The variable is not set, or holds what cannot be sent in a header.
         """
         if self.key is None:
             return None
         found = os.environ.get(self.key, "").strip()
         if not found:
-            raise ModelUnusable(
+            raise ModelMisconfigured(
                 f"{self.provider}: the environment variable {self.key} must hold the key for "
                 f"{self.base_url}, and is not set; set it, or name another one by `key:`"
             )
         if not all("!" <= character <= "~" for character in found):
-            raise ModelUnusable(
+            raise ModelMisconfigured(
                 f"{self.provider}: the environment variable {self.key} holds characters that no key has; "
                 "set it to the key alone"
             )

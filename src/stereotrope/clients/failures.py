@@ -56,11 +56,15 @@ _GOOGLES_BAD_KEY = "API_KEY_INVALID"
 class BadRequest(ModelError):
     """One request that the server rejects as it is; another one may do.
 
+    The exit code is 2, as for what the audit file asks for and cannot have.
+
     Attributes
     ----------
     about
         What the server said of it: message, parameter and code in one text.
     """
+
+    exit_code = 2
 
     def __init__(self, message: str, about: str) -> None:
         self.about = about
@@ -85,6 +89,8 @@ class Failure:
         Whether the server may have worked on it, so that it may be billed.
     about
         The server's message, parameter and code in one redacted text.
+    misconfigured
+        Whether the name of the model or its address must be another one.
     """
 
     outcome: Outcome
@@ -93,6 +99,7 @@ class Failure:
     wait: float | None = None
     sent: bool = False
     about: str = ""
+    misconfigured: bool = False
 
 
 def expected() -> tuple[type[Exception], ...]:
@@ -126,7 +133,7 @@ def classify(error: BaseException, *secrets: str) -> Failure:
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
         return Failure("unusable", "its certificate cannot be verified")
     if any(isinstance(link, (httpx2.InvalidURL, httpx2.UnsupportedProtocol)) for link in chain):
-        return Failure("unusable", "its address cannot be used")
+        return Failure("unusable", "its address cannot be used", misconfigured=True)
     said = redact(str(chain[-1]) or type(chain[-1]).__name__, *secrets)
     if isinstance(error, (ModelError, json.JSONDecodeError, UnicodeError, httpx2.DecodingError)):
         what = redact(str(error), *secrets) if isinstance(error, ModelError) else f"answered no JSON ({said})"
@@ -187,7 +194,8 @@ def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
     if status in (401, 403) or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in _details(body)):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
     if status == 404 or codes & _UNKNOWN_MODEL or (status in (400, 422) and _NO_MODEL.search(message)):
-        return Failure("unusable", f"there is no such model or address ({reason})", about=about)
+        said = f"there is no such model or address ({reason})"
+        return Failure("unusable", said, about=about, misconfigured=True)
     if status >= 500 or status in _LATER:
         wait = retry_after(response.headers, body)
         return Failure("server_error", f"server error ({reason})", again=True, wait=wait, about=about)

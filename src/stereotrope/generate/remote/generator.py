@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, fit_to_keep, redact
-from stereotrope.errors import BudgetError, ModelError, ModelUnusable, StereotropeError, UsageError
+from stereotrope.errors import BudgetError, ModelError, ModelMisconfigured, StereotropeError, UsageError
 from stereotrope.generate.remote.answer import BLACK, EMPTY, Reply, Slot, condition_of
 from stereotrope.generate.remote.settings import Settings
 from stereotrope.generate.request import ImageRequest, ImageResult
@@ -240,7 +240,7 @@ class RemoteGenerator(ABC):
             ways["negative_prompt"] = "leave it out of the prompts"
         for name, way in ways.items():
             if re.search(rf"""['"`]{re.escape(name)}['"`]|\binput\.{re.escape(name)}\b""", said):
-                raise ModelUnusable(f"{self.provider}:{self.model} rejects {name!r} ({said}); {way}")
+                raise ModelMisconfigured(f"{self.provider}:{self.model} rejects {name!r} ({said}); {way}")
 
     async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
         revised = None if slot.revised_prompt is None else self._kept(slot.revised_prompt)

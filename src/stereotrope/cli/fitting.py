@@ -1,0 +1,136 @@
+"""Sentences and tables that keep to the width of the terminal, numbers whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from stereotrope.report.escape import terminal
+
+__all__ = ["print_fitted", "print_wrapped"]
+
+_GAP = "  "
+_NARROWEST = 9
+"""Cells that a column of words is cut down to; narrower, the words of a row stand in one column."""
+_NARROWEST_WORDS = 16
+_FILLER = "\x00"
+_TOGETHER = re.compile(r"\S+ \[[^\[\]]{1,40}\]|[^\s]+ [<>=≤≥] [\d.,−-]+|[\d.,]+ of [\d.,]+")
+"""What is one number to a reader: an interval, a comparison, a count of a total."""
+_NUMBER = re.compile(r"[\s\d.,<>=≤≥−–+%$*\[\]-]*")
+
+
+def print_wrapped(text: Text, out: Console) -> None:
+    """Print a text broken between words, never inside a number, at the width of the terminal."""
+    for line in text.split("\n", allow_blank=True):
+        for start, end in _broken(line.plain, max(out.width, 1)):
+            out.print(line[start:end], soft_wrap=True)
+
+
+def print_fitted(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], out: Console) -> None:
+    """Print a plain table no wider than the terminal.
+
+    Cells of words are broken over lines where they do not fit, and put together in one column where there
+    are too many of them; where not even that fits, the numbers of a row stand below its words. Numbers are
+    never broken.
+    """
+    print_wrapped(Text(terminal(title), style="bold"), out)
+    heads = [terminal(name) for name in columns]
+    cells = [[terminal(cell) for cell in row] for row in rows]
+    natural = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
+    if _total(natural) <= out.width:
+        _print_rows(heads, cells, natural, out)
+        return
+    columns_of = list(zip(*cells, strict=True))
+    least = [_least(head, column) for head, column in zip(heads, columns_of, strict=True)]
+    widths = _shrunk(natural, least, out.width)
+    if widths is not None:
+        _print_rows(heads, cells, widths, out)
+        return
+    said = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
+    told = [i for i in range(len(heads)) if i not in said]
+    words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
+    room = out.width - _total([least[i] for i in told]) - len(_GAP) * bool(told)
+    if room >= _NARROWEST_WORDS:
+        together = [[which, *(row[i] for i in told)] for which, row in zip(words, cells, strict=True)]
+        _print_rows(["which", *(heads[i] for i in told)], together, [room, *(least[i] for i in told)], out)
+        return
+    for which, row in zip(words, cells, strict=True):
+        print_wrapped(Text(which), out)
+        numbers = "; ".join(f"{heads[i]} {row[i]}" for i in told if row[i])
+        print_wrapped(Text(f"{_GAP}{numbers}"), out)
+
+
+def _is_value(cell: str) -> bool:
+    """Whether a cell holds a number of the score, not the name of a level."""
+    return bool(cell and _NUMBER.fullmatch(cell)) or bool(_TOGETHER.search(cell))
+
+
+def _least(head: str, column: Sequence[str]) -> int:
+    """Cells that a column takes at least: numbers stay whole, words may be cut."""
+    if all(map(_NUMBER.fullmatch, column)):
+        return max(_longest_word(head), *map(cell_len, column))
+    whole = [cell_len(match.group()) for cell in column for match in _TOGETHER.finditer(cell)]
+    natural = max(cell_len(head), *map(cell_len, column))
+    return min(natural, max(_NARROWEST, *whole)) if whole else min(natural, _NARROWEST)
+
+
+def _print_rows(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], out: Console
+) -> None:
+    for row in (heads, *rows):
+        parts = [
+            [cell[a:b] for a, b in _broken(cell, width)] for cell, width in zip(row, widths, strict=True)
+        ]
+        for i in range(max(map(len, parts))):
+            line = [part[i] if i < len(part) else "" for part in parts]
+            padded = [
+                f"{text}{' ' * (width - cell_len(text))}" for text, width in zip(line, widths, strict=True)
+            ]
+            out.print(Text(_GAP.join(padded)), soft_wrap=True)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * max(len(widths) - 1, 0)
+
+
+def _longest_word(text: str) -> int:
+    return max((cell_len(text[a:b]) for a, b in _words(text)), default=0)
+
+
+def _shrunk(widths: Sequence[int], least: Sequence[int], whole: int) -> list[int] | None:
+    """Widths that fit, the widest that may be narrower made so first; None where none may."""
+    found = list(widths)
+    while _total(found) > whole:
+        loose = [i for i, width in enumerate(found) if width > least[i]]
+        if not loose:
+            return None
+        found[max(loose, key=found.__getitem__)] -= 1
+    return found
+
+
+def _words(text: str) -> Iterator[tuple[int, int]]:
+    whole = _TOGETHER.sub(lambda match: match.group().replace(" ", _FILLER), text)
+    for match in re.finditer(r"[^ ]+", whole):
+        yield match.span()
+
+
+def _broken(text: str, width: int) -> list[tuple[int, int]]:
+    """Where the lines of a text begin and end; a word longer than a line is cut."""
+    lines: list[tuple[int, int]] = []
+    begin = end = 0
+    for start, stop in _words(text):
+        if end and cell_len(text[begin:stop]) > width:
+            lines.append((begin, end))
+            begin = start
+        while cell_len(text[begin:stop]) > width:
+            cut = begin + 1
+            while cut < stop and cell_len(text[begin : cut + 1]) <= width:
+                cut += 1
+            lines.append((begin, cut))
+            begin = cut
+        end = stop
+    return [*lines, (begin, end)] if end > begin or not lines else lines
