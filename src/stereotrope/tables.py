@@ -31,6 +31,7 @@ __all__ = [
     "FINDINGS",
     "FOLDED",
     "IMAGES",
+    "LABELLED",
     "LABELS",
     "LEXICON_TERMS",
     "NOT_VALUES",
@@ -151,6 +152,9 @@ IMAGES = (
     Column("cost", _F, "US dollars, null where unknown"),
 )
 """Columns of ``images``. A refusal is a row without a picture, never a missing row."""
+
+LABELLED = ("ok",)
+"""Statuses of an image that labels may be of."""
 
 LABELS = (
     Column("subject_kind", _S, "image | region | set"),

@@ -142,9 +142,12 @@ def test_what_does_not_match_is_counted_and_named(tmp_path):
     labels = imported(tmp_path, "image_id,gender\ni1,male\n" + rows)
     labels.derive(TABLE, NONE)
     assert labels.notes == [
-        "human.csv: 7 rows match no image (line 3, 4, 5, 6, 7 …)",
+        "human.csv: 7 rows match no image (line 3, 4, 5, 6, 7 …); line 3 says 'x0', the pictures are called "
+        "'a/1.jpg', 'a/2.jpg' …, and neither endings, case, numbers, folders, blanks nor another column "
+        "explain it; check that the file belongs to these pictures",
         "human.csv: 3 of 4 images have no label of 'gender'",
     ]
+    assert labels.trouble is None
     labels.derive(TABLE, NONE)
     assert len(labels.notes) == 2
 
@@ -152,7 +155,8 @@ def test_what_does_not_match_is_counted_and_named(tmp_path):
 def test_images_without_a_picture_get_no_label(tmp_path):
     labels = imported(tmp_path, "image_id,gender\ni1,male\n")
     assert said(labels, TABLE.with_columns(status=pl.lit("refused"))) == {}
-    assert labels.notes == ["human.csv: 1 row matches no image (line 2)"]
+    assert labels.notes == ["human.csv: 1 row is of a picture that cannot be used (line 2): 1 × refused"]
+    assert labels.trouble == "human.csv: none of its rows (1) is of a picture that can be used: 1 × refused"
 
 
 def test_a_row_given_twice_counts_once_and_a_conflict_names_both_lines(tmp_path):
@@ -204,7 +208,7 @@ def test_attributes_can_be_chosen(tmp_path):
         (
             b"who,gender\ni1,x\n",
             "human.csv:1: a column must name the picture (image_id, file_name, source, sha256), "
-            "found who, gender; rename one or give 'key'",
+            "found who, gender; rename one, or name it with key: who",
         ),
         (b"image_id,\ni1,x\n", "human.csv:1: every column needs a name, found none for column 2; name it"),
         (b"image_id,g,g\ni1,x,y\n", "human.csv:1: column 'g' is there twice; rename or remove one"),
@@ -304,9 +308,7 @@ def test_a_missing_file_and_a_wrong_key_are_named(tmp_path):
         MetadataError, match=r"no\.csv: cannot be read \(No such file or directory\); check the path"
     ):
         ImportedLabels("no.csv", name="r", folder=tmp_path)
-    with pytest.raises(
-        MetadataError, match=r"human.csv:1: 'key' must be one of image_id, file_name, source, sha256, found"
-    ):
+    with pytest.raises(MetadataError, match=r"human.csv:1: no column 'path', found image_id, g; correct"):
         imported(tmp_path, "image_id,g\ni1,x\n", key="path")
     with pytest.raises(
         MetadataError, match=r"human.csv:1: no column 'sha256', found image_id, g; correct 'key'"

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from stereotrope import Audit, Run
-from stereotrope.errors import AuditFileError
+from stereotrope.errors import AuditFileError, IncompleteError
+from stereotrope.run import open as open_run
 
 HEAD = "file_name,model,occupation,condition,gender,race"
 MODELS, CONDITIONS = ("flux", "sdxl"), ("plain", "asked")
@@ -76,3 +77,42 @@ def test_a_model_named_by_a_column_can_be_the_baseline(study: Path) -> None:
 def test_a_baseline_model_that_no_row_names_is_refused_with_those_there_are(study: Path) -> None:
     with pytest.raises(AuditFileError, match="no generator 'dalle' to compare with; there is: flux, sdxl"):
         audit(study, baseline={"generator": "dalle"}, measures=[{"female_ratio": "gender"}]).plan()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "cause"),
+    [
+        (lambda name: name.removesuffix(".png"), "one has no ending, or another"),
+        (str.upper, "capitals differ"),
+        (lambda name: f"x{name[::-1]}", "check that the file belongs to these pictures"),
+    ],
+)
+def test_a_label_file_that_matches_no_picture_ends_incomplete_with_the_cause(study, spoil, cause):
+    rows = rows_of()
+    write(study, [[f"{spoil(row[0])}{n if n > 9 else ''}", *row[1:]] for n, row in enumerate(rows)], "l.csv")
+    said = {"labels": "l.csv", "name": "people", "attributes": ["gender"]}
+    asked = audit(study, annotators=[said], measures=[{"female_ratio": "gender"}])
+    with pytest.raises(IncompleteError, match=r"annotator 'people': l.csv: none of its rows \(16\)") as error:
+        asked.run(study / "run")
+    assert cause in str(error.value)
+    assert any(cause in note for note in open_run(study / "run").info["notes"])
+    with pytest.raises(IncompleteError, match=r"none of its rows"):
+        Audit.from_run(study / "run").measure(study / "run")
+    write(study, rows, "l.csv")
+    assert asked.run(study / "run").labels.height == 32
+
+
+def test_labels_of_pictures_that_are_missing_are_told_as_such(study):
+    (study / rows_of()[0][0]).unlink()
+    run = audit(study, max_excluded=0.1, measures=[{"female_ratio": "gender"}]).run(study / "run")
+    assert (
+        "labels.csv: 1 row is of a picture that cannot be used (line 2): 1 × file is missing"
+        in run.info["notes"]
+    )
+    assert not any("match" in note for note in run.info["notes"])
+
+
+def test_a_label_file_without_a_label_ends_incomplete(study):
+    write(study, [[row[0], "", ""] for row in rows_of()], "l.csv", "file_name,gender,race")
+    with pytest.raises(IncompleteError, match=r"'people': l\.csv: no label in it"):
+        audit(study, annotators=[{"labels": "l.csv", "name": "people"}]).run(study / "run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -12,15 +13,17 @@ from typing import Any, Literal
 import polars as pl
 
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import Lookup, normal_path
+from stereotrope.annotate.lookup import HASH, IMAGE_COLUMNS, Matching, normal_path
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.rows import Row, RowFile, read_rows
-from stereotrope.tables import NOT_VALUES
+from stereotrope.tables import LABELLED, NOT_VALUES
 
 __all__ = ["ImportedLabels"]
 
-KEYS = {"image_id": "image_id", "file_name": "source", "source": "source", "sha256": "sha256"}
-"""Key column of a file → the column of ``images`` it is matched with."""
+KEYS = ("image_id", "file_name", "source", HASH)
+"""Columns that name the picture, in the order they are looked for; they are no attributes."""
+_FIRST = 200
+"""So many rows say what another column holds."""
 _LONGEST = 131_072
 """Characters a label may have; the standard library's limit of a CSV field."""
 _TIDY = ("attribute", "value")
@@ -42,7 +45,8 @@ class ImportedLabels:
 
     *Tidy* files have the columns ``attribute`` and ``value`` (and may have ``confidence``, ``rationale``
     and ``status``), *wide* ones a column an attribute. Rows name their picture by ``image_id``,
-    ``file_name`` or ``source`` (path inside the folder the pictures came from) or ``sha256``.
+    ``file_name`` or ``source`` (path inside the folder the pictures came from) or ``sha256``, else by
+    another column with a usual name (``image``, ``path``, ``id`` …): by id, path or hash.
 
     An empty cell is a missing label; ``None`` and ``NA`` are values. The words ``unclear``, ``refused``
     and ``invalid`` become that status. The same row twice counts once.
@@ -54,7 +58,7 @@ class ImportedLabels:
     name
         Name of the rater or tool, the ``annotator`` of its labels.
     key
-        Key column; found among those above when None.
+        Column that names the picture; found by its name when None.
     attributes
         Attributes to take; all when None.
     layout
@@ -66,6 +70,8 @@ class ImportedLabels:
     ----------
     notes
         What the last derivation left out or could not match, one sentence each.
+    trouble
+        Why the last derivation gave no label at all; None where it gave some.
 
     Raises
     ------
@@ -89,6 +95,7 @@ class ImportedLabels:
         self.name = name
         self.file = str(file)
         self.notes: list[str] = []
+        self.trouble: str | None = None
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         found = read_rows(Path(folder or ".") / file, name=self.file)
@@ -96,11 +103,16 @@ class ImportedLabels:
         self._head = f"{self.file}:{found.header}"
         self.key = self._key_column(columns, key)
         tidy = layout == "tidy" or (layout is None and all(c in columns for c in _TIDY))
+        self._others = {
+            column: [text for row in rows[:_FIRST] if (text := row.text(column)) is not None]
+            for column in columns
+            if column != self.key
+        }
         said = self._tidy(columns, rows) if tidy else self._wide(columns, rows, attributes)
         self._doubled = 0
         self._said = self._once(said)
         # A column without any value is asked for all the same: what was never answered is missing.
-        asked = {s.attribute for s in self._said} if tidy else {c for c in columns if c not in KEYS}
+        asked = {s.attribute for s in self._said} if tidy else {c for c in columns if self._is_attribute(c)}
         if attributes is not None:
             self._said = self._chosen(attributes, asked)
         self.attributes: Attributes = dict.fromkeys(attributes or sorted(asked))
@@ -121,15 +133,17 @@ class ImportedLabels:
                 else f"{self._doubled} labels given twice count"
             )
             self.notes.append(f"{self.file}: {what} once")
-        if not self._said:
-            self.notes.append(f"{self.file}: no label in it")
-        usable = images.filter(pl.col("status") == "ok")
-        matched, strays = self._match(usable)
-        if strays:
-            lines = sorted(strays)
-            shown = ", ".join(map(str, lines[:5])) + (" …" if len(lines) > 5 else "")
-            rows = "1 row matches" if len(lines) == 1 else f"{len(lines)} rows match"
-            self.notes.append(f"{self.file}: {rows} no image (line {shown})")
+        matching = Matching(
+            images,
+            ((said.line, said.key) for said in self._said),
+            file=self.file,
+            column=self.key,
+            others=self._others,
+        )
+        self.trouble = matching.trouble if self._said else f"{self.file}: no label in it"
+        self.notes += matching.notes if self._said else [self.trouble or ""]
+        usable = images.filter(pl.col("status").is_in(LABELLED))
+        matched = self._matched(matching)
         rows_out = []
         for attribute in self.attributes:
             of = matched[attribute]
@@ -170,20 +184,19 @@ class ImportedLabels:
             rows.append(Row(row.file, row.line, composed))
         return rows
 
+    def _is_attribute(self, column: str) -> bool:
+        return column != self.key and column not in KEYS
+
     def _key_column(self, columns: Sequence[str], key: str | None) -> str:
-        known = ", ".join(KEYS)
         if key is None:
-            found = [k for k in KEYS if k in columns]
+            plain = {re.sub(r"[\s-]+", "_", c.casefold()): c for c in reversed(columns)}
+            found = [plain[k] for k in (*KEYS, *IMAGE_COLUMNS) if k in plain]
             if not found:
                 raise MetadataError(
-                    f"{self._head}: a column must name the picture ({known}), found {', '.join(columns)}; "
-                    "rename one or give 'key'"
+                    f"{self._head}: a column must name the picture ({', '.join(KEYS)}), found "
+                    f"{', '.join(columns)}; rename one, or name it with key: {columns[0]}"
                 )
             return found[0]
-        if key not in KEYS:
-            raise MetadataError(
-                f"{self._head}: 'key' must be one of {known}, found {key!r}; rename the column"
-            )
         if key not in columns:
             raise MetadataError(f"{self._head}: no column {key!r}, found {', '.join(columns)}; correct 'key'")
         return key
@@ -227,7 +240,7 @@ class ImportedLabels:
     def _wide(
         self, columns: Sequence[str], rows: Iterable[Row], attributes: Sequence[str] | None
     ) -> list[_Said]:
-        given = attributes or [c for c in columns if c not in KEYS]
+        given = attributes or [c for c in columns if self._is_attribute(c)]
         for attribute in given:
             if attribute not in columns:
                 raise MetadataError(
@@ -244,9 +257,7 @@ class ImportedLabels:
         key = row.text(self.key)
         if key is None:
             raise row.error(f"{self.key!r} must name a picture, found nothing; fill it in")
-        return (
-            normal_path(key) if KEYS[self.key] == "source" else key.lower() if self.key == "sha256" else key
-        )
+        return normal_path(key)
 
     def _once(self, said: Iterable[_Said]) -> list[_Said]:
         first: dict[tuple[str, str], _Said] = {}
@@ -279,22 +290,17 @@ class ImportedLabels:
                 )
         return [s for s in self._said if s.attribute in attributes]
 
-    def _match(self, images: pl.DataFrame) -> tuple[dict[str, dict[str, _Said]], set[int]]:
-        """Attribute → image_id → what was said, and the lines that match no image."""
-        lookup = Lookup(images, KEYS[self.key])
+    def _matched(self, matching: Matching) -> dict[str, dict[str, _Said]]:
+        """Attribute → image_id → what was said."""
         matched: dict[str, dict[str, _Said]] = defaultdict(dict)
-        strays: set[int] = set()
-        for said in self._said:
-            ids = lookup.find(said.key)
-            if lookup.column == "source" and len(ids) > 1:
+        for said, ids, several in zip(self._said, matching.ids, matching.several, strict=True):
+            if several:
                 raise MetadataError(
                     f"{self.file}:{said.line}: {self.key!r} must name one image, found {len(ids)} "
                     f"for {said.key!r}; give image_id or sha256"
                 )
-            if not ids:
-                strays.add(said.line)
             for image_id in ids:
                 earlier = matched[said.attribute].setdefault(image_id, said)
                 if earlier is not said:
                     self._refuse_conflict(earlier, said)
-        return matched, strays
+        return matched

@@ -316,6 +316,7 @@ def _finish(
             f"{listed}. The report is written from what there is; the same command tries again"
         )
     _require_complete(plan, images)
+    _require_matches(plan)
     if plan.check is None:  # of a calibration its cards say so
         _require_answers(plan, run)
     return run
@@ -337,6 +338,17 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
             f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures, ask "
             "for others, or raise it"
         )
+
+
+def _require_matches(plan: Plan) -> None:
+    """End with too little evidence where a file made elsewhere has nothing for any picture."""
+    for annotator in plan.annotators:
+        trouble = getattr(annotator, "trouble", None)
+        if trouble is not None:
+            raise IncompleteError(
+                f"annotator {annotator.name!r}: {trouble}. The report is written without it; correct "
+                "the file and run the audit again, which looks at no picture twice"
+            )
 
 
 def _require_answers(plan: Plan, run: Run) -> None:

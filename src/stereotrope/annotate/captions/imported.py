@@ -8,12 +8,14 @@ import polars as pl
 
 from stereotrope.annotate.captions.file import read_captions
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import ImageFinder
-from stereotrope.tables import CAPTION
+from stereotrope.annotate.lookup import HASH, Matching
+from stereotrope.tables import CAPTION, LABELLED
 
 __all__ = ["ImportedCaptions"]
 
 _SHOWN = 5
+_FIRST = 200
+"""So many rows say what another column holds."""
 
 
 class ImportedCaptions:
@@ -37,6 +39,8 @@ class ImportedCaptions:
     ----------
     notes
         What was odd about the file, and what the last derivation could not match, one sentence each.
+    trouble
+        Why the last derivation gave no caption at all; None where it gave some.
 
     Raises
     ------
@@ -61,27 +65,41 @@ class ImportedCaptions:
         self.attributes: Attributes = {CAPTION: None}
         self._read = read_captions(Path(folder or ".") / file, image=image, caption=caption, name=self.file)
         self.notes: list[str] = list(self._read.notes)
+        self.trouble: str | None = None
+        self._column = HASH if self._read.by_hash else image or "image"
         parameters = {"image": image, "caption": caption}
         self.fingerprint = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the captions of the images in the table, in the table's order."""
         self.notes = list(self._read.notes)
-        usable = images.filter(pl.col("status") == "ok")
-        find = ImageFinder(usable, by_hash=self._read.by_hash)
+        usable = images.filter(pl.col("status").is_in(LABELLED))
+        read = self._read.frame
+        matching = Matching(
+            images,
+            read.select("line", "image").iter_rows(),
+            file=self.file,
+            column=self._column,
+            bare=True,
+            others={
+                name: read[name].head(_FIRST).drop_nulls().to_list()
+                for name in read.columns
+                if name not in ("line", "image", "caption") and read[name].dtype == pl.String
+            },
+            option="image",
+        )
+        self.notes += matching.notes
+        self.trouble = matching.trouble
         said: dict[str, str] = {}
-        strays, several, again = [], [], []
-        for line, image, caption in self._read.frame.select("line", "image", "caption").iter_rows():
-            ids = find(image)
-            if not ids:
-                strays.append(line)
-            elif len(ids) > 1 and not self._read.by_hash:
+        several, again = [], []
+        captions = read.select("line", "caption").iter_rows()
+        for (line, caption), ids, many in zip(captions, matching.ids, matching.several, strict=True):
+            if many:
                 several.append(line)
-            else:
-                again += [line] if any(one in said for one in ids) else []
-                for one in ids:
-                    said.setdefault(one, caption)
-        self._note("row matches no image", "rows match no image", strays)
+                continue
+            again += [line] if any(one in said for one in ids) else []
+            for one in ids:
+                said.setdefault(one, caption)
         self._note(
             "row names several images and was left out", "rows name several images and were left out", several
         )

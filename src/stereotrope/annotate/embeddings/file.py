@@ -40,6 +40,8 @@ class EmbeddingFile:
         (place in the file, what it calls the picture or the prompt, vector at unit length), in its order.
     notes
         What was odd about the file and what was made of it, one sentence each.
+    image
+        The column that names them.
     by_hash
         Whether pictures are named by the SHA-256 of their bytes.
     place
@@ -51,6 +53,7 @@ class EmbeddingFile:
     images: Sequence[tuple[int, str, Vector]]
     texts: Sequence[tuple[int, str, Vector]]
     notes: tuple[str, ...]
+    image: str
     by_hash: bool
     place: str
     data: bytes
@@ -189,7 +192,8 @@ def _read(content: _Content, name: str, image: str, vector: str, texts: Sequence
         else:
             odd.setdefault("that name neither a picture nor a prompt", []).append(place)
     notes = tuple(f"{name}: {said_of(places, content.place)} {why} left out" for why, places in odd.items())
-    return EmbeddingFile(images, named, notes, image.strip().casefold() == _HASH, content.place, content.data)
+    by_hash = image.strip().casefold() == _HASH
+    return EmbeddingFile(images, named, notes, image, by_hash, content.place, content.data)
 
 
 def _numbers(value: Any, where: str) -> Numbers | None:

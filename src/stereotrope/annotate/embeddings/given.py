@@ -9,7 +9,8 @@ import polars as pl
 from stereotrope.annotate.embeddings.file import read_embeddings, said_of
 from stereotrope.annotate.embeddings.vectors import Vector, table_of
 from stereotrope.annotate.label import Attributes, fingerprint_of
-from stereotrope.annotate.lookup import ImageFinder
+from stereotrope.annotate.lookup import HASH, Matching
+from stereotrope.tables import LABELLED
 
 __all__ = ["GivenEmbeddings"]
 
@@ -36,6 +37,8 @@ class GivenEmbeddings:
     ----------
     notes
         What was odd about the file, and what could not be matched, one sentence each.
+    trouble
+        Why no vector of the file is of a picture of the run; None where one is, or it has none of pictures.
 
     Raises
     ------
@@ -59,37 +62,46 @@ class GivenEmbeddings:
         self.attributes: Attributes = {}
         self._read = read_embeddings(Path(folder or ".") / file, image=image, vector=vector, name=self.file)
         self.notes: list[str] = list(self._read.notes)
+        self.trouble: str | None = None
         parameters = {"image": image, "vector": vector}
         self.fingerprint = fingerprint_of(f"embeddings:{name}", self.version, parameters, self._read.data)
 
     def embed(self, images: pl.DataFrame, prompts: pl.DataFrame) -> pl.DataFrame:
         """Return the vectors of the images and prompts of a run, in the order of the tables."""
         self.notes = list(self._read.notes)
-        usable = images.filter(pl.col("status") == "ok")
-        seen = self._images(usable)
+        usable = images.filter(pl.col("status").is_in(LABELLED))
+        seen = self._images(images, usable.height)
         texts = self._texts(prompts)
         rows = [("image", one, seen[one]) for one in usable["image_id"] if one in seen]
         rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
         return table_of(self.name, rows)
 
-    def _images(self, usable: pl.DataFrame) -> dict[str, Vector]:
-        find = ImageFinder(usable, by_hash=self._read.by_hash)
+    def _images(self, images: pl.DataFrame, n_usable: int) -> dict[str, Vector]:
+        matching = Matching(
+            images,
+            [(place, called) for place, called, _ in self._read.images],
+            file=self.file,
+            column=HASH if self._read.by_hash else self._read.image,
+            place=self._read.place,
+            bare=True,
+            option="image",
+        )
+        self.notes += matching.notes
+        self.trouble = matching.trouble
         found: dict[str, Vector] = {}
-        strays, several, again = [], [], []
-        for place, called, vector in self._read.images:
-            ids = find(called)
-            if not ids:
-                strays.append(place)
-            elif len(ids) > 1 and not self._read.by_hash:
+        several, again = [], []
+        for (place, _, vector), ids, many in zip(
+            self._read.images, matching.ids, matching.several, strict=True
+        ):
+            if many:
                 several.append(place)
-            else:
-                again += [place] if any(one in found for one in ids) else []
-                for one in ids:
-                    found.setdefault(one, vector)
-        self._note("of pictures that the run does not have; left out", strays)
+                continue
+            again += [place] if any(one in found for one in ids) else []
+            for one in ids:
+                found.setdefault(one, vector)
         self._note("whose name several pictures have; left out", several)
         self._note("of pictures that have a vector already; the first counts", again)
-        self._lacking(usable.height - len(found), usable.height, "pictures have no vector")
+        self._lacking(n_usable - len(found), n_usable, "pictures have no vector")
         return found
 
     def _texts(self, prompts: pl.DataFrame) -> dict[str, Vector]:
