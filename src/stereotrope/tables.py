@@ -29,7 +29,6 @@ __all__ = [
     "EMBEDDINGS",
     "ESTIMATES",
     "FINDINGS",
-    "FOLDED",
     "IMAGES",
     "LABELLED",
     "LABELS",
@@ -58,9 +57,6 @@ WITHOUT_VIOLATIONS = "_without_violations"
 
 DELTA = "_delta"
 """Ends the name of a score that is a difference from that of a baseline model."""
-
-FOLDED = "folded:"
-"""Stands before an annotator's name where its open values were folded."""
 
 ALL_ATTRIBUTES = "all"
 """``attribute`` of an estimate that averages over attributes."""
@@ -161,11 +157,13 @@ LABELS = (
     Column("subject_id", _S, "image_id, or the id of the region or set"),
     Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a whole image"),
     Column("attribute", _S, "what was looked at"),
-    Column("value", _S, "what was seen; null unless status is ok"),
+    Column("value", _S, "what was seen, as it is counted: open values folded; null unless status is ok"),
     Column("confidence", _F, "in [0, 1], null where the annotator gives none"),
     Column("annotator", _S, "name of the instrument"),
     Column("status", _S, "ok | unclear | refused | invalid"),
     Column("rationale", _S, "in the annotator's words, or the reason of a status that is not ok"),
+    Column("written", _S, "value as the annotator wrote it, where folding changed it; else null"),
+    Column("derived_from", _S, "annotator whose labels it follows from; null where somebody looked"),
 )
 """Columns of ``labels``."""
 

@@ -47,7 +47,7 @@ def made(**options):
         ({"max_side": 10}, "'max_side' must be a whole number of at least 64, found 10"),
         ({"subject": 7}, "'subject' must be a text, found 7"),
         ({"name": ""}, "'name' must be a text, found ''"),
-        ({"name": "folded:x"}, "'name' must be printable and not begin with 'folded:'"),
+        ({"name": "a\u200bx"}, "'name' must be printable, found 'a"),
         ({"name": "a\x1b[2J"}, "'name' must be printable"),
         ({"price": "cheap"}, "price"),
         ({"concurrency": 0}, "concurrency must be a whole number from 1, found 0"),

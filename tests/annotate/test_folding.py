@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stereotrope.annotate import FoldedLabels, fold
+from stereotrope.annotate import fold, fold_labels
 from stereotrope.annotate.label import labels_frame
 from stereotrope.tables import LABELS
 
@@ -135,28 +135,45 @@ def labels(values: list[str | None], attribute: str = "product_colour") -> pl.Da
     )
 
 
-def test_derived_labels_have_their_own_annotator_and_keep_the_given_value():
-    folder = FoldedLabels("vlm", ["product_colour"])
+def test_values_are_folded_where_they_stand_and_keep_what_was_written():
     other = labels(["Big"], "size")
-    frame = folder.derive(pl.DataFrame(), pl.concat([labels(["Reds", "red", None]), other]))
+    frame, folds = fold_labels(
+        pl.concat([labels(["Reds", "red", None, "-1", "1"]), other]), {"vlm": ["product_colour"]}
+    )
     assert frame.columns == [c.name for c in LABELS]
-    assert frame["value"].to_list() == ["red", "red", None]
-    assert frame["status"].to_list() == ["ok", "ok", "unclear"]
-    assert frame["annotator"].unique().to_list() == ["folded:vlm"]
-    assert frame["rationale"].to_list() == ["Reds", "as seen", "as seen"]
-    assert folder.needs == ("product_colour",)
-    assert FoldedLabels("vlm").derive(pl.DataFrame(), other)["value"].to_list() == ["big"]
+    assert frame["value"].to_list() == ["red", "red", None, "-1", "1", "Big"]
+    assert frame["written"].to_list() == ["Reds", None, None, None, None, None]
+    assert frame["rationale"].unique().to_list() == ["as seen"]
+    assert frame["annotator"].unique().to_list() == ["vlm"]
+    assert folds.rows() == [
+        ("vlm", "product_colour", "red", "Reds", 1, None),
+        ("vlm", "product_colour", "red", "red", 1, None),
+    ]
 
 
 def test_other_annotators_are_left_alone():
-    assert FoldedLabels("nobody").derive(pl.DataFrame(), labels(["Red"])).is_empty()
+    given = labels(["Red"])
+    frame, folds = fold_labels(given, {"nobody": ["product_colour"]})
+    assert frame.equals(given)
+    assert folds.is_empty()
+
+
+def test_a_value_that_is_listed_stays_as_it_is_listed():
+    given = labels(["A-", "a-", "A", "suv", "SUVs", "SUV", "Sedan", "-1", "1"], "grade")
+    frame, folds = fold_labels(given, {"vlm": ["grade"]}, listed={"grade": ["A", "A-", "SUV", "-1", "1"]})
+    assert frame["value"].to_list() == ["A-", "A-", "A", "SUV", "SUV", "SUV", "sedan", "-1", "1"]
+    assert set(folds["value"]) == {"A-", "SUV"}
+    both = {"grade": ["Suv", "SUV", "suv"]}
+    assert fold_labels(given, {"vlm": ["grade"]}, listed=both)[0]["value"][3:6].to_list() == [
+        "suv",
+        "suv",
+        "SUV",
+    ]
 
 
 def test_near_identical_colours_merge_into_the_more_frequent_and_are_listed():
-    folder = FoldedLabels("vlm", merge=5.0)
-    frame = folder.derive(
-        pl.DataFrame(), labels(["grey", "Gray", "grey", "navy", "dark blue", "dark-blue", "red", "matte"])
-    )
+    given = labels(["grey", "Gray", "grey", "navy", "dark blue", "dark-blue", "red", "matte"])
+    frame, folds = fold_labels(given, {"vlm": ["product_colour"]}, merge=5.0)
     assert frame["value"].to_list() == [
         "grey",
         "grey",
@@ -167,20 +184,19 @@ def test_near_identical_colours_merge_into_the_more_frequent_and_are_listed():
         "red",
         "matte",
     ]
-    assert folder.merges.rows() == [
-        ("product_colour", "gray", "grey", 0.0, 1),
-        ("product_colour", "navy", "dark blue", pytest.approx(2.2, abs=1.5), 1),
+    assert folds.select("value", "written", "n", "distance").rows() == [
+        ("grey", "grey", 2, None),
+        ("grey", "Gray", 1, 0.0),
+        ("dark blue", "navy", 1, pytest.approx(2.2, abs=1.5)),
+        ("dark blue", "dark blue", 1, None),
+        ("dark blue", "dark-blue", 1, None),
     ]
-    assert FoldedLabels("vlm").derive(pl.DataFrame(), labels(["Gray"]))["value"].to_list() == ["gray"]
+    alone, _ = fold_labels(labels(["Gray"]), {"vlm": ["product_colour"]})
+    assert alone["value"].to_list() == ["gray"]
 
 
 def test_colours_far_apart_stay():
-    folder = FoldedLabels("vlm", merge=5.0)
-    frame = folder.derive(pl.DataFrame(), labels(["red", "green", "rose gold", "gold"]))
+    given = labels(["red", "green", "rose gold", "gold"])
+    frame, folds = fold_labels(given, {"vlm": ["product_colour"]}, merge=5.0)
     assert frame["value"].to_list() == ["red", "green", "rose gold", "gold"]
-    assert folder.merges.is_empty()
-
-
-def test_the_fingerprint_holds_attributes_and_merging():
-    made = [FoldedLabels("a"), FoldedLabels("b"), FoldedLabels("a", ["x"]), FoldedLabels("a", merge=3.0)]
-    assert len({m.fingerprint for m in made}) == 4
+    assert folds.is_empty()

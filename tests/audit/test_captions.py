@@ -44,9 +44,11 @@ def test_captions_are_read_by_a_lexicon_and_enter_no_measure_of_looks(tmp_path):
     n = len(ids) - 1
     assert counts == {"caption": n, "material": n, "keyword": n}
     assert "A Rose-Gold clay cup, number 0" in said["value"].to_list()
-    assert not any(
-        who.startswith("folded:") and who.endswith(("blip", "words")) for who in after.labels["annotator"]
-    )
+    assert dict(said.select("annotator", "derived_from").unique().iter_rows()) == {
+        "blip": None,
+        "words": "blip",
+    }
+    assert said["written"].null_count() == said.height
     measured = set(after.estimates["attribute"].drop_nulls())
     assert "material" in measured
     assert measured.isdisjoint({"caption", "keyword"})

@@ -8,7 +8,7 @@ import polars as pl
 from tests.report.made_up import LABEL_TYPES, frame, label_row
 
 from stereotrope.report import headline
-from stereotrope.report.headline import missing_table, quality, reasons
+from stereotrope.report.headline import missing_table, quality
 from stereotrope.report.material import Material
 
 
@@ -27,6 +27,7 @@ def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
         "refused": 3,
         "excluded": 1,
         "labels": 944,
+        "derived_labels": 0,
         "labels_without_value": objects_run.labels.filter(pl.col("status") != "ok").height,
     }
     rows = {row[1]: row for row in head["missing"]["rows"]}
@@ -100,12 +101,16 @@ def test_copies_of_a_picture_are_counted_once_beside_the_pictures(objects_run: A
     assert {row[at] for row in table["rows"]} == {"1"}
 
 
-def test_folded_labels_are_not_counted_again(objects_run: Any) -> None:
-    folded = objects_run.labels.with_columns(annotator=pl.lit("folded:") + pl.col("annotator"))
-    twice = replace(objects_run, labels=pl.concat([objects_run.labels, folded]))
-    assert headline(twice)["counts"] == headline(objects_run)["counts"]
-    assert headline(twice)["missing"] == headline(objects_run)["missing"]
-    assert reasons(Material(twice)) == reasons(Material(objects_run))
+def test_labels_that_follow_from_others_are_counted_and_told_apart(objects_run: Any) -> None:
+    n = objects_run.labels.height
+    assert "derived" not in headline(objects_run)["summary"]
+    derived = objects_run.labels.head(3).with_columns(
+        attribute=pl.lit("near_duplicate_of"), derived_from=pl.lit("duplicates")
+    )
+    more = replace(objects_run, labels=pl.concat([objects_run.labels, derived]))
+    assert headline(more)["counts"]["labels"] == more.labels.height == n + 3
+    assert headline(more)["counts"]["derived_labels"] == 3
+    assert f"Annotators gave {n + 3} labels, 3 of them derived from others," in headline(more)["summary"]
 
 
 def test_notes_of_a_run_stand_with_what_is_missing(make_run: Any) -> None:

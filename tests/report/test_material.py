@@ -37,17 +37,11 @@ def test_a_finding_that_shows_the_same_pictures_is_told_once(objects_run: Any) -
     assert Material(run).findings["rank"].to_list() == [1, 2, 3, 4]
 
 
-def test_folded_labels_stand_in_for_what_they_were_made_from(objects_run: Any) -> None:
-    folded = objects_run.labels.filter(attribute="product_colour").with_columns(
-        annotator=pl.lit("folded:colour")
-    )
+def test_what_is_said_of_a_pictures_quality_is_no_label_of_looks(objects_run: Any) -> None:
     quality = objects_run.labels.head(3).with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"))
-    material = Material(replace(objects_run, labels=pl.concat([objects_run.labels, folded, quality])))
-    pairs = set(material.shown_labels.select("attribute", "annotator").unique().rows())
-    assert ("product_colour", "folded:colour") in pairs
-    assert ("product_colour", "colour") not in pairs
-    assert ("background_colour", "colour") in pairs
-    assert "blank" not in {a for a, _ in pairs}
+    material = Material(replace(objects_run, labels=pl.concat([objects_run.labels, quality])))
+    assert "blank" not in material.shown_labels["attribute"]
+    assert material.shown_labels.height == objects_run.labels.height
 
 
 def test_the_baseline_stands_beside_a_condition(objects_run: Any) -> None:

@@ -15,7 +15,7 @@ from stereotrope.annotate.create import KINDS, Annotator, create
 from stereotrope.annotate.discovery import Discoverer, Sample
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
-from stereotrope.annotate.folding import FoldedLabels, fold
+from stereotrope.annotate.folding import fold, fold_labels
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
 from stereotrope.annotate.lexicon import LexiconAnnotator
@@ -37,7 +37,6 @@ __all__ = [
     "Discoverer",
     "DuplicatesAnnotator",
     "Encoder",
-    "FoldedLabels",
     "GivenEmbeddings",
     "ImportedCaptions",
     "ImportedLabels",
@@ -54,6 +53,7 @@ __all__ = [
     "TextAnnotator",
     "create",
     "fold",
+    "fold_labels",
     "read_taxonomies",
     "scope_of",
     "taxonomy_for",

@@ -21,7 +21,6 @@ from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.text import TextAnnotator
 from stereotrope.clients import Account, is_model, split_model
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.tables import FOLDED
 
 __all__ = ["KINDS", "create"]
 
@@ -168,10 +167,8 @@ def _texts(spec: Mapping[str, Any], keys: Sequence[str], needed: Sequence[str]) 
         ):
             raise UsageError(f"annotator: {key!r} must be given as text, found {value!r}; {_WRITE[keys[0]]}")
     name = spec.get("name") or ""
-    if name.startswith(FOLDED) or not name.isprintable():
-        raise UsageError(
-            f"annotator: 'name' must be printable and not begin with {FOLDED!r}, found {name!r}; rename it"
-        )
+    if not name.isprintable():
+        raise UsageError(f"annotator: 'name' must be printable, found {name!r}; rename it")
     return {key: spec.get(key) for key in keys}
 
 

@@ -82,7 +82,12 @@ class DuplicatesAnnotator:
             )
             for copy, first, confidence in pairs
         ]
-        fixed = {"subject_kind": "image", "annotator": self.name, "status": "ok"}
+        fixed = {
+            "subject_kind": "image",
+            "annotator": self.name,
+            "status": "ok",
+            "derived_from": self.name,
+        }
         return labels_frame([{**fixed, **row} for row in rows])
 
 

@@ -28,7 +28,6 @@ from stereotrope.clients import (
     split_model,
 )
 from stereotrope.errors import UsageError
-from stereotrope.tables import FOLDED
 
 __all__ = ["caption_annotator", "constraint_annotator", "question_annotator"]
 
@@ -197,10 +196,8 @@ class _Entry:
 
     def name(self, *, default: str) -> str:
         name = self.text("name") or default.format(model=self.model)
-        if name.startswith(FOLDED) or not name.isprintable():
-            raise self.error(
-                f"'name' must be printable and not begin with {FOLDED!r}, found {_short(name)}; rename it"
-            )
+        if not name.isprintable():
+            raise self.error(f"'name' must be printable, found {_short(name)}; rename it")
         return name
 
     def text(self, key: str) -> str | None:

@@ -1,11 +1,11 @@
-"""Derived labels: open values written differently but meaning the same, folded together."""
+"""Open values written differently but meaning the same, folded together."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -14,22 +14,22 @@ from PIL import ImageColor
 
 from stereotrope.annotate import palette
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
-from stereotrope.annotate.label import Attributes, fingerprint_of
-from stereotrope.tables import FOLDED, LABELS
+from stereotrope.tables import LABELS
 
-__all__ = ["FoldedLabels", "fold"]
+__all__ = ["fold", "fold_labels"]
 
 _JOINTS = re.compile(r"[\s_\-‐‑‒–—]+")
 _BLANKS = re.compile(r"\s+")
 _NO_PLURAL = frozenset({"lens", "news", "series", "species"})
 _NO_PLURAL_ENDINGS = ("ss", "us", "is", "as")
 _HISSING = ("sses", "shes", "ches", "xes", "tzes", "zzes")
-_MERGES = {
+_FOLDS = {
+    "annotator": pl.String,
     "attribute": pl.String,
     "value": pl.String,
-    "merged_into": pl.String,
-    "distance": pl.Float64,
+    "written": pl.String,
     "n": pl.Int64,
+    "distance": pl.Float64,
 }
 
 
@@ -41,7 +41,7 @@ def fold(value: str) -> str:
     ``cherries`` → ``cherry``; ``glass`` and ``lens`` stay). Blanks around a value go, other runs of blanks
     are one. Signs and digits are never touched: ``-1`` and ``1``, ``A-``, ``A+`` and ``A``, ``18–24`` and
     ``1824`` stay apart, and nothing becomes empty. Spelling variants are left alone; for colours see
-    :class:`FoldedLabels`. Folding twice changes nothing.
+    :func:`fold_labels`. Folding twice changes nothing.
 
     Examples
     --------
@@ -73,100 +73,82 @@ def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") else word
 
 
-class FoldedLabels:
-    """Folds the open values of one annotator; the labels are stored as ``folded:<annotator>``.
+def fold_labels(
+    labels: pl.DataFrame,
+    attributes: Mapping[str, Sequence[str]],
+    *,
+    listed: Mapping[str, Sequence[str]] | None = None,
+    merge: float | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fold open values where they stand, and list every merge.
 
     Parameters
     ----------
-    annotator
-        Whose labels are folded.
+    labels
+        The columns of :data:`stereotrope.tables.LABELS`.
     attributes
-        Attributes to fold; all of the annotator's when None.
+        Annotator → its open attributes.
+    listed
+        Attribute → values that somebody lists for it. A value written as one of these stays; one that folds
+        to the same as a listed one becomes it.
     merge
         CIEDE2000 distance up to which two colour words count as one, None to merge none. Only words with
         a known colour (CSS names, names of the palette) merge, each into the more frequent one.
 
-    Notes
-    -----
-    Folding changes divergence, so it is part of what an estimate records: the annotator's name says so,
-    and :attr:`merges` holds the merge table of the last derivation.
+    Returns
+    -------
+    tuple of polars.DataFrame
+        The labels, in their order: ``value`` folded, ``written`` the value as it was given, where that is
+        another. And ``annotator, attribute, value, written, n, distance``: every way of writing each value
+        that has several, how often it was given, and how far apart two colours are that merged.
     """
-
-    version = 1
-
-    def __init__(
-        self, annotator: str, attributes: Sequence[str] | None = None, *, merge: float | None = None
-    ) -> None:
-        self.annotator = annotator
-        self.merge = merge
-        self.merges = pl.DataFrame(schema=_MERGES)
-        self._attributes = None if attributes is None else tuple(attributes)
-
-    @property
-    def name(self) -> str:
-        """``folded:<annotator>``."""
-        return f"{FOLDED}{self.annotator}"
-
-    @property
-    def attributes(self) -> Attributes:
-        """The attributes given, all open; empty when all of the annotator's are folded."""
-        return dict.fromkeys(self._attributes or ())
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The attributes that are folded."""
-        return self._attributes or ()
-
-    @property
-    def fingerprint(self) -> str:
-        """Name, version, attributes, merge distance and palette."""
-        parameters = {"attributes": self._attributes, "merge": self.merge}
-        return fingerprint_of(self.name, self.version, parameters, palette.load().data)
-
-    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        """Return the annotator's labels with folded values, in their order.
-
-        ``rationale`` of a value that changed is the value as it was given.
-        """
-        own = labels.filter(pl.col("annotator") == self.annotator)
-        if self._attributes is not None:
-            own = own.filter(pl.col("attribute").is_in(list(self._attributes)))
-        values = own["value"].drop_nulls().unique().to_list()
-        folded = own.with_columns(
-            folded=pl.col("value").replace_strict(
-                {v: fold(v) for v in values}, default=None, return_dtype=pl.String
-            )
-        )
-        if self.merge is not None:
-            folded = self._merged(folded, self.merge)
-        changed = pl.col("folded") != pl.col("value")
-        return folded.with_columns(
-            rationale=pl.when(changed).then(pl.col("value")).otherwise(pl.col("rationale")),
-            value=pl.col("folded"),
-            annotator=pl.lit(self.name),
-        ).select(c.name for c in LABELS)
-
-    def _merged(self, folded: pl.DataFrame, limit: float) -> pl.DataFrame:
-        rows = []
-        for attribute in folded["attribute"].unique(maintain_order=True):
-            column = folded.filter(pl.col("attribute") == attribute)["folded"].drop_nulls()
-            counts = Counter(column.to_list())
-            rows += [{"attribute": attribute, **row} for row in _colour_merges(counts, limit)]
-        self.merges = pl.DataFrame(rows, schema=_MERGES)
-        joined = folded.join(
-            self.merges.select("attribute", "merged_into", folded="value"),
-            on=["attribute", "folded"],
-            how="left",
-            maintain_order="left",
-        )
-        return joined.with_columns(folded=pl.coalesce("merged_into", "folded")).drop("merged_into")
+    pairs = [(name, attribute) for name, open_ones in attributes.items() for attribute in open_ones]
+    keys = ["annotator", "attribute"]
+    given = (
+        labels.filter(pl.col("value").is_not_null())
+        .join(pl.DataFrame(pairs, schema=dict.fromkeys(keys, pl.String), orient="row"), on=keys, how="semi")
+        .group_by(*keys, written="value", maintain_order=True)
+        .agg(n=pl.len().cast(pl.Int64))
+    )
+    rows: list[dict[str, object]] = []
+    for (name, attribute), part in given.group_by(keys, maintain_order=True):
+        counts = dict(part.select("written", "n").iter_rows())
+        folded = _folded(counts, (listed or {}).get(str(attribute), ()))
+        merged = {} if merge is None else _colour_merges(counts, folded, merge)
+        for written, n in counts.items():
+            value, distance = merged.get(folded[written], (folded[written], None))
+            row = {"value": value, "written": written, "n": n, "distance": distance}
+            rows.append({"annotator": name, "attribute": attribute, **row})
+    found = pl.DataFrame(rows, schema=_FOLDS)
+    joined = labels.drop("written", strict=False).join(
+        found.select(*keys, value="written", folded="value"),
+        on=[*keys, "value"],
+        how="left",
+        maintain_order="left",
+    )
+    changed = pl.col("folded") != pl.col("value")
+    done = joined.with_columns(
+        written=pl.when(changed).then("value"), value=pl.coalesce("folded", "value")
+    ).select(column.name for column in LABELS)
+    return done, found.filter(pl.len().over(*keys, "value") > 1)
 
 
-def _colour_merges(counts: Mapping[str, int], limit: float) -> list[dict[str, object]]:
-    """Each colour word that merges: into the nearest of the more frequent words that stay."""
+def _folded(written: Iterable[str], listed: Sequence[str]) -> dict[str, str]:
+    """Each way of writing → the value it counts as: a listed one as it is listed, any other folded."""
+    as_listed = {fold(value): value for value in reversed(listed)} | {value: value for value in listed}
+    return {text: as_listed.get(text) or as_listed.get(fold(text)) or fold(text) for text in written}
+
+
+def _colour_merges(
+    counts: Mapping[str, int], folded: Mapping[str, str], limit: float
+) -> dict[str, tuple[str, float]]:
+    """Each colour word that merges: into the nearest of the more frequent words that stay, and how near."""
+    words: Counter[str] = Counter()
+    for written, n in counts.items():
+        words[folded[written]] += n
     kept: dict[str, NDArray[np.float64]] = {}
-    merges: list[dict[str, object]] = []
-    for word, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+    merges: dict[str, tuple[str, float]] = {}
+    for word, _ in sorted(words.items(), key=lambda pair: (-pair[1], pair[0])):
         lab = _colour_of(word)
         if lab is None:
             continue
@@ -174,7 +156,7 @@ def _colour_merges(counts: Mapping[str, int], limit: float) -> list[dict[str, ob
             ((float(ciede2000(lab, at)), name) for name, at in kept.items()), default=(np.inf, "")
         )
         if distance <= limit:
-            merges.append({"value": word, "merged_into": nearest, "distance": distance, "n": n})
+            merges[word] = nearest, distance
         else:
             kept[word] = lab
     return merges

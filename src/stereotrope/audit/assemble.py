@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import FoldedLabels
+from stereotrope.annotate import fold_labels
 from stereotrope.audit.assignment import Assignment
+from stereotrope.audit.file import shorten
 from stereotrope.audit.plan import Plan, derives, encodes, looks
 from stereotrope.audit.published import published_for
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
@@ -25,7 +26,10 @@ VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 ENCODING = ("torch", "transformers")
 """Further ones where an encoder is at work."""
 
-__all__ = ["derive_labels", "folders", "images_frame", "info_of", "labels_frame", "open_attributes"]
+MOST_TOLD = 6
+"""Values of an attribute, and ways of writing one, that a note names; run.json has them all."""
+
+__all__ = ["derive_labels", "images_frame", "info_of", "labels_frame", "open_attributes"]
 
 
 def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
@@ -86,27 +90,20 @@ def open_attributes(plan: Plan) -> dict[str, list[str]]:
     return {name: attributes for name, attributes in found.items() if attributes}
 
 
-def folders(plan: Plan) -> dict[str, FoldedLabels]:
-    """Annotator → what folds its open values."""
-    merge = plan.spec.merge_colours
-    return {name: FoldedLabels(name, found, merge=merge) for name, found in open_attributes(plan).items()}
-
-
 def derive_labels(
     plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
-) -> tuple[pl.DataFrame, dict[str, list[dict[str, Any]]]]:
-    """Add what follows without looking: imports, duplicates, marks, folded open values; what was merged."""
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Add what follows without looking (imports, duplicates, marks), fold open values; the merges beside."""
     labels = pl.concat([labels, _frame(assignment.marks(images), LABELS)])
     told = _with_factors(images, plan)
     # What reads captions comes after what gives them.
     for annotator in sorted(filter(derives, plan.annotators), key=lambda each: CAPTION in each.needs):
-        labels = pl.concat([labels, annotator.derive(told, labels)])
-    merged: dict[str, list[dict[str, Any]]] = {}
-    for name, folded in folders(plan).items():
-        labels = pl.concat([labels, folded.derive(images, labels)])
-        if folded.merges.height:
-            merged[name] = folded.merges.to_dicts()
-    return labels, merged
+        labels = pl.concat([labels, annotator.derive(told, labels)], how="diagonal")
+    listed: dict[str, list[str]] = {}
+    for each in plan.annotators:
+        for name, values in each.attributes.items():
+            listed.setdefault(name, []).extend(values or ())
+    return fold_labels(labels, open_attributes(plan), listed=listed, merge=plan.spec.merge_colours)
 
 
 def _with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
@@ -123,12 +120,13 @@ def info_of(
     labels: pl.DataFrame,
     assignment: Assignment,
     into: RunFolder,
-    merged: Mapping[str, Any],
+    folds: pl.DataFrame,
 ) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
     status = images["status"]
     said = [note for a in plan.annotators for note in getattr(a, "notes", ())]
-    notes = [*plan.notes, *said, *assignment.notes(images)]
+    folded = _folded(folds)
+    notes = [*plan.notes, *said, *assignment.notes(images), *_fold_notes(folded)]
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
@@ -170,11 +168,46 @@ def info_of(
             "refused": int((status == "refused").sum()),
             "excluded": int((status == "excluded").sum()),
             "labels": labels.height,
+            "derived_labels": labels["derived_from"].count(),
         },
-        "merged_colours": dict(merged),
+        "folded": folded,
         "generator_notes": list(plan.notes),
         "notes": notes,
     }
+
+
+def _folded(folds: pl.DataFrame) -> list[dict[str, Any]]:
+    """Each value that was written in several ways, with these and how often each was given."""
+    keys = ["annotator", "attribute", "value"]
+    order = folds.sort("n", "written", descending=[True, False]).group_by(keys, maintain_order=True)
+    return [
+        {
+            **dict(zip(keys, key, strict=True)),
+            "written": [
+                {name: form[name] for name in ("written", "n", "distance") if form[name] is not None}
+                for form in part.iter_rows(named=True)
+            ],
+        }
+        for key, part in order
+    ]
+
+
+def _fold_notes(folded: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One note an annotator and attribute: which values count several ways of writing."""
+    notes: dict[tuple[str, str], list[str]] = {}
+    for one in folded:
+        forms = [f"{shorten(form['written'])} {form['n']:,}" for form in one["written"]]
+        told = f"{shorten(one['value'])} for {_first(forms, ', ')}"
+        notes.setdefault((one["annotator"], one["attribute"]), []).append(told)
+    return [
+        f"{who}: ways of writing {attribute!r} that count as one value (labels each): {_first(told, '; ')}"
+        for (who, attribute), told in notes.items()
+    ]
+
+
+def _first(told: Sequence[str], mark: str) -> str:
+    left = len(told) - MOST_TOLD
+    return mark.join([*told[:MOST_TOLD], *[f"{left:,} more, in run.json under `folded`"] * (left > 0)])
 
 
 def _versions(plan: Plan) -> dict[str, str]:

@@ -172,6 +172,7 @@ class Assignment:
                 "value": "yes",
                 "annotator": name,
                 "status": "ok",
+                "derived_from": name,
             }
             for name, seen in self._seen().items()
             for image_id in usable

@@ -255,7 +255,7 @@ def _measure(
     missing: Sequence[Missing] = (),
     kept: Info | None = None,
 ) -> None:
-    labels, merged = derive_labels(plan, images, labels, assignment)
+    labels, folds = derive_labels(plan, images, labels, assignment)
     matched = audit_matching(plan, images, labels)
     tidy = tidy_with_quality(plan, images, labels, assignment)
     embeddings = embeddings_table(plan, images, into.ledger)
@@ -286,7 +286,7 @@ def _measure(
             into.write_table(name, table, columns)
         else:
             into.remove_table(name)
-    info = info_of(plan, images, labels, assignment, into, merged)
+    info = info_of(plan, images, labels, assignment, into, folds)
     if matched is not None:
         info["lexicons"] = matched.lexicons
     if plan.check is not None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from stereotrope import measure
-from stereotrope.audit.assemble import folders, open_attributes
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.measures import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan, encodes, is_given
@@ -41,8 +40,7 @@ def tidy_labels(
 ) -> pl.DataFrame:
     """The frame that measures of looks take: one row a label that counts or is excluded with its reason.
 
-    Open values are taken from their folded labels; attributes about the picture's quality are left out
-    after they excluded what they exclude.
+    Attributes about the picture's quality are left out after they excluded what they exclude.
     """
     return _looks(tidy_with_quality(plan, images, labels, assignment or Assignment(plan)))
 
@@ -51,16 +49,7 @@ def tidy_with_quality(
     plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
 ) -> pl.DataFrame:
     """:func:`tidy_labels` with the attributes about a picture's quality in it."""
-    folded = {folds.name: name for name, folds in folders(plan).items()}
-    raw = pl.any_horizontal(
-        pl.lit(False),
-        *(
-            (pl.col("annotator") == name) & pl.col("attribute").is_in(attributes)
-            for name, attributes in open_attributes(plan).items()
-        ),
-    )
-    unfolded = labels.filter(~raw).with_columns(pl.col("annotator").replace(folded))
-    tidy = measure.tidy_labels(plan.prompts, images, unfolded, asked=assignment.asked(images))
+    tidy = measure.tidy_labels(plan.prompts, images, labels, asked=assignment.asked(images))
     if assignment.leaves_out:
         marked = pl.DataFrame(
             assignment.marks(images), schema={"subject_id": pl.String, "annotator": pl.String}

@@ -39,7 +39,7 @@ def headline(run: RunLike) -> dict[str, Any]:
 
         - ``title`` and ``summary`` (the counts in one sentence);
         - ``asked``: list of ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
-        - ``counts``: prompts, images, ok, refused, excluded, labels, labels_without_value;
+        - ``counts``: prompts, images, ok, refused, excluded, labels, derived_labels, labels_without_value;
         - ``missing``: ``{sentence, items, notes, columns, rows, labels}``, who is missing what, before any
           score; ``items`` says in a sentence each what a stage could not do, such as a model that cannot be
           reached, ``notes`` what readers of files left out or took for granted; the first ``labels`` columns
@@ -80,12 +80,13 @@ def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:
 
 def _counts(material: Material) -> dict[str, int]:
     status = Counter(material.images["status"].to_list())
-    labels = material.said
+    labels = material.labels
     return {
         "prompts": material.prompts.height,
         "images": material.images.height,
         **{s: status.get(s, 0) for s in ("ok", "refused", "excluded")},
         "labels": labels.height,
+        "derived_labels": labels["derived_from"].count(),
         "labels_without_value": labels.filter(pl.col("status") != "ok").height,
     }
 
@@ -94,14 +95,15 @@ def _summary(material: Material, counts: dict[str, int]) -> str:
     models = count(len(material.named_generators), "model")
     planned = counts["images"] + _not_made(material)
     unmade = f"{thousands(_not_made(material))} were not made, " if _not_made(material) else ""
+    derived = f"{thousands(n)} of them derived from others, " if (n := counts["derived_labels"]) else ""
     factors = [f for f in material.factors if f in material.prompts.columns]
     conditions = material.prompts.select(factors).unique().height if factors else 1
     return (
         f"{count(planned, 'picture')} asked of {models} under {count(conditions, 'condition')}; "
         f"{unmade}{thousands(counts['ok'])} could be used, {thousands(counts['refused'])} were refused by "
         f"the model, {thousands(counts['excluded'])} could not be read. Annotators gave "
-        f"{count(counts['labels'], 'label')}, {thousands(counts['labels_without_value'])} of them without "
-        "a value."
+        f"{count(counts['labels'], 'label')}, {derived}{thousands(counts['labels_without_value'])} of them "
+        "without a value."
     )
 
 
@@ -186,7 +188,7 @@ def missing_table(material: Material) -> dict[str, Any]:
         picture.filter(pl.col("status") == "ok").n_unique().alias("distinct"),
         *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded")),
     )
-    labels = material.said.group_by(by).agg(
+    labels = material.labels.group_by(by).agg(
         pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
     )
     joined = images.join(labels, on=by, how="left", nulls_equal=True).with_columns(
@@ -239,7 +241,7 @@ def missing_items(material: Material) -> list[str]:
 def _uncaptioned(material: Material) -> list[str]:
     """How many pictures a captioner has no caption of; where it has them all, nothing."""
     usable = material.images.filter(pl.col("status") == "ok")["image_id"]
-    captions = material.said.filter(pl.col("attribute") == CAPTION)
+    captions = material.labels.filter(pl.col("attribute") == CAPTION)
     told = []
     for captioner in captions["annotator"].unique().sort():
         given = captions.filter((pl.col("annotator") == captioner) & pl.col("value").is_not_null())
@@ -320,7 +322,7 @@ def reasons(material: Material) -> list[tuple[str, int]]:
     ):
         found[f"picture {status}: {reason or 'no reason given'}"] += 1
     for status, attribute in (
-        material.said.filter(pl.col("status") != "ok").select("status", "attribute").iter_rows()
+        material.labels.filter(pl.col("status") != "ok").select("status", "attribute").iter_rows()
     ):
         found[f"label {status}: {words(attribute)}"] += 1
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))

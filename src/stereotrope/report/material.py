@@ -11,15 +11,13 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from stereotrope.tables import ESTIMATES, FOLDED, PROMPTS, QUALITY_ATTRIBUTES
+from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES
 
 __all__ = ["QUALITY", "Material", "RunLike", "Sheet", "words"]
 
 QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
 
-_MARK = "seen_in_discovery"
-"""Attribute by which a run marks pictures; no annotator said it."""
 _LEXICON = "LexiconAnnotator"
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
@@ -155,20 +153,9 @@ class Material:
         )
 
     @cached_property
-    def said(self) -> pl.DataFrame:
-        """Labels as annotators gave them: without folded copies and without our own marks."""
-        own = pl.col("annotator").str.starts_with(FOLDED) | (pl.col("attribute") == _MARK)
-        return self.labels.filter(~own)
-
-    @cached_property
     def shown_labels(self) -> pl.DataFrame:
-        """Labels of what pictures show: folded ones in place of those they were made from."""
-        labels = self.labels.filter(~pl.col("attribute").is_in(QUALITY))
-        pairs = labels.select("attribute", "annotator").unique().rows()
-        superseded = [(a, who) for a, who in pairs if (a, f"{FOLDED}{who}") in pairs]
-        for attribute, who in superseded:
-            labels = labels.filter(~((pl.col("attribute") == attribute) & (pl.col("annotator") == who)))
-        return labels
+        """Labels of what pictures show."""
+        return self.labels.filter(~pl.col("attribute").is_in(QUALITY))
 
     @cached_property
     def image_labels(self) -> dict[str, list[tuple[str, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,12 @@ class Run:
 
     @functools.cached_property
     def labels(self) -> pl.DataFrame:
-        """One row for each thing an annotator said."""
+        """One row for each thing an annotator said or that follows from it.
+
+        Nothing stands in two rows: an open value that was folded has the value as it was written beside it,
+        in ``written``. ``derived_from`` tells what follows from other labels (hits of a lexicon, copies,
+        marks) from what somebody saw; of a run that does not record it, it is taken from ``run.json``.
+        """
         return self._table("labels")
 
     @functools.cached_property
@@ -216,6 +221,8 @@ class Run:
             raise RunDamaged(
                 f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"
             ) from error
+        if name == "labels" and "written" not in table.columns:
+            table = _one_row_a_label(table, self._info)
         wrong = [column.name for column in columns or _COLUMNS[name] if not _fits(column, table)]
         if wrong:
             raise RunDamaged(
@@ -223,6 +230,31 @@ class Run:
                 "are made anew"
             )
         return table
+
+
+def _one_row_a_label(table: pl.DataFrame, info: Mapping[str, Any]) -> pl.DataFrame:
+    """Labels of a run whose folded values are rows of their own: each beside the label it was made from."""
+    columns = ["subject_kind", "subject_id", "region", "attribute", "annotator"]
+    if not {*columns, "value"} <= set(table.columns):
+        return table
+    mark, time = "folded:", pl.int_range(pl.len()).over(columns).alias("time")
+    folds = pl.col("annotator").str.starts_with(mark).fill_null(False)
+    copies = table.filter(folds).with_columns(pl.col("annotator").str.strip_prefix(mark))
+    copies = copies.select(*columns, time, folded="value")
+    readers = {one.get("annotator"): one.get("captioner") for one in info.get("lexicons", ())}
+    itself = pl.col("attribute").is_in(["exact_duplicate_of", "near_duplicate_of", "seen_in_discovery"])
+    joined = (
+        table.filter(~folds)
+        .with_columns(time)
+        .join(copies, on=[*columns, "time"], how="left", nulls_equal=True, maintain_order="left")
+    )
+    return joined.with_columns(
+        value=pl.coalesce("folded", "value"),
+        written=pl.when(pl.col("folded") != pl.col("value")).then("value"),
+        derived_from=pl.when(itself)
+        .then("annotator")
+        .otherwise(pl.col("annotator").replace_strict(readers, default=None, return_dtype=pl.String)),
+    ).drop("folded", "time")
 
 
 def _fits(column: Column, table: pl.DataFrame) -> bool:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
 from stereotrope.annotate.label import Attributes, fingerprint_of
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.tables import FOLDED
 
 __all__ = ["KINDS", "Encoded", "Encoder", "Loaded", "encoder_of"]
 
@@ -238,8 +237,6 @@ def _options(spec: Mapping[str, Any], written: str) -> dict[str, Any]:
 
 
 def _checked_name(name: Any, written: str) -> str:
-    if not isinstance(name, str) or not name.isprintable() or name.startswith(FOLDED):
-        raise UsageError(
-            f"encoder {written!r}: 'name' must be printable and not begin with {FOLDED!r}, found {name!r}"
-        )
+    if not isinstance(name, str) or not name.isprintable():
+        raise UsageError(f"encoder {written!r}: 'name' must be printable, found {name!r}")
     return name

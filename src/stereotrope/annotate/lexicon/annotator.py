@@ -120,9 +120,9 @@ class LexiconAnnotator:
             )
         elif not writers:
             self.notes.append(f"lexicon {self.lexicon.name!r}: there are no captions")
-        return captions.select("status", "rationale", image_id="subject_id", caption="value").unique(
-            "image_id", keep="first", maintain_order=True
-        )
+        return captions.select(
+            "status", "rationale", "annotator", image_id="subject_id", caption="value"
+        ).unique("image_id", keep="first", maintain_order=True)
 
     def _note_strangers(self, shown: pl.DataFrame) -> None:
         known = {name.casefold() for name in self.lexicon.prompts}
@@ -154,6 +154,7 @@ class LexiconAnnotator:
             "annotator": self.name,
             "status": status,
             "rationale": None if status == "ok" else said["rationale"],
+            "derived_from": said["annotator"],
         }
 
 
