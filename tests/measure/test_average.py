@@ -65,8 +65,41 @@ def test_all_54_cells_of_table_2_follow_from_table_11(shared) -> None:
 def test_mean_and_t_interval() -> None:
     row = average(scores(0.1, 0.2, 0.6)).row(0, named=True)
     interval = scipy_stats.t.interval(0.95, 2, 0.3, scipy_stats.sem([0.1, 0.2, 0.6]))
-    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.3, *interval))
+    assert interval[0] < 0  # no mean of divergences is
+    assert (row["value"], row["low"], row["high"]) == pytest.approx((0.3, 0.0, interval[1]))
+    assert row["method"].endswith("t interval over levels, cut at the ends of the scale")
     assert (row["n"], row["n_excluded"], "object" in row) == (3, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("measure", "definition", "values", "low", "high"),
+    [
+        ("bds", "paper", (0.4, 0.5, 1.0), 0.0, 1.0),
+        ("bds", "released", (0.5, 0.6, 0.83), 0.0, np.sqrt(np.log(2))),
+        ("bds_without_violations", "paper", (0.4, 0.5, 1.0), 0.0, 1.0),
+        ("share_difference", "share", (-0.9, 0.2, 0.9), -1.0, 1.0),
+        ("violation_rate_difference", "violation", (-0.9, 0.2, 0.9), -1.0, 1.0),
+        ("vac_chao_shen", "paper", (-0.2, 0.5, 1.0), None, 1.0),
+        ("default_rank", "paper", (1.0, 2.0, 9.0), 1.0, None),
+        ("vendi_normalised", "paper", (0.0, 0.1, 0.9), 0.0, 1.0),
+        ("cbs_delta", "paper", (-0.9, 0.2, 0.9), -1.0, 1.0),
+        ("a_score_of_somebody_else", "paper", (-0.9, 0.2, 0.9), None, None),
+    ],
+)
+def test_an_interval_ends_where_its_scale_does(measure, definition, values, low, high) -> None:
+    row = average(scores(*values, measure=measure, definition=definition)).row(0, named=True)
+    wide = scipy_stats.t.interval(0.95, 2, np.mean(values), scipy_stats.sem(values))
+    assert row["low"] == pytest.approx(wide[0] if low is None else max(low, wide[0]))
+    assert row["high"] == pytest.approx(wide[1] if high is None else min(high, wide[1]))
+
+
+def test_a_mean_that_holds_a_score_of_one_picture_is_flagged() -> None:
+    four = scores(0.1, 0.2, 0.3, 0.2, flags=[None, "several_prompts,small_n", None, None], n=[20, 1, 20, 20])
+    assert average(four)["flags"].to_list() == ["small_n"]
+    assert average(four.drop("flags"))["flags"].to_list() == ["small_n"]
+    assert average(four.filter(object="o0"))["flags"].to_list() == ["one_level"]
+    # A score that is undefined does not enter.
+    assert average(four.with_columns(value=pl.Series([0.1, None, 0.3, 0.2])))["flags"].to_list() == [None]
 
 
 def test_missing_levels_are_counted_and_never_0() -> None:

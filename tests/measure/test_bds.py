@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure import bds
+from stereotrope.measure import bds, vac
 
 MakeLabels = Callable[..., pl.DataFrame]
 QUICK = {"n_permutations": 200, "n_bootstrap": 200}
@@ -241,3 +241,40 @@ def test_an_unknown_column_or_attribute_is_refused(halves: pl.DataFrame) -> None
         bds(halves, "gruppe")
     with pytest.raises(TableError, match="no attribute 'style'"):
         bds(halves, attributes=["style"])
+
+
+def test_a_mean_of_four_attributes_that_holds_two_pictures_is_flagged() -> None:
+    rows = [
+        (f"{group}{i}", name, str(i % 2) if name != "d" or i < 2 else None, "m", "car", group)
+        for group in ("base", "women")
+        for i in range(20)
+        for name in "abcd"
+    ]
+    names = ["image_id", "attribute", "value", "generator", "object", "group"]
+    labels = pl.DataFrame(rows, schema=names, orient="row")
+    found = bds(labels, n_permutations=20, n_bootstrap=20)
+    assert dict(found.select("attribute", "flags").rows()) == {
+        "all": "small_n",
+        "a": None,
+        "b": None,
+        "c": None,
+        "d": "small_n",
+    }
+    concentrated = vac(labels, n_bootstrap=20).filter(measure="vac", group="women")
+    assert concentrated.filter(pl.col("flags") == "small_n")["attribute"].to_list() == ["all", "d"]
+
+
+def test_one_picture_of_three_attributes_is_one_picture() -> None:
+    rows = [("a", name, "x", "m", "car", "women") for name in ("colour", "kind", "style")]
+    rows += [("b", name, None, "m", "car", "base") for name in ("colour", "kind", "style")]
+    names = ["image_id", "attribute", "value", "generator", "object", "group"]
+    row = bds(pl.DataFrame(rows, schema=names, orient="row"), n_permutations=0).row(0, named=True)
+    assert (row["n"], row["n_reference"], row["undefined"]) == (1, 0, "no usable label of the reference")
+
+
+def test_sides_without_an_attribute_in_common_have_a_reason() -> None:
+    rows = [("a", "colour", "x", "m", "car", "women"), ("b", "kind", "y", "m", "car", "base")]
+    names = ["image_id", "attribute", "value", "generator", "object", "group"]
+    row = bds(pl.DataFrame(rows, schema=names, orient="row"), n_permutations=0).row(0, named=True)
+    assert (row["n"], row["n_reference"], row["value"]) == (1, 1, None)
+    assert row["undefined"] == "no attribute with a usable label of two groups"

@@ -14,6 +14,7 @@ import pytest
 
 from stereotrope import measure
 from stereotrope.measure import REGISTRY
+from stereotrope.measure.entries import bounds_of
 
 GROUPS = ("base", "women", "men")
 QUICK = {"n_permutations": 60, "n_bootstrap": 40}
@@ -296,23 +297,118 @@ def test_copying_every_image_leaves_the_value(name: str) -> None:
     assert_same(once, twice, ["value"])
 
 
+def averaged(found: pl.DataFrame) -> pl.DataFrame:
+    """Means of these scores over objects, or over groups where they have no object."""
+    over = "object" if "object" in found.columns else "group"
+    if over not in found.columns:
+        return found.clear()
+    factors = [c for c in key_columns(found) if c in found.columns]
+    found = found.filter(pl.col(over).is_not_null()).unique(factors, keep="first", maintain_order=True)
+    return pl.concat([measure.average(one, over) for one in found.partition_by("measure", "definition")])
+
+
+def outside(found: pl.DataFrame) -> list[tuple]:
+    """Numbers of a score that its scale does not have."""
+    wrong = []
+    for row in found.iter_rows(named=True):
+        low, high = bounds_of(row["measure"], row["definition"])
+        adjusted = (None, 1.0 if row["floor"] is not None else None)
+        ends = {**dict.fromkeys(("value", "low", "high", "bound_low", "bound_high"), (low, high))}
+        for name, (least, most) in {**ends, "adjusted_low": adjusted, "adjusted_high": adjusted}.items():
+            x = row[name]
+            if x is not None and (
+                (least is not None and x < least - 1e-12) or (most is not None and x > most + 1e-12)
+            ):
+                wrong.append((row["measure"], row["attribute"], name, x))
+    return wrong
+
+
+@every
+@pytest.mark.parametrize(("n", "seed"), [(1, 0), (2, 1), (4, 2), (12, 3)])
+def test_no_number_of_a_score_lies_beyond_its_scale(name: str, n: int, seed: int) -> None:
+    found = MEASURES[name](design(seed, n=n, missing=0.5 if n > 1 else 0.1))
+    assert outside(found) == []
+    if name not in ("average", "change", "delta"):
+        assert outside(averaged(found)) == []
+
+
+@pytest.mark.parametrize("definition", ["paper", "released"])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_number_lies_beyond_the_scale_of_its_definition(definition: str, seed: int) -> None:
+    labels = design(seed, n=2, missing=0.1)
+    for one in (measure.bds, partial(measure.cds, dimension=None)):
+        found = one(labels, definition=definition, **QUICK)
+        assert outside(found) == []
+        assert outside(averaged(found)) == []
+
+
+def test_the_names_of_all_rows_have_a_scale_of_the_registry() -> None:
+    endless = {"cds_change", "cds_change_wilcoxon"}
+    for name in MEASURES:
+        for row in MEASURES[name](design(1))["measure"].unique():
+            assert bounds_of(row) != (None, None) or row in endless, row
+
+
 @every
 @pytest.mark.parametrize("seed", range(4))
-def test_values_stay_in_their_bounds_and_intervals_hold_them(name: str, seed: int) -> None:
-    found = MEASURES[name](design(seed, n=4, missing=0.5))
-    low, high = REGISTRY[name].bounds
-    if name in {"refusal_rate", "violation_rate"}:
-        low = -1.0
-    main = found.filter(pl.col("measure") != "vac_chao_shen")
-    values = main["value"].drop_nulls()
-    assert low is None or (values >= low - 1e-12).all()
-    assert high is None or (values <= high + 1e-12).all()
+def test_intervals_hold_their_values(name: str, seed: int) -> None:
+    main = MEASURES[name](design(seed, n=4, missing=0.5)).filter(pl.col("measure") != "vac_chao_shen")
     held = main.drop_nulls(["value", "low", "high"])
     assert (held["low"] <= held["high"]).all()
     assert (held["high"] - held["low"] > 0).all()
     if name not in {"bds", "cds", "vac", "default_rank"}:
         assert (held["low"] <= held["value"] + 1e-12).all()
         assert (held["value"] <= held["high"] + 1e-12).all()
+
+
+def of_pictures(found: pl.DataFrame, reference: bool) -> pl.DataFrame:
+    """What a row is about, in factors of the pictures; of its reference where asked."""
+    scope = [c for c in ("generator", "object", "group", "annotator") if c in found.columns]
+    rows = found.select(
+        *scope, "attribute", "contrast", "reference", "n", "n_reference", "undefined", "value"
+    )
+    if not reference:
+        return rows
+    told = pl.col("contrast") == "group"
+    return rows.filter(told).with_columns(group=pl.col("reference"), n=pl.col("n_reference"))
+
+
+COUNT_OTHERS = {
+    "average": "levels",
+    "change": "pairs",
+    "default_rank": "levels",
+    "delta": "as the score",
+    "deterministic_share": "cells",
+    "judge_correlation": "points",
+    "profile": "prompts",
+    "corrected_share": "its reference is the checked sample",
+}
+"""Measures whose n counts something else than pictures."""
+
+
+@pytest.mark.parametrize("name", sorted(set(MEASURES) - set(COUNT_OTHERS)))
+@pytest.mark.parametrize("case", ["whole", "one picture", "no baseline", "one attribute each"])
+def test_n_is_never_more_than_the_pictures_there_are(name: str, case: str) -> None:
+    labels = design(7, n=3, missing=0.2)
+    single = pl.col("image_id").str.ends_with("-0")
+    colour = pl.col("attribute") == "product_colour"
+    lost = {
+        "whole": pl.lit(False),
+        "one picture": ~single,
+        "no baseline": ~single | (pl.col("group") == "base"),
+        "one attribute each": colour == (pl.col("group") == "base"),
+    }[case]
+    labels = labels.with_columns(pl.when(~lost).then("value").alias("value"))
+    found = MEASURES[name](labels)
+    assert found["value"].is_null().equals(found["undefined"].is_not_null())
+    for reference in (False, True):
+        for row in of_pictures(found, reference).iter_rows(named=True):
+            inside = [pl.col(c) == row[c] for c in ("generator", "object", "group") if row.get(c) is not None]
+            there = labels.filter(*inside)["image_id"].n_unique()
+            assert (row["n"] or 0) <= there, (reference, row)
+            usable = labels.filter(pl.col("value").is_not_null(), *inside)["image_id"].n_unique()
+            if row["undefined"] is not None and name in ("bds", "cds", "vac"):
+                assert (row["n"] or 0) <= usable, (reference, row)
 
 
 @every

@@ -9,7 +9,10 @@ import polars as pl
 from scipy import special
 
 from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.cells import holds_few
 from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.entries import bounds_of
+from stereotrope.measure.info import Bounds
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
 from stereotrope.tables import AVERAGE, ESTIMATES
@@ -34,7 +37,8 @@ def average(
     Formula
     -------
     :math:`\\bar s = \\frac1m Σ_o s_o` over the ``m`` levels that have a score; each level counts the
-    same, whatever its n. The t interval is :math:`\\bar s ± t_{m-1}·sd/\\sqrt m`.
+    same, whatever its n. The t interval is :math:`\\bar s ± t_{m-1}·sd/\\sqrt m`, cut at the least and the
+    greatest value that the score can have.
 
     Parameters
     ----------
@@ -56,7 +60,8 @@ def average(
         too, such as over objects and then over models). They hold means of ``value``, ``floor``,
         ``excess`` and ``adjusted`` (unclipped). ``n`` is the number of levels averaged; ``n_excluded``
         those without a score, by reason; they are never averaged in as 0. A level that has scores of other
-        attributes and none of this one was not asked about it and is none of them.
+        attributes and none of this one was not asked about it and is none of them. A mean that holds a
+        score flagged ``small_n`` is flagged so itself.
 
     Undefined
     ---------
@@ -73,8 +78,9 @@ def average(
     Notes
     -----
     The interval says how the mean would vary with other objects like these, not with other images of
-    the same ones. It is not clipped to the measure's bounds. A category that ``share_difference`` does
-    not list for a level counts as missing there: name the categories with its ``value=``.
+    the same ones. Cutting it leaves its coverage as it is: no mean lies beyond the scale. A category that
+    ``share_difference`` does not list for a level counts as missing there: name the categories with its
+    ``value=``.
 
     References
     ----------
@@ -117,16 +123,18 @@ def average(
         if not values.size:
             rows.append({**row, "undefined": f"no level of {over} has a score"})
             continue
-        mean, low, high, how = _interval(values, interval, level, n_bootstrap, seed)
-        flag = "one_level" if values.size == 1 else "no_variation" if np.isnan(low) else None
-        row |= {"value": mean, "low": low, "high": high, "flags": flag}
+        scale = bounds_of(scope["measure"], scope["definition"])
+        mean, low, high, how = _interval(values, interval, level, n_bootstrap, seed, scale)
+        flags = ["one_level"] if values.size == 1 else ["no_variation"] * bool(np.isnan(low))
+        flags += ["small_n"] * holds_few(part)
+        row |= {"value": mean, "low": low, "high": high, "flags": ",".join(flags) or None}
         row |= {"method": f"mean over {values.size} levels of {over}; {how}"}
         for name in ("floor", "excess", "adjusted"):
             if name in part.columns and (known := part[name].drop_nulls()).len() == values.size:
                 row[name] = known.mean()
                 if name == "adjusted":
                     _, row["adjusted_low"], row["adjusted_high"], _ = _interval(
-                        known.to_numpy(), interval, level, n_bootstrap, seed
+                        known.to_numpy(), interval, level, n_bootstrap, seed, (None, 1.0)
                     )
         rows.append(row)
     return estimate_frame(rows, factors=factors)
@@ -163,7 +171,12 @@ def _source(part: pl.DataFrame) -> str | None:
 
 
 def _interval(
-    values: np.ndarray[Any, np.dtype[np.float64]], kind: str, level: float, n_bootstrap: int, seed: int
+    values: np.ndarray[Any, np.dtype[np.float64]],
+    kind: str,
+    level: float,
+    n_bootstrap: int,
+    seed: int,
+    scale: Bounds,
 ) -> tuple[float, float, float, str]:
     if kind == "bootstrap":
         how = f"percentile bootstrap of levels, {n_bootstrap} resamples, seed {seed}"
@@ -171,5 +184,9 @@ def _interval(
     mean, how = float(values.mean()), "t interval over levels"
     if values.size < 2 or float(np.ptp(values)) <= 1e-12:
         return mean, np.nan, np.nan, how
-    reach = special.stdtrit(values.size - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(values.size)
-    return mean, mean - float(reach), mean + float(reach), how
+    reach = float(
+        special.stdtrit(values.size - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(values.size)
+    )
+    low = max(mean - reach, -np.inf if scale[0] is None else scale[0])
+    high = min(mean + reach, np.inf if scale[1] is None else scale[1])
+    return mean, low, high, how + ", cut at the ends of the scale" * (high - low < 2 * reach)

@@ -73,7 +73,8 @@ def bds(
 
     Undefined
     ---------
-    ``no usable label`` and ``no usable label of the reference``: the side has none. An attribute
+    ``no usable label`` and ``no usable label of the reference``: the side has none; ``no attribute with a
+    usable label of two groups``: both have some, of other attributes. An attribute
     undefined in a cell is left out of that cell's mean, flagged ``few_attributes``; it is no 0.
 
     Raises

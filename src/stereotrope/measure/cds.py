@@ -73,7 +73,8 @@ def cds(
 
     Undefined
     ---------
-    ``fewer than two groups with a usable label``. A group without a usable label of an attribute is
+    ``fewer than two groups with a usable label``; ``no attribute with a usable label of two groups``. A group
+    without a usable label of an attribute is
     left out of that attribute's pairs, flagged ``few_groups``; an attribute undefined in a cell is
     left out of its mean, flagged ``few_attributes``.
 

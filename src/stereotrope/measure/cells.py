@@ -25,6 +25,7 @@ __all__ = [
     "bound_columns",
     "categories",
     "excluded_columns",
+    "holds_few",
     "read_cells",
     "reference_of",
 ]
@@ -80,11 +81,14 @@ class Cell:
         """Images whose label is missing for any reason but that it is another value than those asked for."""
         return sum(n for reason, n in self.excluded.items() if not reason.startswith(NOT_IN_OF))
 
-    def bounds(self, value: str) -> tuple[float, float] | None:
-        """Share of this value if no, and if every, missing label were it; None where few are missing."""
+    @property
+    def lacks_much(self) -> bool:
+        """Whether so many labels are missing that a share needs the bounds that they allow."""
+        return self.missing > MUCH_MISSING * (self.n + self.missing)
+
+    def bounds(self, value: str) -> tuple[float, float]:
+        """Share of this value if no, and if every, missing label were it."""
         whole = self.n + self.missing
-        if self.missing <= MUCH_MISSING * whole:
-            return None
         return self.count(value) / whole, (self.count(value) + self.missing) / whole
 
     def effective(self, value: str, *, level: float | None) -> tuple[float, float]:
@@ -239,9 +243,16 @@ def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
     return references[best[0]]
 
 
-def bound_columns(bounds: tuple[float, float] | None) -> dict[str, float]:
-    """The columns ``bound_low`` and ``bound_high`` of an estimate, none where there are no bounds."""
-    return dict(zip(("bound_low", "bound_high"), bounds, strict=True)) if bounds is not None else {}
+def bound_columns(value: str, cell: Cell, reference: Cell | None = None) -> dict[str, float]:
+    """The columns ``bound_low`` and ``bound_high`` of a share, or of its difference from a reference.
+
+    None where neither side lacks much; where one does, the few labels that the other lacks count too.
+    """
+    if not (cell.lacks_much or (reference is not None and reference.lacks_much)):
+        return {}
+    low, high = cell.bounds(value)
+    least, greatest = reference.bounds(value) if reference is not None else (0.0, 0.0)
+    return {"bound_low": low - greatest, "bound_high": high - least}
 
 
 def excluded_columns(*cells: Cell | None) -> dict[str, Any]:
@@ -251,3 +262,11 @@ def excluded_columns(*cells: Cell | None) -> dict[str, Any]:
         if cell is not None:
             total.update(cell.excluded)
     return {"n_excluded": total.total(), "excluded": excluded_json(total)}
+
+
+def holds_few(estimates: pl.DataFrame) -> bool:
+    """Whether any of these scores is of few pictures: flagged ``small_n``, or by n where none has flags."""
+    scored = estimates.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    if "flags" in estimates.columns:
+        return any("small_n" in flags.split(",") for flags in scored["flags"].drop_nulls())
+    return "n" in estimates.columns and bool((scored["n"] < SMALL_N).any())

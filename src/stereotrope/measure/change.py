@@ -123,7 +123,8 @@ def change(
     excess is at least twice the reach of its t interval over pairs. The same holds for ``score="value"``
     where floors are known; ``the mean of the original is not above 0`` where they are not. A score that
     one side lacks is left out on both and counted. Interval and p are null with fewer than six pairs;
-    ``few_pairs`` flags these, and rows in which a whole pair was left out. The interval is null where the
+    ``few_pairs`` flags these, and rows in which a whole pair was left out; ``small_n`` rows that hold a
+    score flagged so. The interval is null where the
     mean of the original is not told from 0 over pairs (``unbounded``) and where all pairs change alike
     (``no_variation``); p as well in the latter case.
 
@@ -292,13 +293,15 @@ class _Plan:
         keys = [*factors, *(["reference"] if "reference" in part.columns else [])]
         size = pl.col("n") if "n" in part.columns else pl.lit(None, pl.Int64)
         known = [pl.col(c).cast(pl.Float64).fill_nan(None) for c in ("_score", "_above", "_least")]
-        table = part.select(*keys, self.over, *known, size.alias("_n")).rename({"_score": "_new"})
+        flags = pl.col("flags") if "flags" in part.columns else pl.lit(None, pl.String)
+        few = flags.fill_null("").str.split(",").list.contains("small_n").alias("_few")
+        table = part.select(*keys, self.over, *known, size.alias("_n"), few).rename({"_score": "_new"})
         if table.select(*keys, self.over).is_duplicated().any():
             raise TableError(
                 f"estimates: several scores of one combination and {self.over}; keep one row each"
             )
         before = table.filter(pl.col(self.over) == self.original)
-        before = before.drop(self.over).rename({"_new": "_old", "_n": "_n_old"})
+        before = before.drop(self.over).rename({"_new": "_old", "_n": "_n_old", "_few": "_few_old"})
         after = table.filter(pl.col(self.over) != self.original).drop("_above", "_least")
         return after.join(before, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
@@ -332,6 +335,7 @@ class _Plan:
         old, new = means["_old"].to_numpy(), means["_new"].to_numpy()
         few = means.height < FEWEST_TESTED
         flags = ["few_pairs"] * (few or means.height < asked) + ["uneven_n"] * _uneven(known)
+        flags += ["small_n"] * known.select((pl.col("_few") | pl.col("_few_old")).any()).item()
         row = {
             **shared,
             "n": means.height,
@@ -342,6 +346,8 @@ class _Plan:
         first = {**row, "measure": name + CHANGE, "source": _SOURCE}
         other = {**row, "measure": name + RANKS, "source": _SOURCE_RANKS}
         value, low, high = relative_change(old, new, level=self.level)
+        if self.score != EXCESS:  # a raw score falls to 0 at most
+            low = max(low, -1.0) if not np.isnan(low) else low
         reason = FEW_PAIRS if means.height < 2 else _at_floor(means, self.level)
         if reason is None and np.isnan(value):
             reason = NO_ORIGINAL

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError
+from stereotrope.measure.cells import holds_few
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
 from stereotrope.stats import benjamini_hochberg, mean_ranks, normal_quantile, rank_agreement
@@ -67,7 +68,7 @@ def default_rank(
     ---------
     ``no object with a score for every group``; agreement also with fewer than two. Intervals are null
     with fewer than three levels (``few_levels``) and where resampling never changes the score
-    (``no_variation``).
+    (``no_variation``). A ranking that holds a score flagged ``small_n`` is flagged so itself.
 
     Raises
     ------
@@ -151,20 +152,28 @@ def _ranking(
     }
     ranks, low, high = mean_ranks(complete, **options)
     undefined = f"no {over} with a score for every group"
-    few = "few_levels" if len(complete) < 3 else None
+    few = ["few_levels"] * (len(complete) < 3)
+    small = ["small_n"] * holds_few(part)
     rows = []
     for i, name in enumerate(groups):
         row = {**shared, "measure": "default_rank", group: name}
         if not len(complete):
             rows.append({**row, "undefined": undefined})
             continue
-        flag = few or ("no_variation" if np.isnan(low[i]) else None)
-        rows.append({**row, "value": float(ranks[i]), "low": low[i], "high": high[i], "flags": flag})
+        flags = ",".join([*(few or ["no_variation"] * bool(np.isnan(low[i]))), *small]) or None
+        rows.append({**row, "value": float(ranks[i]), "low": low[i], "high": high[i], "flags": flags})
     agreement, below, above, p = rank_agreement(complete, n_permutations=n_permutations, **options)
     row = {**shared, "measure": "default_rank_agreement"}
     if np.isnan(agreement):
         return [*rows, {**row, "undefined": f"fewer than two rankings of {over} that vary"}]
-    flag = few or ("no_variation" if np.isnan(below) else None)
+    flags = ",".join([*(few or ["no_variation"] * bool(np.isnan(below))), *small]) or None
     method = f"{row['method']}; p: {n_permutations} shuffles of each ranking, one-sided"
-    numbers = {"value": agreement, "low": below, "high": above, "p_value": p, "flags": flag, "method": method}
+    numbers = {
+        "value": agreement,
+        "low": below,
+        "high": above,
+        "p_value": p,
+        "flags": flags,
+        "method": method,
+    }
     return [*rows, {**row, **numbers}]

@@ -25,6 +25,8 @@ __all__ = ["Comparison", "Resampling", "add_q_values", "compare"]
 
 Floats = NDArray[np.float64]
 
+NOT_SHARED = "no attribute with a usable label of two groups"
+
 _DEGENERATE = 1e-12
 _LN2 = float(np.log(2.0))
 
@@ -278,21 +280,14 @@ def _frame_row(
 ) -> dict[str, Any]:
     """A row without its numbers: attribute, counts, what is left out and why it may be undefined."""
     mine = columns if at is None else columns[at : at + 1]
-    counts = (
-        [int((coded.codes[np.ix_(g, used)] >= 0).any(axis=1).sum()) for g in comparison.groups]
-        if at is None
-        else [int(n) for n in labelled[:, at]]
-    )
+    entered = used if at is None and len(used) else mine
+    counts = [int((coded.codes[np.ix_(g, entered)] >= 0).any(axis=1).sum()) for g in comparison.groups]
     n, n_reference = (sum(counts[:-1]), counts[-1]) if comparison.reference else (sum(counts), None)
     excluded = coded.excluded(np.concatenate(comparison.groups), mine)
     several = any(len(np.unique(coded.prompts[g])) > 1 for g in comparison.groups)
     flags = ["several_prompts"] * several + _flags(
         counts, labelled if at is None else labelled[:, at : at + 1], at is None
     )
-    if at is None and not len(used):
-        everything = labelled.sum(axis=1).tolist()
-        counts = everything
-        n, n_reference = (sum(counts[:-1]), counts[-1]) if comparison.reference else (sum(counts), None)
     return {
         "attribute": ALL_ATTRIBUTES if at is None else coded.attributes[columns[at]],
         "level": how.level,
@@ -300,15 +295,15 @@ def _frame_row(
         "n_reference": n_reference,
         "n_excluded": sum(excluded.values()),
         "excluded": excluded_json(excluded),
-        "undefined": _undefined(counts, comparison.reference),
+        "undefined": _undefined(counts, comparison.reference, shared=at is not None or len(used) > 0),
         "flags": ",".join(flags) or None,
         "method": how.method,
     }
 
 
-def _undefined(counts: Sequence[int], reference: bool) -> str | None:
+def _undefined(counts: Sequence[int], reference: bool, *, shared: bool) -> str | None:
     if sum(n > 0 for n in counts) > 1:
-        return None
+        return None if shared else NOT_SHARED
     if not reference:
         return "fewer than two groups with a usable label"
     return NO_REFERENCE if not counts[-1] and any(counts[:-1]) else NO_LABEL
@@ -320,7 +315,8 @@ def _flags(counts: Sequence[int], labelled: NDArray[np.int64], mean: bool) -> li
         flags.append("few_attributes")
     if len(labelled) > 2 and (labelled == 0).any():
         flags.append("few_groups")
-    if min(counts) < SMALL_N:
+    entering = labelled[:, (labelled > 0).sum(axis=0) > 1] if mean else labelled
+    if min(counts) < SMALL_N or (entering[entering > 0] < SMALL_N).any():
         flags.append("small_n")
     return flags
 

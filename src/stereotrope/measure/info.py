@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from stereotrope.tables import Band
 
-__all__ = ["MeasureInfo", "Suite"]
+__all__ = ["Bounds", "MeasureInfo", "Suite"]
 
 Suite = Literal["objects", "biasbench", "everyday", "general"]
+
+Bounds = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class MeasureInfo:
     function: Callable[..., pl.DataFrame]
     summary: str
     suite: Suite
-    bounds: tuple[float | None, float | None]
+    bounds: Bounds
     """Least and greatest possible ``value``; None where there is none."""
     direction: str
     source: str
@@ -39,3 +41,5 @@ class MeasureInfo:
     """Measures whose estimates it reads together; its rows then bear the names of ``also`` alone."""
     bands: tuple[Band, ...] = ()
     """Named ranges that ``value`` is read by, ascending; ``flags`` says which a row lies in: ``band=low``."""
+    own_bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    """Bounds of rows of another name, or of another definition, where they differ."""

@@ -150,7 +150,7 @@ def _rows(
                 "value": cell.count(category) / cell.n,
                 "low": float(low),
                 "high": float(high),
-                **bound_columns(cell.bounds(category)),
+                **bound_columns(category, cell),
                 "flags": ",".join(flags) or None,
                 "method": method,
             }

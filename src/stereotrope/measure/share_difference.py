@@ -184,18 +184,8 @@ def _row(
         row["method"] = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
     flags = ["clustered"] * clustered + ["small_n"] * (min(n, m) < SMALL_N)
     value = cell.count(category) / n - reference.count(category) / m
-    bounds = bound_columns(_bounds(cell, reference, category))
+    bounds = bound_columns(category, cell, reference)
     return {**row, "value": value, **bounds, "flags": ",".join(flags) or None}
-
-
-def _bounds(cell: Cell, reference: Cell, category: str) -> tuple[float, float] | None:
-    """Least and greatest difference that the missing labels of either side allow."""
-    here, there = cell.bounds(category), reference.bounds(category)
-    if here is None and there is None:
-        return None
-    low, high = here or (cell.count(category) / cell.n,) * 2
-    least, greatest = there or (reference.count(category) / reference.n,) * 2
-    return low - greatest, high - least
 
 
 def _is_clustered(cell: Cell, reference: Cell) -> bool:

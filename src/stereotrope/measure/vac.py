@@ -189,15 +189,19 @@ def _condition(coded: CodedLabels, scope: Scope, images: Ints, how: _How) -> lis
     single: list[dict[str, Any]] = []
     scored: list[_Scored] = []
     used: list[int] = []
+    few = False
     for column in scope.attributes.tolist():
         row, result = _attribute(coded, scope, images, column, how)
         single += _rows(row, result, how)
         if result is not None and row["undefined"] is None:
             scored.append(result)
             used.append(column)
+            few |= row["n"] < SMALL_N
     mean = _counted(coded, images, scope.attributes, used or scope.attributes.tolist())
     mean |= {"attribute": ALL_ATTRIBUTES, "method": _method(how, "the mean over attributes")}
-    flags = ["few_attributes"] * (len(used) < len(scope.attributes)) + ["small_n"] * (mean["n"] < SMALL_N)
+    flags = ["few_attributes"] * (len(used) < len(scope.attributes)) + ["small_n"] * (
+        few or mean["n"] < SMALL_N
+    )
     mean["flags"] = ",".join(flags) or None
     if not used:
         reasons = sorted({row["undefined"] for row in single})

@@ -101,6 +101,7 @@ CAPTION_MEASURES = (
         "T2I-BiasBench, eq. 14; Friedman and Dieng 2023",
         "captions",
         also=("vendi_normalised",),
+        own_bounds={"vendi_normalised": (0.0, 1.0)},
     ),
     MeasureInfo(
         "clip_proxy",
@@ -161,6 +162,7 @@ CAPTION_MEASURES = (
         "0: even and without stereotype terms; has no direction: read signed_parity too",
         "T2I-BiasBench, eqs. 13 and 23",
         "captions",
+        own_bounds=dict.fromkeys(("cbs_without_occluded", "unknown_share", "occluded_share"), (0.0, 1.0)),
         bands=BANDS,
     ),
     MeasureInfo(
@@ -184,6 +186,11 @@ CAPTION_MEASURES = (
         "T2I-BiasBench, Table 6, Figure 10, eq. 28",
         "estimates",
         also=("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders"),
+        own_bounds={
+            **dict.fromkeys(("composite_mean", "radar_area", "radar_area_any_order"), (0.0, 1.0)),
+            "radar_rank": (1.0, None),
+            "radar_rank_orders": (0.0, 1.0),
+        },
         reads=COMPOSITES,
     ),
     MeasureInfo(
