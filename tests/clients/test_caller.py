@@ -79,6 +79,110 @@ def test_after_twenty_items_without_one_success_it_gives_up(script):
     assert len(script.bodies) == 20
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        failure(400, "Invalid prompt"),
+        failure(422, "no"),
+        failure(413, "too large"),
+        failure(405),
+        lambda request: failure(400, f"rejected, request id req_{id(request):016x}"),
+        failure(500, "no kernel image"),
+        Response(501, b"", {}, "text/plain"),
+        Response(200, b"<html>no", {}, "text/html"),
+    ],
+)
+def test_the_same_rejection_twenty_times_is_the_last_word(script, reply):
+    script.says(reply)
+    caller = script.caller(tries=2)
+    found = script.exchange(caller, times=40)
+    assert isinstance(found[-1], ModelUnusable)
+    assert "gave up after 2" in str(found[-1])
+    assert "requests in a row that were answered alike, and none otherwise: " in str(found[-1])
+    assert f"; at {caller.endpoint.base_url}" in str(found[-1])
+    assert 20 <= len(script.bodies) <= 22
+
+
+def test_rejections_in_other_words_or_with_an_answer_between_go_on(script):
+    numbers = iter(range(100))
+    script.says(lambda _: failure(400, f"prompt {next(numbers)} is too long"))
+    assert not any(isinstance(each, ModelUnusable) for each in script.exchange(script.caller(), times=30))
+    script.says(*([failure(400, "Invalid size")] * 19 + [GOOD]) * 2)
+    assert not any(isinstance(each, ModelUnusable) for each in script.exchange(script.caller(), times=40))
+
+
+def test_a_refusal_between_is_an_answer(script):
+    refusal = failure(400, "blocked by our safety system", code="moderation_blocked")
+    script.says(*([failure(400, "Invalid size")] * 19 + [refusal]) * 2)
+    found = script.exchange(script.caller(), times=40)
+    assert sum(isinstance(each, Refusal) for each in found) == 2
+    assert not any(isinstance(each, ModelUnusable) for each in found)
+
+
+def test_a_bare_500_names_the_address_the_model_and_that_no_key_was_sent(script, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", "sk-some")
+    script.says(Response(500, b"Internal Server Error", {}, "text/plain"))
+    caller = script.caller(tries=1)
+    (found,) = script.exchange(caller)
+    assert (
+        f"; at {caller.endpoint.base_url}; some servers say so of a model they do not have: is 'm' its name "
+        f"there?; no key was sent to {caller.endpoint.base_url}"
+    ) in str(found)
+    (found,) = script.exchange(script.caller(tries=1, key="SOME_KEY"))
+    assert "is 'm' its name there?" in str(found)
+    assert "no key was sent" not in str(found)
+    script.says(failure(500, "CUDA error"))
+    (found,) = script.exchange(script.caller(tries=1))
+    assert "no key was sent" in str(found)
+    assert "its name there" not in str(found)
+
+
+@pytest.mark.parametrize("price", [Price(call=0.0), Price(input=0.0, output=0.0), Price(image=0.0)])
+def test_where_nothing_is_charged_a_failed_call_costs_nothing(script, price):
+    script.server.misbehave("reset")
+    script.says(Response(200, b"<html>", {}, "text/html"), failure(500), GOOD)
+    script.exchange(script.caller(price=price, tries=4))
+    script.says(failure(400, "blocked by our safety system", code="moderation_blocked"))
+    script.exchange(script.caller(price=price))
+    (total,) = script.account.totals()
+    assert (total.failed, total.ok, total.refused) == (3, 1, 1)
+    assert (total.cost, total.unpriced) == (0.0, 0)
+
+
+def test_where_calls_are_charged_one_that_broke_off_has_no_known_cost(script):
+    script.says(Response(200, b"<html>", {}, "text/html"), GOOD)
+    script.exchange(script.caller(price=Price(call=0.1)))
+    assert script.account.totals()[0].unpriced == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/event-stream", b'data: {"choices": []}\n\n'),
+        ("text/event-stream; charset=utf-8", b""),
+        ("application/x-ndjson", b'{"message": {}}\n{"done": true}\n'),
+        ("application/json", b'data: {"choices": []}\n\ndata: [DONE]\n\n'),
+        ("text/plain", b"event: message\ndata: {}\n\n"),
+    ],
+)
+def test_a_stream_of_events_is_said_and_not_asked_for_again(script, kind, body):
+    script.says(Response(200, body, {}, kind))
+    first, second = script.exchange(script.caller(), times=2)
+    assert isinstance(first, ModelUnusable)
+    assert f"answers with a stream of events ({kind.partition(';')[0]})" in str(first)
+    assert "turn streaming off at the server or gateway; at http://127.0.0.1" in str(first)
+    assert str(second) == str(first)
+    assert len(script.bodies) == 1
+    with pytest.raises(ModelUnusable, match="answers with a stream of events"):
+        script.ask()
+
+
+def test_an_error_told_as_an_event_is_an_error(script):
+    script.says(Response(503, b"data: busy\n\n", {}, "text/event-stream"), GOOD)
+    (found,) = script.exchange(script.caller())
+    assert found["choices"]
+
+
 def test_one_success_starts_the_count_again(script):
     script.says(*[failure(500)] * 15, GOOD, *[failure(500)] * 15, GOOD)
     found = script.exchange(script.caller(tries=1), times=32)

@@ -9,7 +9,7 @@ import httpx2
 import openai
 import pytest
 
-from stereotrope.clients.failures import classify, expected, retry_after
+from stereotrope.clients.failures import Streamed, classify, expected, retry_after
 from stereotrope.errors import ModelError
 
 REQUEST = httpx2.Request("POST", "http://localhost/v1/x")
@@ -70,6 +70,97 @@ def test_replies_by_status_and_code(status, body, outcome, reason):
     assert found.again is (outcome in ("rate_limited", "server_error"))
     assert not found.sent
     assert "<" not in found.reason
+
+
+NO_SUCH_MODEL = [
+    (400, {"error": {"message": "Invalid model name passed in model=x. Call `/v1/models` to view"}}),
+    (400, {"detail": "Server is pinned to 'a/b'; requested 'x'."}),
+    (400, said("Model Not Exist")),
+    (400, said("Invalid model: x", type="invalid_model_error")),
+    (400, {"object": "error", "message": "The model `x` does not exist.", "code": 40401}),
+    (400, said("The provided model identifier is invalid.")),
+    (400, said("The model x is not supported")),
+    (400, said("No models loaded. Please load a model")),
+    (422, {"detail": "Unknown model: x"}),
+    (422, {"detail": [{"loc": ["body", "model"], "msg": "Unable to find model with id x"}]}),
+    (500, said("Invalid model name passed in model=x")),
+    (500, {"detail": "model 'x' not found"}),
+    (501, "unsupported model: x"),
+    (503, said("No channel", code="model_not_found")),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), NO_SUCH_MODEL)
+def test_a_model_that_a_server_does_not_have_is_an_end_however_it_says_so(status, body):
+    found = classify(reply(status, body))
+    assert (found.outcome, found.again) == ("unusable", False)
+    assert "no such model or address" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "outcome"),
+    [
+        (503, said("The model is currently loading, try again later"), "server_error"),
+        (503, said("Model x is not available at the moment"), "server_error"),
+        (500, said("Unknown model output; retry"), "server_error"),
+        (400, said("Unsupported model parameter 'top_k'"), "bad_request"),
+        (400, said("Invalid model input: the picture is too small"), "bad_request"),
+        (400, said("temperature does not support 0.0 with this model"), "bad_request"),
+        (400, said("response_format is not supported by this model"), "bad_request"),
+    ],
+)
+def test_not_every_word_of_a_model_says_that_there_is_none(status, body, outcome):
+    assert classify(reply(status, body)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "lasting"),
+    [
+        (400, said("Invalid size"), True),
+        (413, "too large", True),
+        (405, "", True),
+        (500, "", True),
+        (500, "Internal Server Error", True),
+        (501, "not implemented", True),
+        (500, said("CUDA out of memory"), False),
+        (500, said("You can retry your request"), False),
+        (502, "", False),
+        (503, said("x"), False),
+        (504, "", False),
+        (529, "overloaded", False),
+        (408, "", False),
+        (429, "", False),
+        (401, "", False),
+    ],
+)
+def test_what_says_nothing_of_passing_lasts(status, body, lasting):
+    assert classify(reply(status, body)).is_lasting is lasting
+
+
+@pytest.mark.parametrize(
+    ("body", "bare"),
+    [
+        ("", True),
+        ("Internal Server Error", True),
+        (said("The server had an error", code="server_error"), True),
+        (said("Internal server error", type=None, code=500), True),
+        (said("CUDA error: device-side assert triggered"), False),
+        ({"detail": "tokenizer has no chat template"}, False),
+    ],
+)
+def test_a_500_that_says_nothing_is_bare(body, bare):
+    assert classify(reply(500, body)).is_bare is bare
+    assert not classify(reply(502, body)).is_bare
+
+
+def test_a_stream_is_an_end_however_it_is_wrapped():
+    streamed = Streamed("text/event-stream")
+    wrapped = openai.APIConnectionError(request=REQUEST)
+    wrapped.__cause__ = streamed
+    for error in (streamed, wrapped):
+        found = classify(error)
+        assert (found.outcome, found.again, found.sent) == ("unusable", False, True)
+        assert "answers with a stream of events (text/event-stream)" in found.reason
 
 
 def test_google_wraps_its_errors_in_a_list_and_says_when_to_come_back():

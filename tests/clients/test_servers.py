@@ -233,7 +233,7 @@ def test_what_always_breaks_is_classified_and_ends_within_its_deadlines(server, 
 
 
 def test_a_model_that_fails_twenty_times_in_a_row_is_given_up(server):
-    server.misbehave("server_error", times=None)
+    server.misbehave("server_error", times=None, status=503)
     client = client_of(server, tries=2, concurrency=1, longest_wait=0.001)
     found = asked(client, times=30)
     assert sum(type(each) is ModelError for each in found) == 19
@@ -242,6 +242,23 @@ def test_a_model_that_fails_twenty_times_in_a_row_is_given_up(server):
     assert before <= 60
     assert isinstance(asked(client)[0], ModelUnusable)
     assert sent(server) == before
+
+
+def test_the_same_500_is_asked_about_twenty_times_and_then_by_one_request_only(server):
+    server.misbehave("server_error", times=None)
+    found = asked(client_of(server, tries=6, concurrency=8, longest_wait=0.001), times=30)
+    assert {type(each) for each in found} == {ModelUnusable}
+    assert "requests in a row that were answered alike, and none otherwise: server error (500" in str(
+        found[0]
+    )
+    assert 20 <= sent(server) <= 20 + 8 + 6
+
+
+def test_one_answer_ends_the_doubt_and_all_go_on(server):
+    server.misbehave("server_error", times=22)
+    found = asked(client_of(server, tries=6, concurrency=8, longest_wait=0.001), times=30)
+    assert {each.status for each in found} == {"ok"}
+    assert sent(server) == 22 + 30
 
 
 # 9. Moderation

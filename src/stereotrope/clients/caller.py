@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from stereotrope.clients.account import Account, Call, Kind, Outcome
 from stereotrope.clients.endpoint import Endpoint
@@ -22,6 +24,11 @@ T = TypeVar("T")
 W = TypeVar("W")
 
 _GIVE_UP_AFTER = 20
+_IDS = re.compile(r"\b(?=[\w-]*\d)[\w-]{8,}\b")
+"""Numbers of requests, times and the like in an answer, which differ where nothing else does."""
+_MOST_KINDS = 1000
+_NO_AMENDING = (401, 402, 403, 429)
+_OF_THE_SERVER = 500
 _BACKOFF = 0.5
 _BACKOFF_LIMITED = 2.0
 _LOOK = 0.25  # seconds between two looks at whether to stop
@@ -79,6 +86,8 @@ class Caller:
             )
         self._unusable: ModelUnusable | None = None
         self._exhausted = 0
+        self._alike: Counter[str] = Counter()  # failures that no success has interrupted, by their words
+        self._probe: object | None = None
         self._mean_tokens = 0.0
         self._silent_until = 0.0
 
@@ -92,8 +101,13 @@ class Caller:
         usage: Callable[[T], Usage],
         tokens: int = 0,
         images: int = 1,
+        amend: Callable[[str], bool] | None = None,
     ) -> T | Refusal:
         """Send a request until it is answered.
+
+        An answer that rejects 20 requests in a row with the same words, and nothing in it that may pass, is
+        taken for the last word: one request goes through its tries while all others wait, and where it
+        fails too the model is given up.
 
         Parameters
         ----------
@@ -106,6 +120,9 @@ class Caller:
             About how many the request will use, for the limit a minute; 0 takes the mean so far.
         images
             That it asks for, where the caller's kind is ``image``.
+        amend
+            Is told what the server says of a request that it rejects, whatever the status, and says whether
+            ``send`` now sends another one that may do; it is sent at once, and counts as no further try.
 
         Returns
         -------
@@ -122,9 +139,36 @@ class Caller:
         Interrupted
             The account's ``stop`` was set while it waited to send.
         """
-        failure = Failure("connection", "was not asked")
-        for attempt in range(1, self.endpoint.tries + 1):
-            self._refuse_unusable()
+        mine = object()
+        try:
+            return await self._attempts(mine, send, usage, tokens, images, amend)
+        finally:
+            if self._probe is mine:
+                self._probe = None
+
+    def give_up(self, why: str, kind: type[ModelUnusable] = ModelUnusable) -> NoReturn:
+        """Send nothing to this model any more, and say why.
+
+        Raises
+        ------
+        ModelUnusable
+            Always, as ``kind``; and at once from every later exchange.
+        """
+        self._unusable = kind(f"{self.endpoint.provider}:{self.model}: {why}")
+        raise self._unusable
+
+    async def _attempts(
+        self,
+        mine: object,
+        send: Callable[[], Awaitable[T]],
+        usage: Callable[[T], Usage],
+        tokens: int,
+        images: int,
+        amend: Callable[[str], bool] | None,
+    ) -> T | Refusal:
+        attempt = 1
+        while True:
+            await self._unless_stopped(self._admitted(mine))
             least = self._about(tokens, images)
             self.account.check(self.endpoint.provider, self.model, self.kind, expected=least)
             limiter = limiter_of(self.endpoint, self)
@@ -132,16 +176,50 @@ class Caller:
                 leave = limiter.turn(self.model, tokens or round(self._mean_tokens))
                 turn = await self._unless_stopped(stack.enter_async_context(leave))
                 self._refuse_unusable()
+                if not self._is_admitted(mine):
+                    continue
                 outcome = await self._once(send, usage, limiter, turn, attempt, least)
             if not isinstance(outcome, Failure):
                 return outcome.value
-            failure = outcome
-            if not failure.again:
-                return self._give_back(failure)
-            self._tell(failure)
-            if failure.outcome != "rate_limited" and attempt < self.endpoint.tries:
-                await self._unless_stopped(asyncio.sleep(self._wait(failure, attempt)))
-        return self._exhaust(failure)
+            if amend is not None and _may_be_amended(outcome) and amend(outcome.about):
+                continue
+            self._count(outcome)
+            if not outcome.again:
+                return self._give_back(outcome)
+            self._tell(outcome)
+            if attempt == self.endpoint.tries:
+                self._exhaust(outcome)
+            if outcome.outcome != "rate_limited":
+                await self._unless_stopped(asyncio.sleep(self._wait(outcome, attempt)))
+            attempt += 1
+
+    async def _admitted(self, mine: object) -> None:
+        """Wait while another request finds out whether the model answers at all."""
+        while not self._is_admitted(mine):
+            self._refuse_unusable()
+            await asyncio.sleep(_LOOK)
+        self._refuse_unusable()
+
+    def _is_admitted(self, mine: object) -> bool:
+        """Whether this request may be sent; of a model in doubt the first one that asks, until it ends."""
+        if self._is_suspect and self._probe is None:
+            self._probe = mine
+        return not self._is_suspect or self._probe is mine
+
+    @property
+    def _is_suspect(self) -> bool:
+        return max(self._alike.values(), default=0) >= _GIVE_UP_AFTER
+
+    def _count(self, failure: Failure) -> None:
+        if failure.is_lasting:
+            if len(self._alike) >= _MOST_KINDS:
+                self._alike.clear()
+            self._alike[_IDS.sub("…", failure.reason)] += 1
+
+    def _settle(self) -> None:
+        """Begin to count anew: the model has answered."""
+        self._exhausted = 0
+        self._alike.clear()
 
     async def _unless_stopped(self, waiting: Coroutine[Any, Any, W]) -> W:
         """Wait before a request, and give up where the account's ``stop`` is set."""
@@ -181,13 +259,14 @@ class Caller:
         if failure is not None:
             if failure.outcome == "rate_limited":
                 limiter.limited(turn, self._wait(failure, attempt))
-            await self._finish(key, failure.outcome, None if failure.sent else 0.0, Usage(), seconds)
+            is_free = not failure.sent or (self.price is not None and self.price.is_free)
+            await self._finish(key, failure.outcome, 0.0 if is_free else None, Usage(), seconds)
             return failure
         total = _sum(used)
         if total is not None:
             self._mean_tokens += (total - self._mean_tokens) * (0.1 if self._mean_tokens else 1.0)
         limiter.answered(turn, total)
-        self._exhausted = 0
+        self._settle()
         cost = None
         if self.price is not None:
             cost = self.price.cost(used.input_tokens, used.output_tokens, used.images)
@@ -246,41 +325,63 @@ class Caller:
 
     def _give_back(self, failure: Failure) -> Refusal:
         name = f"{self.endpoint.provider}:{self.model}"
-        self._exhausted = 0
         if failure.outcome == "refused":
+            self._settle()
             return Refusal(failure.reason)
         if failure.outcome == "unusable":
             kind = ModelMisconfigured if failure.misconfigured else ModelUnusable
-            self._unusable = kind(f"{name}: {failure.reason}{self._advice(failure)}")
-            raise self._unusable
+            self.give_up(f"{failure.reason}{self._advice(failure)}", kind)
+        if self._is_suspect:
+            self.give_up(self._alike_said(failure))
         raise BadRequest(f"{name}: {failure.reason}", failure.about)
 
-    def _advice(self, failure: Failure) -> str:
-        if not failure.reason.startswith("the key"):
-            return f"; at {self.endpoint.base_url}"
-        if self.endpoint.key is None:
-            return (
-                f"; no key was sent to {self.endpoint.base_url}: name the environment variable that holds "
-                "its key by `key:`"
-            )
-        return f"; the key sent to {self.endpoint.base_url} was that of {self.endpoint.key}"
-
-    def _exhaust(self, failure: Failure) -> Refusal:
-        name = f"{self.endpoint.provider}:{self.model}"
-        tries = self.endpoint.tries
+    def _exhaust(self, failure: Failure) -> NoReturn:
         self._exhausted += 1
+        if self._is_suspect:
+            self.give_up(self._alike_said(failure))
         if self._exhausted >= _GIVE_UP_AFTER:
-            self._unusable = ModelUnusable(
-                f"{name}: gave up after {_GIVE_UP_AFTER} requests in a row that failed at every try; the "
-                f"last one: {failure.reason}; at {self.endpoint.base_url}"
+            self.give_up(
+                f"gave up after {_GIVE_UP_AFTER} requests in a row that failed at every try; the last one: "
+                f"{failure.reason}{self._advice(failure)}"
             )
-            raise self._unusable
-        raise ModelError(f"{name}: no answer after {tries} tries; the last one: {failure.reason}")
+        advice = self._advice(failure) if failure.outcome == "server_error" else ""
+        raise ModelError(
+            f"{self.endpoint.provider}:{self.model}: no answer after {self.endpoint.tries} tries; the last "
+            f"one: {failure.reason}{advice}"
+        )
+
+    def _alike_said(self, failure: Failure) -> str:
+        n = max(self._alike.values())
+        return (
+            f"gave up after {n} requests in a row that were answered alike, and none otherwise: "
+            f"{failure.reason}{self._advice(failure)}"
+        )
+
+    def _advice(self, failure: Failure) -> str:
+        """Say where it was asked, with what key, and what of the entry may be behind the failure."""
+        address = self.endpoint.base_url
+        is_key = failure.reason.startswith("the key")
+        if is_key and self.endpoint.key is not None:
+            return f"; the key sent to {address} was that of {self.endpoint.key}"
+        unsent = f"no key was sent to {address}: name the environment variable that holds its key by `key:`"
+        if is_key:
+            return f"; {unsent}"
+        said = f"; at {address}"
+        if failure.is_bare:
+            said += f"; some servers say so of a model they do not have: is {self.model!r} its name there?"
+        if failure.status == _OF_THE_SERVER and self.endpoint.key is None:
+            said += f"; {unsent}, if it wants one"
+        return said
 
 
 @dataclass(frozen=True)
 class _Answered(Generic[T]):
     value: T
+
+
+def _may_be_amended(failure: Failure) -> bool:
+    """Whether a failure may be for how the request was put, and not for who sent it or how often."""
+    return bool(failure.about) and failure.outcome != "refused" and failure.status not in _NO_AMENDING
 
 
 def _sum(used: Usage) -> int | None:

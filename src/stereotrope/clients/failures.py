@@ -9,14 +9,14 @@ import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stereotrope.clients.account import Outcome
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
-__all__ = ["BadRequest", "Failure", "classify", "expected", "retry_after"]
+__all__ = ["BadRequest", "Failure", "Streamed", "classify", "expected", "retry_after"]
 
 _QUOTA = {
     "insufficient_quota",
@@ -43,12 +43,32 @@ _MODERATED = re.compile(
     re.I,
 )
 _NO_MODEL = re.compile(
-    r"\bmodel\b.{0,120}?(does not exist|not found|is not a valid model|not available|is unknown)"
-    r"|not a valid model|unknown model|no such model",
+    r"\bmodel\b.{0,120}?(not exist|doesn't exist|not found|is not a valid model|not available|is unknown)"
+    r"|\bmodel [`'\"]?[\w./:@-]+[`'\"]? (is not|isn't) (supported|served|deployed|registered|recogni[sz]ed)\b"
+    r"|\b(invalid|unknown|unrecogni[sz]ed|unsupported|no such) model"
+    r"(?!s?[ _](param|setting|option|config|argument|input|output|response|reply|type))"
+    r"|not a valid model|model identifier is invalid|\bis pinned to\b|no models? (is |are )?loaded"
+    r"|(could not|couldn't|cannot|can't|unable to) (find|locate|access) (the |a )?(requested )?model\b",
     re.I | re.S,
 )
+"""How servers say that they do not know the model's name, or serve another one only."""
+_PASSING = re.compile(
+    r"\b(again|later|retry|temporar|currently|over\W?load|busy|capacity|moment|wait|loading|timed? ?out"
+    r"|too many|queue|unavailable|exhausted|out of memory|oom\b)",
+    re.I,
+)
+"""Words of a trouble that may be over soon."""
 _A_DAY = re.compile(r"PerDay", re.I)
 _LATER = {408, 409, 425}
+_PASS = {*_LATER, 502, 503, 504, *range(520, 600)}
+"""Statuses of a trouble that may be over soon: those of gateways, and of servers that are full."""
+_OF_THE_SERVER = 500
+_BARE = re.compile(
+    r"(?:\W|\d|_|internal|server|service|error|exception|unknown|unexpected|something|went|wrong|occurred|failed"
+    r"|the|an?|had|has|there|was|is|api|request|in|code|type|none|null|sorry)*",
+    re.I,
+)
+"""What a 500 says that says nothing."""
 _GOOGLES_BAD_KEY = "API_KEY_INVALID"
 """Google says so with status 400."""
 
@@ -71,6 +91,16 @@ class BadRequest(ModelError):
         super().__init__(message)
 
 
+class Streamed(ModelError):
+    """A reply that is a stream of events, though none was asked for; asking again brings another one."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"answers with a stream of events ({kind}), and a whole answer was asked for; turn streaming off "
+            "at the server or gateway"
+        )
+
+
 @dataclass(frozen=True)
 class Failure:
     """What a failed request means.
@@ -91,6 +121,8 @@ class Failure:
         The server's message, parameter and code in one redacted text.
     misconfigured
         Whether the name of the model or its address must be another one.
+    status
+        HTTP status of the reply, None where there was none.
     """
 
     outcome: Outcome
@@ -100,6 +132,19 @@ class Failure:
     sent: bool = False
     about: str = ""
     misconfigured: bool = False
+    status: int | None = None
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is a 500 that says nothing of its cause."""
+        return self.status == _OF_THE_SERVER and _BARE.fullmatch(self.about) is not None
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether nothing in it says that it may pass: not the status, not its words."""
+        if self.outcome not in ("bad_request", "server_error", "invalid") or self.status in _PASS:
+            return False
+        return self.outcome == "bad_request" or _PASSING.search(self.reason) is None
 
 
 def expected() -> tuple[type[Exception], ...]:
@@ -127,6 +172,8 @@ def classify(error: BaseException, *secrets: str) -> Failure:
     if response is not None:
         return _of_reply(response, secrets)
     chain = list(_chain(error))
+    if streamed := next((link for link in chain if isinstance(link, Streamed)), None):
+        return Failure("unusable", redact(str(streamed), *secrets), sent=True)
     if any(isinstance(link, (TimeoutError, httpx2.TimeoutException)) for link in chain):
         sent = not any(isinstance(link, (httpx2.ConnectTimeout, httpx2.PoolTimeout)) for link in chain)
         return Failure("timeout", "did not answer in time", again=True, sent=sent)
@@ -169,6 +216,10 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
 
 
 def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
+    return replace(_of_status(response, secrets), status=response.status_code)
+
+
+def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
     status: int = response.status_code
     body = _body(response)
     error = _error(body)
@@ -193,13 +244,20 @@ def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
         return Failure("rate_limited", f"too many requests ({reason})", again=True, wait=wait, about=about)
     if status in (401, 403) or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in _details(body)):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
-    if status == 404 or codes & _UNKNOWN_MODEL or (status in (400, 422) and _NO_MODEL.search(message)):
+    if status == 404 or codes & _UNKNOWN_MODEL or _is_unknown_model(status, said):
         said = f"there is no such model or address ({reason})"
         return Failure("unusable", said, about=about, misconfigured=True)
     if status >= 500 or status in _LATER:
         wait = retry_after(response.headers, body)
         return Failure("server_error", f"server error ({reason})", again=True, wait=wait, about=about)
     return Failure("bad_request", f"rejected the request ({reason})", about=about)
+
+
+def _is_unknown_model(status: int, said: str) -> bool:
+    """Whether the words of a rejection say that the server does not have the model."""
+    return _NO_MODEL.search(said) is not None and (
+        status in (400, 422) or (status >= 500 and _PASSING.search(said) is None)
+    )
 
 
 def _is_moderated(status: int, message: str, error: Mapping[str, Any]) -> bool:

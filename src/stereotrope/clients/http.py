@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from stereotrope.clients.endpoint import PROVIDERS, Endpoint
+from stereotrope.clients.failures import Streamed
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
@@ -32,6 +33,16 @@ _SENT = {
     "host",
     "transfer-encoding",
 }
+_STREAMS = (
+    "text/event-stream",
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/stream+json",
+    "application/json-seq",
+)
+_EVENTS = (b"data:", b"event:")
 _OWN_HEADERS = "stereotrope_headers"
 _OPENAI_HEADERS = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 
@@ -77,7 +88,8 @@ def open_client(
     Whatever an SDK adds of its own (a description of this computer, headers and organisations that the
     environment names) is left out; OpenAI's own address gets its organisation and project. The key is
     read from the environment for each request. No redirect is followed, so that no key goes elsewhere;
-    at most ``most_bytes`` of a reply are read; a server on this computer is asked without a proxy.
+    at most ``most_bytes`` of a reply are read, and of a stream of events none (it may not end); a server
+    on this computer is asked without a proxy.
     """
     import httpx2  # noqa: PLC0415
 
@@ -127,9 +139,19 @@ def _identity(endpoint: Endpoint, key_header: str | None) -> dict[str, str]:
 
 
 async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
-    """Read a reply that may not end, and return it whole."""
+    """Read a reply that may not end, and return it whole.
+
+    Raises
+    ------
+    Streamed
+        It is a stream of events.
+    """
     import httpx2  # noqa: PLC0415
 
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_error = response.status_code >= 300
+    if kind in _STREAMS and not is_error:
+        raise Streamed(kind)
     parts: list[bytes] = []
     size = 0
     async for part in response.aiter_bytes():
@@ -137,6 +159,9 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
         if size > most_bytes:
             raise ModelError(f"answered with more than {most_bytes // 2**20} MiB")
         parts.append(part)
+    content = b"".join(parts)
+    if content.lstrip()[:6].startswith(_EVENTS) and not is_error:
+        raise Streamed(kind or "no content type")
     headers = [
         (name, value)
         for name, value in response.headers.multi_items()
@@ -145,7 +170,7 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
     return httpx2.Response(
         response.status_code,
         headers=headers,
-        content=b"".join(parts),
+        content=content,
         request=response.request,
         extensions={k: v for k, v in response.extensions.items() if k != "network_stream"},
     )

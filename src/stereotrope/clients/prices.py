@@ -68,6 +68,12 @@ class Price:
             f"{{input: 2.5, output: 10}} (US dollars a million tokens); found {found!r}"
         )
 
+    @property
+    def is_free(self) -> bool:
+        """Whether every part that is given is 0, so that a call that failed costs nothing either."""
+        given = [getattr(self, name) for name in _PARTS if getattr(self, name) is not None]
+        return bool(given) and not any(given)
+
     def cost(self, input_tokens: int | None, output_tokens: int | None, images: int | None) -> float | None:
         """Return what one answered call costs; None where a count that the price needs is unknown."""
         parts: list[float] = []
