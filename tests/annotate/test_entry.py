@@ -27,6 +27,12 @@ def made(**options):
         ({"api_key": "sk-secret"}, "'api_key' does not belong into an audit file"),
         ({"messages": []}, "'messages' cannot be set"),
         ({"parameters": {"stream": True}}, "'stream' cannot be set"),
+        (
+            {"response_format": "xml"},
+            "must be one of json_schema, json_object, text, or null to send none, found 'xml'",
+        ),
+        ({"response_format": {"type": "text"}}, "'response_format' must be one of"),
+        ({"parameters": {"response_format": "text"}}, "cannot be set there, .*; write it beside the model"),
         ({"parameters": [1]}, r"'parameters' must be a mapping, found \[1\]"),
         ({"top_p": float("nan")}, "parameter 'top_p' must be a JSON value, found float"),
         ({"stop": object()}, "parameter 'stop' must be a JSON value, found object"),
@@ -58,6 +64,17 @@ def made(**options):
 def test_mistakes_are_named(options, message):
     with pytest.raises(UsageError, match=message):
         annotate.create({"questions": "openai:gpt-4o", **options})
+
+
+@pytest.mark.parametrize("kind", ["questions", "constraints", "caption"])
+def test_the_format_can_be_set_and_is_part_of_the_instrument(kind):
+    def annotator(**options):
+        return annotate.create({kind: "openai:gpt-4o", **options})
+
+    formats = ["json_schema", "json_object", "text"]
+    prints = {annotator(response_format=each).fingerprint for each in formats}
+    assert len(prints | {annotator().fingerprint}) == 4
+    assert annotator(response_format=None).fingerprint == annotator(response_format="text").fingerprint
 
 
 def test_a_secret_is_never_repeated():

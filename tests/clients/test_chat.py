@@ -5,10 +5,10 @@ import base64
 import json
 
 import pytest
-from tests.clients.conftest import GOOD, SCHEMA, completion, failure
+from tests.clients.conftest import GOOD, PRICE, SCHEMA, completion, failure
 
 from stereotrope.clients import Account, ChatClient, Price, Problem
-from stereotrope.errors import ModelError, UsageError
+from stereotrope.errors import ModelError, ModelUnusable, UsageError
 from stereotrope.testing import Response
 
 TEXT = json.dumps(GOOD)
@@ -178,6 +178,111 @@ def test_an_endpoint_without_schemas_gets_words_and_is_remembered(script):
     assert system["role"] == "system"
     assert system["content"].startswith("Look.\n\nAnswer with one JSON object")
     assert json.dumps(SCHEMA) in system["content"]
+
+
+def of_llama_cpp(format):
+    """As llama-cpp-python 0.3.36 says it, with status 500."""
+    said = f"[{{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'input': '{format}'}}]"
+    return failure(500, said, type="internal_server_error", param=None, code=None)
+
+
+@pytest.mark.parametrize(
+    "rejected",
+    [
+        of_llama_cpp("json_schema"),
+        failure(501, "Structured outputs are not implemented"),
+        failure(404, "No endpoints found that can handle the parameters: response_format"),
+        failure(503, "json_schema decoding is unavailable"),
+        failure(409, "JSON mode is off"),
+        failure(500, "failed to parse grammar"),
+        Response(500, {"detail": "unexpected keyword argument 'response_format'"}),
+        Response(422, {"detail": [{"loc": ["body", "response_format", "type"], "msg": "Input should be x"}]}),
+    ],
+)
+def test_a_format_is_dropped_whatever_the_status_that_rejects_it(script, rejected):
+    def reply(request):
+        kind = (request.body.get("response_format") or {}).get("type")
+        return rejected if kind == "json_schema" else completion(TEXT)
+
+    script.says(reply)
+    assert script.ask(script.chat(price=PRICE)).status == "ok"
+    assert formats(script) == ["json_schema", "json_object"]
+
+
+def formats(script):
+    return [(body.get("response_format") or {}).get("type") for body in script.bodies]
+
+
+@pytest.mark.parametrize("status", [401, 403, 429])
+def test_who_is_turned_away_is_not_asked_in_another_format(script, status):
+    script.says(failure(status, "no response_format for this key"))
+    with pytest.raises(ModelError):
+        script.ask()
+    assert set(formats(script)) == {"json_schema"}
+
+
+def test_many_at_once_learn_what_an_endpoint_takes_and_none_is_lost(script):
+    script.says(
+        lambda request: failure(400, "schema") if "response_format" in request.body else completion(TEXT)
+    )
+    client = script.chat(endpoint=script.endpoint(concurrency=64))
+
+    async def work():
+        try:
+            return await asyncio.gather(*(client.ask("q", schema=SCHEMA) for _ in range(40)))
+        finally:
+            await client.close()
+
+    assert {answer.status for answer in asyncio.run(work())} == {"ok"}
+
+
+@pytest.mark.parametrize("mode", ["json_schema", "json_object", "text"])
+def test_a_format_that_is_set_is_the_one_that_is_asked_for(script, mode):
+    client = script.chat(response_format=mode)
+    assert script.ask(client).status == "ok"
+    assert formats(script) == [None if mode == "text" else mode]
+    assert ("JSON schema" in json.dumps(script.bodies)) is (mode != "json_schema")
+    assert client.parameters["response_format"] == mode
+
+
+def test_a_format_that_is_set_and_rejected_ends_it_and_says_what_to_write(script):
+    script.says(of_llama_cpp("json_schema"))
+    client = script.chat(response_format="json_schema")
+    for _ in range(2):
+        with pytest.raises(
+            ModelUnusable, match="does not take `response_format: json_schema`, which its entry"
+        ):
+            script.ask(client)
+    assert len(script.bodies) == 1
+
+
+def test_a_repair_turn_says_the_schema_and_who_ignores_it_gets_it_in_words_from_then_on(script):
+    script.says("It is red.", TEXT, TEXT)
+    client = script.chat()
+    assert script.ask(client).repaired
+    assert not script.ask(client, system="Look.").repaired
+    first, repair, later = (body["messages"] for body in script.bodies)
+    assert json.dumps(SCHEMA) not in json.dumps(first)
+    assert json.dumps(SCHEMA) in repair[-1]["content"]
+    assert later[0]["content"].startswith("Look.\n\nAnswer with one JSON object")
+    assert json.dumps(SCHEMA) in later[0]["content"]
+    assert formats(script) == ["json_schema"] * 3
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        completion(TEXT[:12], finish="length"),
+        completion(""),
+        completion(None, refusal="No."),
+    ],
+)
+def test_an_answer_that_is_cut_empty_or_a_refusal_does_not_show_that_the_schema_is_ignored(script, reply):
+    script.says(reply, TEXT, TEXT)
+    client = script.chat()
+    script.ask(client)
+    script.ask(client)
+    assert json.dumps(SCHEMA) not in json.dumps(script.bodies[-1]["messages"])
 
 
 def test_words_without_a_system_message_become_one(script):

@@ -19,6 +19,7 @@ from stereotrope.annotate.taxonomy import Scope, Taxonomy
 from stereotrope.annotate.taxonomy_file import read_taxonomies
 from stereotrope.clients import (
     ENDPOINT_KEYS,
+    RESPONSE_FORMATS,
     Account,
     ChatClient,
     Endpoint,
@@ -34,7 +35,7 @@ __all__ = ["caption_annotator", "constraint_annotator", "question_annotator"]
 _LOOK = ("name", "max_side", "order_seed", "version")
 _QUESTIONS = (*_LOOK, "attributes", "subject", "discover", "taxonomy")
 _CAPTION = ("name", "max_side", "version")
-_CHAT = ("temperature", "max_tokens", "seed", "logprobs", "price", "parameters")
+_CHAT = ("temperature", "max_tokens", "seed", "logprobs", "price", "parameters", "response_format")
 _NEAR = 0.8
 """Likeness from which an unknown key is taken for a slip and not for a parameter of the model."""
 _NEVER = frozenset(("messages", "model", "n", "response_format", "stream", "stream_options", "tools"))
@@ -167,7 +168,8 @@ class _Entry:
             raise self.error(f"'parameters' must be a mapping, found {_short(given)}; write {{top_p: 1}}")
         for key, value in (extra := {**rest, **given}).items():
             if key in _NEVER:
-                raise self.error(f"{key!r} cannot be set, it is decided by the question; remove it")
+                way = "write it beside the model" if key in _CHAT else "remove it"
+                raise self.error(f"{key!r} cannot be set there, it is decided by the question; {way}")
             if not _is_json(value):
                 raise self.error(
                     f"parameter {key!r} must be a JSON value, found {type(value).__name__}; put it in quotes"
@@ -182,6 +184,7 @@ class _Entry:
             chat["max_tokens"] = self.whole("max_tokens", 0, least=1)
         if self.options.get("seed") is not None:
             chat["seed"] = self.whole("seed", 0, least=0)
+        chat["response_format"] = self._format()
         given = self.options.get("price")
         price = Price.from_option(given) if given is not None else None
         return ChatClient(
@@ -193,6 +196,20 @@ class _Entry:
             extra=self.extra,
             **chat,
         )
+
+    def _format(self) -> str | None:
+        """Return how the shape of an answer is asked for; None where the entry leaves that open."""
+        if "response_format" not in self.options:
+            return None
+        found = self.options["response_format"]
+        if found is None:
+            return "text"
+        if found not in RESPONSE_FORMATS:
+            raise self.error(
+                f"'response_format' must be one of {', '.join(RESPONSE_FORMATS)}, or null to send none, "
+                f"found {_short(found)}; correct it, or leave it out to take what the endpoint can do"
+            )
+        return str(found)
 
     def name(self, *, default: str) -> str:
         name = self.text("name") or default.format(model=self.model)

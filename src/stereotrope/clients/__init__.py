@@ -8,7 +8,7 @@ request is sent, and kept nowhere.
 
 from stereotrope.clients.account import Account, Call, Total, totals_of
 from stereotrope.clients.caller import Caller, Refusal, Usage
-from stereotrope.clients.chat import Answer, ChatClient
+from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
 from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
 from stereotrope.clients.expectation import Expectation, expectation
 from stereotrope.clients.fetch import fetch
@@ -21,6 +21,7 @@ from stereotrope.clients.structured import Problem
 __all__ = [
     "ENDPOINT_KEYS",
     "PROVIDERS",
+    "RESPONSE_FORMATS",
     "Account",
     "Answer",
     "Call",

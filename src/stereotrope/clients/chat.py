@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from stereotrope.clients.account import Account
 from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.endpoint import Endpoint
-from stereotrope.clients.failures import BadRequest
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.clients.prices import Price
 from stereotrope.clients.redact import redact
@@ -24,11 +22,12 @@ from stereotrope.errors import UsageError
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["Answer", "ChatClient"]
+__all__ = ["RESPONSE_FORMATS", "Answer", "ChatClient"]
 
 _MOST_BYTES = 16 * 2**20
 _NO_KEY = "no-key"
-_MODES = ("json_schema", "json_object", "text")
+RESPONSE_FORMATS = ("json_schema", "json_object", "text")
+"""Ways to ask for the shape of an answer, the strictest first; ``text`` sends no ``response_format``."""
 _OURS = {
     "model",
     "messages",
@@ -41,7 +40,11 @@ _OURS = {
     "n",
     "stream",
 }
-_ABOUT_FORMAT = re.compile(r"response_format|json_?schema|json_?object|structured|\bschema\b|guided", re.I)
+_ABOUT_FORMAT = re.compile(
+    r"response[_ ]?(format|schema|mime)|json[_ -]?(schema|object|mode|output)|structured|\bschema\b|guided"
+    r"|\bgrammar\b|constrained decoding|output[_ ](format|config)",
+    re.I,
+)
 _TOKENS_A_PICTURE = 800
 _CHARACTERS_A_TOKEN = 4
 _SHOWN_AGAIN = 20_000
@@ -103,12 +106,16 @@ class ChatClient:
         Ask for the probabilities of the answer's tokens.
     extra
         Further fields of the request.
+    response_format
+        The only one of :data:`RESPONSE_FORMATS` to ask by; None finds out what the endpoint takes.
 
     Notes
     -----
     The shape of the answer is asked for by ``response_format`` (JSON schema, strict). An endpoint that
-    rejects that gets ``json_object``, then the schema in words only; what it takes is remembered. Either
-    way the answer is held to the schema here.
+    rejects that, with whatever status, gets ``json_object``, then the schema in words only; what it takes
+    is remembered. One that takes a JSON schema and answers with something else does not hold to it: from
+    then on it gets the schema in words besides, as every repair turn does. Either way the answer is held
+    to the schema here.
     """
 
     def __init__(
@@ -123,6 +130,7 @@ class ChatClient:
         seed: int | None = None,
         logprobs: bool = False,
         extra: Mapping[str, Any] | None = None,
+        response_format: str | None = None,
     ) -> None:
         ours = sorted(_OURS & (extra or {}).keys())
         if ours:
@@ -135,7 +143,9 @@ class ChatClient:
         self.extra = dict(extra or {})
         self._caller = Caller(endpoint, model, kind="chat", account=account, price=price)
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(self._open, lambda client: client.close())
-        self._mode = 0
+        self.response_format = response_format
+        self._mode = RESPONSE_FORMATS.index(response_format or RESPONSE_FORMATS[0])
+        self._is_ignored = False
         self._limit_name = "max_tokens"
         self._logprobs = logprobs
 
@@ -145,6 +155,7 @@ class ChatClient:
     @property
     def parameters(self) -> dict[str, Any]:
         """What decides the answers and so enters a fingerprint; neither address, limits nor key."""
+        set_by_hand = {} if self.response_format is None else {"response_format": self.response_format}
         return {
             "provider": self.endpoint.provider,
             "model": self.model,
@@ -152,6 +163,7 @@ class ChatClient:
             "max_tokens": self.max_tokens,
             "seed": self.seed,
             "extra": self.extra,
+            **set_by_hand,
         }
 
     async def ask(
@@ -189,16 +201,16 @@ class ChatClient:
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": _content(text, images)})
         tokens = len(text) // _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE * len(images)
-        first = await self._turn(messages, schema, name, tokens)
+        first = await self._turn(_Turn(messages, schema, name), tokens)
         answer = self._answer(first, schema, (), check)
         if answer.status != "invalid" or isinstance(first, Refusal):
             return answer
         again = [
             *messages,
             {"role": "assistant", "content": _shown_again(first.text)},
-            {"role": "user", "content": _repair(answer.problems)},
+            {"role": "user", "content": _repair(answer.problems, schema)},
         ]
-        second = await self._turn(again, schema, name, tokens * 2)
+        second = await self._turn(_Turn(again, schema, name, is_repair=True), tokens * 2)
         repaired = self._answer(second, schema, (first,), check)
         if repaired.status == "invalid" and repaired.content is None and answer.content is not None:
             return Answer(
@@ -255,39 +267,47 @@ class ChatClient:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    async def _turn(
-        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], name: str, tokens: int
-    ) -> Reply | Refusal:
+    async def _turn(self, turn: _Turn, tokens: int) -> Reply | Refusal:
         """Send one turn, in the first of the ways that the endpoint takes."""
-        while True:
-            mode, limit_name, logprobs = self._mode, self._limit_name, self._logprobs
-            body = self._body(messages, schema, name)
-            try:
-                return await self._caller.exchange(
-                    functools.partial(self._send, body), usage=_usage_of, tokens=tokens
-                )
-            except BadRequest as error:
-                if not self._adapt(error.about, mode, limit_name, logprobs):
-                    raise
+        manner = self._manner
 
-    def _adapt(self, about: str, mode: int, limit_name: str, logprobs: bool) -> bool:
+        async def send() -> Reply:
+            nonlocal manner
+            manner = self._manner
+            reply = await self._send(self._body(turn))
+            if RESPONSE_FORMATS[manner.mode] == "json_schema" and _strays(reply, turn.schema):
+                self._is_ignored = True
+            return reply
+
+        return await self._caller.exchange(
+            send, usage=_usage_of, tokens=tokens, amend=lambda about: self._adapt(about, manner)
+        )
+
+    @property
+    def _manner(self) -> _Manner:
+        return _Manner(self._mode, self._limit_name, self._logprobs)
+
+    def _adapt(self, about: str, sent: _Manner) -> bool:
         """Learn from a rejection what the endpoint takes; False where there is nothing to change."""
-        if "max_completion_tokens" in about and limit_name == "max_tokens":
+        if "max_completion_tokens" in about and sent.limit_name == "max_tokens":
             self._limit_name = "max_completion_tokens"
             return True
-        if "logprob" in about and logprobs:
+        if "logprob" in about and sent.logprobs:
             self._logprobs = False
             return True
-        if _ABOUT_FORMAT.search(about) and mode < len(_MODES) - 1:
-            self._mode = max(self._mode, mode + 1)
-            return True
-        return False
+        if not _ABOUT_FORMAT.search(about) or sent.mode == len(RESPONSE_FORMATS) - 1:
+            return False
+        if self.response_format is not None:
+            self._caller.give_up(
+                f"does not take `response_format: {self.response_format}`, which its entry sets "
+                f"({about.strip()}); leave it out, or write `response_format: text`"
+            )
+        self._mode = max(self._mode, sent.mode + 1)
+        return True
 
-    def _body(
-        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], name: str
-    ) -> dict[str, Any]:
-        mode = _MODES[self._mode]
-        body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
+    def _body(self, turn: _Turn) -> dict[str, Any]:
+        mode = RESPONSE_FORMATS[self._mode]
+        body: dict[str, Any] = {"model": self.model, "messages": list(turn.messages)}
         body[self._limit_name] = self.max_tokens
         if self.temperature is not None:
             body["temperature"] = self.temperature
@@ -296,26 +316,58 @@ class ChatClient:
         if self._logprobs:
             body["logprobs"] = True
         if mode == "json_schema":
-            shape = {"name": name, "schema": dict(schema), "strict": True}
+            shape = {"name": turn.name, "schema": dict(turn.schema), "strict": True}
             body["response_format"] = {"type": mode, "json_schema": shape}
-            return body
-        if mode == "json_object":
+        elif mode == "json_object":
             body["response_format"] = {"type": mode}
-        words = (
-            "Answer with one JSON object and nothing else. It must follow this JSON schema:\n"
-            + json.dumps(schema, ensure_ascii=False)
-        )
-        body["messages"] = [{"role": "system", "content": words}, *body["messages"]]
-        if body["messages"][1]["role"] == "system":
-            body["messages"][:2] = [
-                {"role": "system", "content": f"{body['messages'][1]['content']}\n\n{words}"}
-            ]
+        if mode != "json_schema" or (self._is_ignored and not turn.is_repair):
+            body["messages"] = _with_words(body["messages"], turn.schema)
         return body
 
     async def _send(self, body: Mapping[str, Any]) -> Reply:
         client = self._clients.get()
         reply = await client.chat.completions.with_raw_response.create(**body, extra_body=self.extra or None)
         return read_reply(reply.http_response.content, self.endpoint.secret() or "")
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What one turn asks; a repair turn has the schema in its last message."""
+
+    messages: Sequence[Mapping[str, Any]]
+    schema: Mapping[str, Any]
+    name: str
+    is_repair: bool = False
+
+
+@dataclass(frozen=True)
+class _Manner:
+    """How a request was put: what an endpoint may reject, and what is then left out."""
+
+    mode: int
+    limit_name: str
+    logprobs: bool
+
+
+def _strays(reply: Reply, schema: Mapping[str, Any]) -> bool:
+    """Whether a whole answer breaks the schema, which a server that holds a model to it lets none do."""
+    is_whole = bool(reply.text.strip()) and not reply.cut and reply.refusal is None
+    return is_whole and bool(read_answer(reply.text, schema).problems)
+
+
+def _with_words(messages: Sequence[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return messages whose system message says the schema in words."""
+    words = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
+        schema, ensure_ascii=False
+    )
+    first = messages[0]
+    if first["role"] != "system":
+        return [{"role": "system", "content": words}, *messages]
+    return [{"role": "system", "content": f"{first['content']}\n\n{words}"}, *messages[1:]]
+
+
+def _in_words(schema: Mapping[str, Any]) -> str:
+    return "It must follow this JSON schema:\n" + json.dumps(schema, ensure_ascii=False)
 
 
 def _content(text: str, images: Sequence[bytes]) -> str | list[dict[str, Any]]:
@@ -339,11 +391,11 @@ def _shown_again(text: str) -> str:
     return text[:_SHOWN_AGAIN].encode(errors="replace").decode() or "(empty)"
 
 
-def _repair(problems: Sequence[Problem]) -> str:
+def _repair(problems: Sequence[Problem], schema: Mapping[str, Any]) -> str:
     listed = "\n".join(f"- {problem}" for problem in problems[:20])
     return (
         f"That answer cannot be used:\n{listed}\nGive the whole answer again: one JSON object that follows "
-        "the schema, and nothing else."
+        f"the schema, and nothing else. {_in_words(schema)}"
     )
 
 
