@@ -51,6 +51,78 @@ def test_the_seed_and_the_negative_prompt_are_sent(server):
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Unknown parameter: 'response_format'."),
+        (400, "Unrecognized request argument supplied: response_format"),
+        (422, "b64_json is not one of ['url']"),
+        (500, "generate() got an unexpected keyword argument 'response_format'"),
+        (404, "azure does not support parameters: ['response_format']"),
+    ],
+)
+def test_an_endpoint_that_rejects_the_format_is_asked_again_without_and_not_told_any_more(
+    server, status, message
+):
+    def gateway(call):
+        if "response_format" in call.body:
+            return Response(status, {"error": {"message": message}})
+        return Response(200, {"data": [{"b64_json": picture}]})
+
+    picture = base64.b64encode(one(made(images(server)), request(seed=1)).data).decode()
+    server.register("POST", "/gateway/images/generations", gateway, kind="gateway")
+    generator = made(images(server) | {"base_url": f"{server.root}/gateway", "price": 0})
+    results = several(generator, [request(number=n, seed=n) for n in range(40)])
+    assert statuses(results) == ["ok"] * 40
+    assert one(generator, request(seed=99)).status == "ok"
+    asked = ["response_format" in each.body for each in server.received if each.kind == "gateway"]
+    assert asked[0]
+    assert not asked[-1]
+    assert sum(asked) + 41 == len(asked)
+
+
+def test_a_format_that_the_entry_sets_is_kept_and_null_sends_none(server):
+    def gateway(call):
+        return Response(400, {"error": {"message": "Unknown parameter: 'response_format'."}})
+
+    server.register("POST", "/gateway/images/generations", gateway, kind="gateway")
+    entry = images(server)
+    with pytest.raises(ModelUnusable, match="rejects 'response_format'"):
+        one(made(entry | {"base_url": f"{server.root}/gateway", "response_format": "url"}), request(seed=1))
+    with pytest.raises(ModelError, match="Unknown parameter"):
+        one(made(entry | {"base_url": f"{server.root}/gateway", "response_format": None}), request(seed=1))
+    kept = [each.body.get("response_format") for each in server.received if each.kind == "gateway"]
+    assert kept == ["url", None]
+    assert one(made(entry | {"response_format": None}), request(seed=1)).status == "ok"
+    assert made(entry | {"response_format": None}).fingerprint == made(entry).fingerprint
+
+
+def test_a_server_that_says_so_either_way_is_asked_once_more_only(server):
+    def stubborn(call):
+        return Response(400, {"error": {"message": "response_format must be png"}})
+
+    server.register("POST", "/stubborn/images/generations", stubborn, kind="stubborn")
+    with pytest.raises(ModelError, match="must be png"):
+        one(made(images(server) | {"base_url": f"{server.root}/stubborn"}), request(seed=1))
+    assert len(bodies_of(server, "stubborn")) == 2
+
+
+def bodies_of(server, kind):
+    return [each.body for each in server.received if each.kind == kind]
+
+
+def test_a_server_that_streams_is_said_and_not_asked_again(server):
+    def streaming(call):
+        return Response(200, b"event: image\ndata: {}\n\n", {}, "text/event-stream")
+
+    server.register("POST", "/stream/images/generations", streaming, kind="stream")
+    generator = made(images(server) | {"base_url": f"{server.root}/stream"})
+    for _ in range(2):
+        with pytest.raises(ModelUnusable, match="answers with a stream of events"):
+            one(generator, request(seed=1))
+    assert len(bodies_of(server, "stream")) == 1
+
+
 def test_where_seeds_are_off_none_is_sent_nor_the_number_of_the_picture(server):
     generator = made(images(server, seed=False))
     one(generator, request(number=3))

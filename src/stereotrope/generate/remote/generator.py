@@ -95,6 +95,10 @@ class RemoteGenerator(ABC):
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
         """Return what makes one HTTP attempt at ``count`` pictures of one prompt."""
 
+    def _amend(self, said: str) -> bool:
+        """Whether what makes attempts now asks otherwise, after a server rejected what ours adds."""
+        return False
+
     @abstractmethod
     async def close(self) -> None:
         """Close what the running event loop holds open."""
@@ -225,8 +229,17 @@ class RemoteGenerator(ABC):
             reply = await send()
             return replace(reply, seconds=time.monotonic() - began)
 
+        amended = False
+
+        def amend(said: str) -> bool:
+            nonlocal amended
+            amended = not amended and self._amend(said)
+            return amended
+
         try:
-            return await self.caller.exchange(timed, usage=lambda reply: reply.usage, images=count)
+            return await self.caller.exchange(
+                timed, usage=lambda reply: reply.usage, images=count, amend=amend
+            )
         except ModelError as error:
             self._refuse_parameter(str(getattr(error, "about", "")), request)
             raise
@@ -307,7 +320,7 @@ class RemoteGenerator(ABC):
         content = {
             "provider": self.provider,
             "model": self.model,
-            "parameters": self.parameters,
+            "parameters": {k: v for k, v in self.parameters.items() if (k, v) != ("response_format", None)},
             "negative": self.takes_negative,
             "version": self.settings.version,
         }

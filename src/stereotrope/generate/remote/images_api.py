@@ -9,6 +9,7 @@ Request and answer follow the Images API as the ``openai`` SDK 3.54 types it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,9 @@ from stereotrope.generate.remote.settings import Settings
 
 __all__ = ["ImagesApiGenerator"]
 
+_FORMAT, _BASE64 = "response_format", "b64_json"
+_ABOUT_FORMAT = re.compile(r"response[_ ]?format|b64_json", re.I)
+
 
 class ImagesApiGenerator(RemoteGenerator):
     """Any endpoint that speaks OpenAI's Images API: OpenAI, vLLM-Omni, SGLang, gateways.
@@ -36,13 +40,15 @@ class ImagesApiGenerator(RemoteGenerator):
     OpenAI itself takes neither a seed nor a negative prompt. Other endpoints are sent both, because
     vLLM-Omni and SGLang take them; ``seed: false`` and ``negative: false`` leave them out. Other
     endpoints are asked for ``response_format: b64_json``, which OpenAI's own image models refuse to be
-    told; a picture given as a URL is fetched all the same.
+    told; a picture given as a URL is fetched all the same. An endpoint that rejects it (a gateway in front
+    of such a model) is asked again without, and not told any more.
     """
 
     most_at_once = 10
 
     def __init__(self, settings: Settings, account: Account) -> None:
         self._openai = settings.endpoint.base_url == PROVIDERS["openai"]["base_url"]
+        self._names_format = not self._openai and _FORMAT not in settings.parameters
         super().__init__(settings, account)
         self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)
 
@@ -53,17 +59,23 @@ class ImagesApiGenerator(RemoteGenerator):
         return self.settings.negative if self.settings.negative is not None else not self._openai
 
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
-        body: dict[str, Any] = {} if self._openai else {"response_format": "b64_json"}
-        body |= self.parameters
+        body: dict[str, Any] = dict(self.parameters)
         body |= {"model": self.model, "prompt": text, "n": count, "seed": seed}
         if negative:
             body["negative_prompt"] = negative
         body = {key: value for key, value in body.items() if value is not None}
 
         async def send() -> Reply:
-            return read_reply(await self._http.post("images/generations", body))
+            asked = {_FORMAT: _BASE64, **body} if self._names_format else body
+            return read_reply(await self._http.post("images/generations", asked))
 
         return send
+
+    def _amend(self, said: str) -> bool:
+        if self._openai or _FORMAT in self.parameters or not _ABOUT_FORMAT.search(said):
+            return False
+        self._names_format = False
+        return True
 
     async def close(self) -> None:
         """Close the connections of the running event loop."""
