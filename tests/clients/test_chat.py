@@ -8,7 +8,7 @@ import pytest
 from tests.clients.conftest import GOOD, PRICE, SCHEMA, completion, failure
 
 from stereotrope.clients import Account, ChatClient, Price, Problem
-from stereotrope.errors import ModelError, ModelUnusable, UsageError
+from stereotrope.errors import ModelError, ModelMisconfigured, UsageError
 from stereotrope.testing import Response
 
 TEXT = json.dumps(GOOD)
@@ -250,7 +250,7 @@ def test_a_format_that_is_set_and_rejected_ends_it_and_says_what_to_write(script
     client = script.chat(response_format="json_schema")
     for _ in range(2):
         with pytest.raises(
-            ModelUnusable, match="does not take `response_format: json_schema`, which its entry"
+            ModelMisconfigured, match="does not take `response_format: json_schema`, which its entry"
         ):
             script.ask(client)
     assert len(script.bodies) == 1

@@ -17,7 +17,7 @@ from stereotrope.clients.prices import Price
 from stereotrope.clients.redact import redact
 from stereotrope.clients.reply import Reply, read_reply
 from stereotrope.clients.structured import Problem, confidences_of, read_answer
-from stereotrope.errors import UsageError
+from stereotrope.errors import ModelMisconfigured, UsageError
 
 if TYPE_CHECKING:
     import openai
@@ -300,7 +300,8 @@ class ChatClient:
         if self.response_format is not None:
             self._caller.give_up(
                 f"does not take `response_format: {self.response_format}`, which its entry sets "
-                f"({about.strip()}); leave it out, or write `response_format: text`"
+                f"({about.strip()}); leave it out, or write `response_format: text`",
+                ModelMisconfigured,
             )
         self._mode = max(self._mode, sent.mode + 1)
         return True
