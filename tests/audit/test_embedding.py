@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from tests.run import kill
 
 from stereotrope.annotate import Encoder
 from stereotrope.audit import Audit
@@ -118,10 +119,6 @@ def test_copies_of_a_picture_are_encoded_once(tmp_path, tiny_clip, counted):
 
 
 def test_a_run_killed_while_it_encodes_ends_in_the_same_bytes(tmp_path, tiny_clip, counted):
-    spec = importlib.util.spec_from_file_location("kill_harness", HERE.parent / "run" / "kill.py")
-    kill = importlib.util.module_from_spec(spec)
-    sys.modules["kill_harness"] = kill
-    spec.loader.exec_module(kill)
     pictures(tmp_path)
     (tmp_path / "audit.yaml").write_text(AUDIT % (PROMPTS, encoder_entry(tiny_clip)))
 

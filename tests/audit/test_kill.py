@@ -1,12 +1,11 @@
 """SIGKILL at random moments of ``stereotrope run``, continued each time: the same bytes, nothing twice."""
 
-import importlib.util
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.run import kill
 
 HERE = Path(__file__).resolve().parent
 LANES = 4
@@ -24,27 +23,21 @@ resamples: 100
 """
 
 
-def harness():
-    spec = importlib.util.spec_from_file_location("kill_harness", HERE.parent / "run" / "kill.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["kill_harness"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def assert_survives(tmp_path: Path, kills: int, seed: int) -> None:
-    kill = harness()
     (tmp_path / "audit.yaml").write_text(AUDIT)
 
     def command(folder: str, log: str) -> list[str]:
         script = str(HERE / "counted_run.py")
         return [sys.executable, script, log, "--quiet", "run", "audit.yaml", "-o", folder]
 
-    begun = time.monotonic()
     kill.run_through(command("undisturbed", "calm.log"), folder=tmp_path)
-    whole = time.monotonic() - begun
-    moments = kill.random_moments(kills, 0.2 * whole, 0.9 * whole, seed=seed)
-    report = kill.kill_and_continue(command("killed", "killed.log"), moments=moments, folder=tmp_path)
+    calls = len((tmp_path / "calm.log").read_text().splitlines())
+    report = kill.kill_and_continue(
+        command("killed", "killed.log"),
+        log=tmp_path / "killed.log",
+        points=kill.random_points(kills, calls, seed=seed),
+        folder=tmp_path,
+    )
     assert report.killed >= kills // 2
     assert kill.tables(tmp_path / "killed") == kill.tables(tmp_path / "undisturbed")
     calm = Counter((tmp_path / "calm.log").read_text().splitlines())

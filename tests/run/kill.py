@@ -1,9 +1,10 @@
-"""Killing a program at random moments and continuing it, to see that nothing is lost or done twice.
+"""Killing a program at random points of its work and continuing it: nothing is lost or done twice.
 
-The program is any command that writes a run folder and continues it when started again::
+The program is any command that writes a run folder, continues it when started again, and notes each call in
+a log. A kill comes once the log has so many lines, so that as many hit on a busy machine as on an idle one::
 
     report = kill_and_continue([sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", str(folder)],
-                               moments=random_moments(50, 0.3, 2.0, seed=1))
+                               log=log, points=random_points(50, calls, seed=1))
     assert tables(folder) == tables(undisturbed)
 """
 
@@ -19,42 +20,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["KillReport", "kill_and_continue", "random_moments", "run_through", "tables"]
+__all__ = ["KillReport", "kill_and_continue", "random_points", "run_through", "tables"]
+
+
+_POLL = 0.001
+_LONGEST_WAIT = 0.02
 
 
 @dataclass(frozen=True)
 class KillReport:
-    """What happened: kills that hit a living process, starts that ended first, and the last run."""
+    """Kills that hit a living process, starts that ended first, and what the last run wrote."""
 
     killed: int
     ended_first: int
-    seconds: float
     stdout: str
     stderr: str
 
 
-def random_moments(n: int, earliest: float, latest: float, *, seed: int) -> list[float]:
-    """Return ``n`` seeded moments in seconds after the start."""
+def random_points(n: int, calls: int, *, seed: int) -> list[tuple[int, float]]:
+    """Return ``n`` seeded points: lines of the log, rising, and seconds to wait after that line."""
     rng = random.Random(seed)
-    return [rng.uniform(earliest, latest) for _ in range(n)]
+    lines = sorted(rng.randrange(calls) for _ in range(n))
+    return [(line, rng.uniform(0, _LONGEST_WAIT)) for line in lines]
 
 
 def kill_and_continue(
     command: Sequence[str],
     *,
-    moments: Sequence[float],
+    log: Path,
+    points: Sequence[tuple[int, float]],
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     timeout: float = 600,
 ) -> KillReport:
-    """Start ``command`` once a moment and SIGKILL it (and its children) then; at last let it end.
+    """Start ``command`` once a point and SIGKILL it (and its children) there; at last let it end.
 
     Parameters
     ----------
     command
         Must continue when started again.
-    moments
-        Seconds after each start.
+    log
+        Gains a line a call.
+    points
+        Lines that the log has at the kill, and seconds between that line and the kill.
     environment
         Further environment variables.
     folder
@@ -66,12 +74,12 @@ def kill_and_continue(
         A start ended by itself with an error, before the kill or at last.
     """
     killed = ended_first = 0
-    begun = time.monotonic()
-    for moment in moments:
+    for line, wait in points:
         process = _start(command, environment, folder)
-        try:
-            process.wait(moment)
-        except subprocess.TimeoutExpired:
+        while process.poll() is None and _lines(log) <= line:
+            time.sleep(_POLL)
+        time.sleep(wait)
+        if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             killed += 1
@@ -80,7 +88,11 @@ def kill_and_continue(
         assert process.returncode == 0, f"exit {process.returncode} before the kill: {errors}"
         ended_first += 1
     stdout, stderr = run_through(command, environment=environment, folder=folder, timeout=timeout)
-    return KillReport(killed, ended_first, time.monotonic() - begun, stdout, stderr)
+    return KillReport(killed, ended_first, stdout, stderr)
+
+
+def _lines(log: Path) -> int:
+    return log.read_bytes().count(b"\n") if log.exists() else 0
 
 
 def run_through(
