@@ -26,7 +26,7 @@ def commands() -> str:
         "# Commands",
         "",
         "Data goes to stdout, progress to stderr. Global options stand before the command. Exit codes:",
-        "0 done · 2 usage or audit-file error · 3 incomplete or insufficient evidence · 130 stopped,",
+        "0 done · 2 usage or audit-file error · 3 incomplete or insufficient evidence · 130 or 143 stopped,",
         "continues with the same command.",
         "",
         "## stereotrope",

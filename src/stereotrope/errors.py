@@ -19,7 +19,7 @@
     │       └── ModelMisconfigured  2   and the audit file or this shell is at fault
     ├── IncompleteError             3   the audit ended with something missing
     ├── BudgetError                 4   the cap on what calls may cost is reached
-    └── Interrupted                 130 stopped by the user; the same command continues
+    └── Interrupted                 130 stopped by the user (143 by SIGTERM); the same command continues
 
 A message names the thing, the rule, what was found and what to do.
 """
@@ -152,7 +152,10 @@ class BudgetError(StereotropeError):
 
 
 class Interrupted(StereotropeError):
-    """Stopped by the user; what was finished is kept and the same command continues."""
+    """Stopped by the user; what was finished is kept and the same command continues.
+
+    ``exit_code`` is 130 after Ctrl-C; the command line makes it 143 after SIGTERM.
+    """
 
     exit_code = 130
 

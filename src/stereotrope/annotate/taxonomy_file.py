@@ -46,8 +46,11 @@ def write_taxonomies(path: Path | str, taxonomies: Mapping[Scope, Taxonomy]) -> 
     yaml.dump(CommentedMap({"taxonomies": entries}), out)
     path = Path(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(_HEAD + "\n" + out.getvalue(), encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(_HEAD + "\n" + out.getvalue(), encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _entry(scope: Scope, taxonomy: Taxonomy) -> CommentedMap:

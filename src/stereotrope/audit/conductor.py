@@ -27,7 +27,7 @@ from stereotrope.audit.stages import (
     said_of,
 )
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
-from stereotrope.run import Run, RunFolder
+from stereotrope.run import Run, RunFolder, refuse_stopped
 from stereotrope.run import open as open_run
 from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
 
@@ -186,15 +186,23 @@ class Audit:
             missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
             missing += embed(plan, images, into, watcher, stop)
             labels = labels_frame(plan, images, assignment, into.ledger)
-            _measure(plan, images, labels, assignment, into, watcher, reference=reference, missing=missing)
+            _measure(
+                plan, images, labels, assignment, into, watcher, stop, reference=reference, missing=missing
+            )
             plan.account.attach(None)
-        return _finish(plan, images, Path(folder), watcher, missing)
+        return _finish(plan, images, Path(folder), watcher, missing, stop)
 
-    def measure(self, folder: Path | str, *, watcher: Watcher | None = None) -> Run:
+    def measure(
+        self, folder: Path | str, *, watcher: Watcher | None = None, stop: threading.Event | None = None
+    ) -> Run:
         """Compute derived labels, estimates and report of a run again; draws and looks at nothing.
+
+        ``watcher`` and ``stop`` are those of :meth:`run`.
 
         Raises
         ------
+        Interrupted
+            ``stop`` was set; the same call begins again.
         RunError
             The run has no labels yet, or its ledger has lost some that are in the table.
         """
@@ -212,8 +220,10 @@ class Audit:
             refuse_lost_vectors(plan, run, embeddings_table(plan, images, into.ledger))
             names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
             kept: dict[str, Any] = {key: run.info[key] for key in names if key in run.info}
-            _measure(plan, images, labels, assignment, into, watcher, reference=run.reference, kept=kept)
-        return _finish(plan, images, Path(folder), watcher, [])
+            _measure(
+                plan, images, labels, assignment, into, watcher, stop, reference=run.reference, kept=kept
+            )
+        return _finish(plan, images, Path(folder), watcher, [], stop)
 
 
 def _refuse_unchecked(plan: Plan, run: Run) -> None:
@@ -250,6 +260,7 @@ def _measure(
     assignment: Assignment,
     into: RunFolder,
     watcher: Watcher,
+    stop: threading.Event | None,
     *,
     reference: pl.DataFrame | None = None,
     missing: Sequence[Missing] = (),
@@ -259,6 +270,7 @@ def _measure(
     matched = audit_matching(plan, images, labels)
     tidy = tidy_with_quality(plan, images, labels, assignment)
     embeddings = embeddings_table(plan, images, into.ledger)
+    refuse_stopped(stop, "measure: stopped before the first measure")
     partial = bool(missing or (kept or {}).get("missing"))
     estimates, findings = estimate(
         plan,
@@ -271,6 +283,7 @@ def _measure(
         lexicons=() if matched is None else matched.lexicons,
         reference=reference,
         partial=partial,
+        stop=stop,
     )
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)
@@ -299,11 +312,16 @@ def _measure(
 
 
 def _finish(
-    plan: Plan, images: pl.DataFrame, folder: Path, watcher: Watcher, missing: Sequence[Missing]
+    plan: Plan,
+    images: pl.DataFrame,
+    folder: Path,
+    watcher: Watcher,
+    missing: Sequence[Missing],
+    stop: threading.Event | None,
 ) -> Run:
     watcher.stage("report", 1, 0)
     run = open_run(folder)
-    report.write(run)
+    report.write(run, stop=stop)
     watcher.advance("report", 1)
     if missing:
         listed = said_of(missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from stereotrope.audit.plan import looks as looks_at
 from stereotrope.audit.several import rows_of
 from stereotrope.errors import InputError, UsageError
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
+from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ def estimate(
     lexicons: Sequence[Mapping[str, Any]] = (),
     reference: pl.DataFrame | None = None,
     partial: bool = False,
+    stop: threading.Event | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Compute every measure of the plan, and what is worth a look.
 
@@ -102,7 +105,8 @@ def estimate(
     ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them;
     ``lexicons`` is what the matching audit doubts.
     Where an annotator says which pictures break their prompt, :data:`WITH_AND_WITHOUT` are computed a
-    second time without these, under a name of their own.
+    second time without these, under a name of their own. When ``stop`` is set the measure at hand is
+    finished and :class:`~stereotrope.errors.Interrupted` raised.
     """
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
@@ -137,6 +141,7 @@ def estimate(
             if partial and not done[-1].height:
                 done.append(_what_there_is(call, given, "there is nothing of what it compares"))
         watcher.advance("measure", number)
+        refuse_stopped(stop, f"measure: stopped after {number} of {len(plan.measures)} measures")
     if reference is not None:
         done.append(_agreement(plan, looks, reference))
     if plan.check is not None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from stereotrope import __version__
+from stereotrope.cli.stopping import signals_end_the_command
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 
 app = typer.Typer(
@@ -133,7 +134,7 @@ def run(
     and stop, twice to stop at once; nothing that was finished is lost.
 
     Exit codes: 0 done, 2 a mistake in the audit file, 3 something is missing,
-    4 the cap on spending is reached, 130 stopped.
+    4 the cap on spending is reached, 130 stopped (143 by SIGTERM).
     """
     from stereotrope.audit import Audit
     from stereotrope.cli.console import carry_out
@@ -154,12 +155,15 @@ def run(
 
 @app.command(rich_help_panel="On a run")
 def measure(folder: RunFolderArgument) -> None:
-    """Compute the estimates of a run again from its labels, then the report; calls no model."""
+    """Compute the estimates of a run again from its labels, then the report; calls no model.
+
+    Press Ctrl-C once to stop after the measure or figure at hand.
+    """
     from stereotrope.calibrate import audit_of
     from stereotrope.cli.console import carry_out
 
     audit = audit_of(folder, seed=settings.seed)
-    carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher), folder, settings)
+    carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher, stop=stop), folder, settings)
 
 
 @app.command(rich_help_panel="On a run")
@@ -168,11 +172,16 @@ def report(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to write it.")] = None,
     open_report: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
-    """Write the report of a run again: one HTML file, tables and figures."""
+    """Write the report of a run again: one HTML file, tables and figures.
+
+    Press Ctrl-C once to stop after the file at hand; each is whole or as it was.
+    """
     from stereotrope import report as reports
+    from stereotrope.cli.console import working
     from stereotrope.run import open as open_run
 
-    page = reports.write(open_run(folder), out=output)
+    with working(settings) as (_, stop):
+        page = reports.write(open_run(folder), out=output, stop=stop)
     typer.echo(page)
     if open_report:
         typer.launch(str(page))
@@ -235,7 +244,7 @@ def calibrate(
     continues.
 
     Exit codes: 0 every check passes, 3 a check fails or the evidence is
-    insufficient, 4 the cap on spending is reached, 130 stopped.
+    insufficient, 4 the cap on spending is reached, 130 stopped (143 by SIGTERM).
     """
     from stereotrope.cli.calibrating import Asked, run_calibration
 
@@ -387,7 +396,8 @@ def schema() -> None:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; every expected error is one message on stderr and its exit code."""
     try:
-        return app(args=arguments)
+        with signals_end_the_command():
+            return app(args=arguments)
     except StereotropeError as error:
         _print_traceback()
         _print_error(error)

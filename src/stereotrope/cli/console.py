@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from stereotrope.cli.fitting import print_wrapped
 from stereotrope.cli.scores import print_scores
+from stereotrope.cli.stopping import command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
 
@@ -78,39 +78,37 @@ class _Watcher:
 
 
 @contextmanager
-def _interruptible(resume: str, watcher: _Watcher) -> Iterator[threading.Event]:
-    """First Ctrl-C: finish what is in flight. Second: stop at once; what was finished is on disk."""
-    stop = threading.Event()
+def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
+    """Progress on stderr, and Ctrl-C that keeps what is finished and says how to continue.
+
+    The first Ctrl-C or SIGTERM lets what is in flight be finished; a second stops at once, and what was
+    finished is on disk.
+
+    Raises
+    ------
+    Interrupted
+        It was stopped; the exit code is 128 and the number of the first signal.
+    """
+    watcher, stop = _Watcher(settings), threading.Event()
+    resume = command_line()
+    received: list[int] = []
 
     def on_signal(number: int, frame: FrameType | None) -> None:
+        received.append(number)
         if stop.is_set():
             sys.stderr.write(f"\nstopped; continue with: {resume}\n")
             sys.stderr.flush()
-            os._exit(130)
+            os._exit(128 + received[0])
         stop.set()
         watcher.say("Finishing what is in flight; Ctrl-C again stops at once.")
 
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {s: signal.signal(s, on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
-    """Progress on stderr, and Ctrl-C that keeps what is finished and says how to continue."""
-    watcher = _Watcher(settings)
-    resume = _command_line()
-    with _interruptible(resume, watcher) as stop, watcher.bars:
+    with handling(on_signal), watcher.bars:
         try:
             yield watcher, stop
+            if stop.is_set():
+                raise Interrupted("stopped; everything finished is kept")
         except Interrupted as error:
-            raise Interrupted(f"{error}\ncontinue with: {resume}") from None
+            raise stopped(str(error), received[0] if received else signal.SIGINT) from None
 
 
 def carry_out(
@@ -137,10 +135,6 @@ def carry_out(
         webbrowser.open(page.resolve().as_uri())
     if missing is not None:
         raise missing
-
-
-def _command_line() -> str:
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def print_headline(headline: dict[str, Any], settings: Settings) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ import polars as pl
 
 from stereotrope.report import charts, escape
 from stereotrope.report.panels import Figure
+from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
 __all__ = [
     "MOST_TEXT_ROWS",
+    "Exports",
     "light_colours",
     "write_figures",
     "write_readme",
@@ -40,7 +44,40 @@ def light_colours(style: str) -> dict[str, str]:
     return dict(reversed(_COLOUR.findall(style)))
 
 
-def write_table(frame: pl.DataFrame, folder: Path, name: str, *, caption: str) -> list[Path]:
+class Exports:
+    """The files of a report below one folder, each written whole or not at all.
+
+    Parameters
+    ----------
+    folder
+        Where they go; made if it is not there.
+    stop
+        When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
+
+    Attributes
+    ----------
+    written
+        Paths of what was written, in order.
+
+    Raises
+    ------
+    RunError
+        The disk is full.
+    """
+
+    def __init__(self, folder: Path, stop: threading.Event | None = None) -> None:
+        self.folder, self.stop = make_folder(folder), stop
+        self.written: list[Path] = []
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write one file."""
+        path = self.folder / name
+        write_atomic(path, data)
+        self.written.append(path)
+        refuse_stopped(self.stop, f"report: stopped after {self.folder.name}/{name}")
+
+
+def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -> None:
     """Write one table; Parquet holds the values untouched.
 
     CSV holds every digit and guards texts against being read as formulas. LaTeX and Markdown are for
@@ -50,23 +87,17 @@ def write_table(frame: pl.DataFrame, folder: Path, name: str, *, caption: str) -
     texts = {"csv": _csv(frame)}
     if frame.height <= MOST_TEXT_ROWS:
         texts |= {"md": _markdown(frame, caption), "tex": _latex(frame, caption, name)}
-    written = []
     for ending, text in texts.items():
-        path = folder / f"{name}.{ending}"
-        path.write_bytes(text.encode("utf-8"))
-        written.append(path)
-    path = folder / f"{name}.parquet"
-    frame.write_parquet(path, compression="zstd", statistics=True)
-    return [*written, path]
+        out.write(f"{name}.{ending}", text.encode("utf-8"))
+    parquet = io.BytesIO()
+    frame.write_parquet(parquet, compression="zstd", statistics=True)
+    out.write(f"{name}.parquet", parquet.getvalue())
 
 
-def write_readme(folder: Path, sentence: str, names: Sequence[str]) -> list[Path]:
+def write_readme(out: Exports, sentence: str, names: Sequence[str]) -> None:
     """Say in ``README.txt`` of a folder what it does not hold; without names there is none."""
-    if not names:
-        return []
-    path = folder / "README.txt"
-    path.write_text("\n".join([sentence, "", *names, ""]), encoding="utf-8")
-    return [path]
+    if names:
+        out.write("README.txt", "\n".join([sentence, "", *names, ""]).encode("utf-8"))
 
 
 def _csv(frame: pl.DataFrame) -> str:
@@ -130,7 +161,7 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def write_figures(figures: Sequence[Figure], folder: Path, *, style: str) -> list[Path]:
+def write_figures(figures: Sequence[Figure], out: Exports, *, style: str) -> None:
     """Write every figure as SVG and PNG in the light theme, details as SVG only, without a browser."""
     specs = {
         f.name: charts.side_by_side(
@@ -139,24 +170,23 @@ def write_figures(figures: Sequence[Figure], folder: Path, *, style: str) -> lis
         for f in figures
         if f.panels
     }
-    return write_specs(specs, folder, style=style, vector={f.name for f in figures if f.detail})
+    write_specs(specs, out, style=style, vector={f.name for f in figures if f.detail})
 
 
 def write_specs(
     specs: Mapping[str, Mapping[str, Any]],
-    folder: Path,
+    out: Exports,
     *,
     style: str,
     vector: Collection[str] = (),
-) -> list[Path]:
-    """Draw Vega-Lite charts into ``folder``.
+) -> None:
+    """Draw Vega-Lite charts.
 
     As PNG too, where one has room in :data:`MOST_PIXELS` and its name is not in ``vector``.
     """
     import vl_convert  # noqa: PLC0415
 
     colours = light_colours(style)
-    written = []
     for name, spec in specs.items():
         whole = {**spec, "config": {**charts.CONFIG, "background": colours["--paper"]}, "padding": 12}
         text = _VARIABLE.sub(
@@ -164,15 +194,10 @@ def write_specs(
         )
         # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
         text = _BEYOND.sub("\N{WHITE SQUARE}", text)
-        svg = folder / f"{name}.svg"
         drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
-        svg.write_bytes(drawn.encode("utf-8"))
-        written.append(svg)
+        out.write(f"{name}.svg", drawn.encode("utf-8"))
         if name not in vector and (scale := _scale(drawn)):
-            png = folder / f"{name}.png"
-            png.write_bytes(vl_convert.svg_to_png(drawn, scale=scale))
-            written.append(png)
-    return written
+            out.write(f"{name}.png", vl_convert.svg_to_png(drawn, scale=scale))
 
 
 def _scale(svg: str) -> float | None:

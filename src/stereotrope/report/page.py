@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -89,13 +90,17 @@ class Page:
     distributions: Sequence[Distribution]
 
 
-def build(material: Material, *, budget: int) -> Page:
+def build(material: Material, *, budget: int, stop: threading.Event | None = None) -> Page:
     """Put the page together."""
     head = headline_of(material, tables=False)
     measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
     thumbs = Thumbnails.make(
-        material, findings=_wanted(material, cases), first=chosen_pictures(material), budget=budget
+        material,
+        findings=_wanted(material, cases),
+        first=chosen_pictures(material),
+        budget=budget,
+        stop=stop,
     )
     shown = Exhibits(material, thumbs)
     blocks = captions_blocks(material, shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from PIL import Image
 from stereotrope.errors import StereotropeError
 from stereotrope.pictures import decode
 from stereotrope.report.material import Material
+from stereotrope.run import refuse_stopped
 
 __all__ = ["BUDGET", "Thumbnails"]
 
@@ -40,6 +42,7 @@ class Thumbnails:
         findings: Iterable[str] = (),
         first: Iterable[str] = (),
         budget: int = BUDGET,
+        stop: threading.Event | None = None,
     ) -> Thumbnails:
         """Draw thumbnails in turns, the first of every condition first, until the budget is spent.
 
@@ -55,6 +58,7 @@ class Thumbnails:
                 spent += len(uri)
         queue = list(dict.fromkeys([*first, *_in_turns(material)]))
         for start in range(0, len(queue), _BATCH):
+            refuse_stopped(stop, f"report: stopped after {start} of {len(queue)} thumbnails")
             batch = queue[start : start + _BATCH]
             if spent >= budget:
                 made.left_out += len(batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,7 @@ from stereotrope.report.distributions import Distribution
 from stereotrope.report.exports import (
     MOST_PIXELS,
     MOST_TEXT_ROWS,
+    Exports,
     light_colours,
     write_figures,
     write_readme,
@@ -24,15 +26,22 @@ from stereotrope.report.material import Material, RunLike
 from stereotrope.report.page import build
 from stereotrope.report.prose import explain
 from stereotrope.report.thumbnails import BUDGET
-from stereotrope.run import write_atomic
+from stereotrope.run import make_folder, sweep
 
 __all__ = ["write"]
 
 _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}
 
 
-def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget: int = BUDGET) -> Path:
-    """Write the report of a run: the page, its tables and its figures.
+def write(
+    run: RunLike,
+    *,
+    out: Path | None = None,
+    figures: bool = True,
+    budget: int = BUDGET,
+    stop: threading.Event | None = None,
+) -> Path:
+    """Write the report of a run: the page, its tables and its figures, each file whole or not at all.
 
     The same run gives the same bytes with the same versions of polars and vl-convert: nothing in it
     knows the time or the machine.
@@ -49,6 +58,9 @@ def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget
     budget
         Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
         and the page says so.
+    stop
+        When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised; called
+        again, the report is written anew.
 
     Returns
     -------
@@ -58,67 +70,65 @@ def write(run: RunLike, *, out: Path | None = None, figures: bool = True, budget
     Raises
     ------
     RunError
-        The run has no tables yet.
+        The run has no tables yet, or the disk is full: files of an earlier report stay as they were.
     """
-    folder = Path(out) if out is not None else run.path / "report"
-    for name in _ENDINGS:
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    folder = make_folder(Path(out) if out is not None else run.path / "report")
+    tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
+    for place in (folder, tables.folder, drawings.folder):
+        sweep(place, below=False)
     material = Material(run)
-    page = build(material, budget=budget)
-    index = folder / "index.html"
-    write_atomic(index, page.html.encode("utf-8"))
-    written = _tables(material, folder / "tables")
-    written += _readme_of_tables(written, folder / "tables")
+    page = build(material, budget=budget, stop=stop)
+    Exports(folder, stop).write("index.html", page.html.encode("utf-8"))
+    _write_tables(material, tables)
+    _readme_of_tables(tables)
     if figures:
         style = files("stereotrope.report").joinpath("style.css").read_text(encoding="utf-8")
-        written += write_figures(page.figures, folder / "figures", style=style)
+        write_figures(page.figures, drawings, style=style)
         specs = {d.name: _strip_chart(d, light_colours(style)) for d in page.distributions}
-        written += write_specs(specs, folder / "figures", style=style)
-        written += _readme_of_figures(written, folder / "figures")
+        write_specs(specs, drawings, style=style)
+        _readme_of_figures(drawings)
     if out is None:
-        _remove_others(folder, set(written), figures=figures)
-    return index
+        _remove_others(folder, {*tables.written, *drawings.written}, figures=figures)
+    return folder / "index.html"
 
 
-def _tables(material: Material, folder: Path) -> list[Path]:
-    written = []
+def _write_tables(material: Material, out: Exports) -> None:
     for measure in material.estimates["measure"].unique(maintain_order=True).to_list():
         frame = material.estimates.filter(pl.col("measure") == measure)
-        written += write_table(frame, folder, _file_name(measure), caption=explain(measure).title)
-    written += write_table(material.findings, folder, "findings", caption="Findings")
+        write_table(frame, out, _file_name(measure), caption=explain(measure).title)
+    write_table(material.findings, out, "findings", caption="Findings")
     missing = missing_table(material)
     columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
     numeric = missing["columns"][missing["labels"] :]
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).with_columns(
         pl.col(numeric).str.replace_all("\\D", "").cast(pl.Int64)
     )
-    written += write_table(frame, folder, "missing", caption="What is missing, by model and group")
+    write_table(frame, out, "missing", caption="What is missing, by model and group")
     if material.run.spending.height:
-        written += write_table(material.run.spending, folder, "spending", caption="Calls to model servers")
+        write_table(material.run.spending, out, "spending", caption="Calls to model servers")
     terms = material.run.lexicon_terms
     if terms.height:
-        written += write_table(terms, folder, "lexicon_terms", caption="Terms of lexicons and what they hit")
+        write_table(terms, out, "lexicon_terms", caption="Terms of lexicons and what they hit")
     by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
     counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
-    written += write_table(counts, folder, "labels", caption="Labels by condition, counted")
-    return written
+    write_table(counts, out, "labels", caption="Labels by condition, counted")
 
 
-def _readme_of_tables(written: Sequence[Path], folder: Path) -> list[Path]:
-    long = _without(written, ".csv", ".tex")
+def _readme_of_tables(out: Exports) -> None:
+    long = _without(out.written, ".csv", ".tex")
     sentence = (
         f"CSV and Parquet hold every row. LaTeX and Markdown end at {MOST_TEXT_ROWS} rows; without them:"
     )
-    return write_readme(folder, sentence, [f"{name}.csv, {name}.parquet" for name in long])
+    write_readme(out, sentence, [f"{name}.csv, {name}.parquet" for name in long])
 
 
-def _readme_of_figures(written: Sequence[Path], folder: Path) -> list[Path]:
-    large = _without(written, ".svg", ".png")
+def _readme_of_figures(out: Exports) -> None:
+    large = _without(out.written, ".svg", ".png")
     sentence = (
         "SVG only: figures of single attributes beside an overview of very many conditions, and figures that "
         f"do not fit into {MOST_PIXELS} pixels."
     )
-    return write_readme(folder, sentence, [f"{name}.svg" for name in large])
+    write_readme(out, sentence, [f"{name}.svg" for name in large])
 
 
 def _without(written: Sequence[Path], ending: str, other: str) -> list[str]:

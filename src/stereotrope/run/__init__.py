@@ -4,8 +4,8 @@
 """
 
 from stereotrope.run import engine
-from stereotrope.run.disk import file_stem, write_atomic
-from stereotrope.run.engine import Job, Stage, Summary
+from stereotrope.run.disk import file_stem, make_folder, sweep, write_atomic
+from stereotrope.run.engine import Job, Stage, Summary, refuse_stopped
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
@@ -23,6 +23,9 @@ __all__ = [
     "Summary",
     "engine",
     "file_stem",
+    "make_folder",
     "open",
+    "refuse_stopped",
+    "sweep",
     "write_atomic",
 ]

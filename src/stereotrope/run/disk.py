@@ -19,6 +19,7 @@ __all__ = [
     "explain_full",
     "file_stem",
     "full_is_run_error",
+    "make_folder",
     "quarantine",
     "sweep",
     "sync_folder",
@@ -82,8 +83,27 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_folder(path: Path) -> Path:
+    """Make a folder and those above it, where they are not there; return it.
+
+    Raises
+    ------
+    RunError
+        The disk is full.
+    """
+    with full_is_run_error(path):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path``: temporary file, fsync, rename, fsync of the folder."""
+    """Write ``data`` to ``path``: temporary file, fsync, rename, fsync of the folder.
+
+    Raises
+    ------
+    RunError
+        The disk is full; what was at ``path`` is as it was.
+    """
     temporary = path.with_name(f"{TMP_PREFIX}{secrets.token_hex(6)}-{path.name}")
     with full_is_run_error(path):
         try:
@@ -97,10 +117,12 @@ def write_atomic(path: Path, data: bytes) -> None:
         sync_folder(path.parent)
 
 
-def sweep(folder: Path) -> int:
-    """Remove the unfinished files a killed process left anywhere below ``folder``; return how many."""
+def sweep(folder: Path, *, below: bool = True) -> int:
+    """Remove the unfinished files a killed process left in a folder, and ``below`` it; return how many."""
     swept = 0
-    for parent, _, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
+        if not below:
+            folders.clear()
         for name in names:
             if name.startswith(TMP_PREFIX):
                 (Path(parent) / name).unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.run.ledger import Ledger
 
-__all__ = ["Job", "Stage", "Summary", "run", "run_together"]
+__all__ = ["Job", "Stage", "Summary", "refuse_stopped", "run", "run_together"]
 
 _COMMIT_THREADS = 32
 _LOOK_SECONDS = 0.05
@@ -100,6 +100,18 @@ class Job:
     commit: Commit | None = None
     on_failure: OnFailure | None = None
     progress: Callable[[int, int], None] | None = None
+
+
+def refuse_stopped(stop: threading.Event | None, where: str) -> None:
+    """Raise where the user asked to stop; ``where`` says how far the work has come.
+
+    Raises
+    ------
+    Interrupted
+        ``stop`` is set.
+    """
+    if stop is not None and stop.is_set():
+        raise Interrupted(f"{where}; everything finished is kept, and the same command continues")
 
 
 def run(
@@ -254,10 +266,8 @@ class _Work:
         landed = self.summary.skipped + self.summary.done
         left = self.summary.total - landed - len(self.summary.failed)
         if interrupted or (self.stop.is_set() and left and self.summary.halted is None):
-            raise Interrupted(
-                f"{self.stage.name}: stopped after {landed} of {self.summary.total}; everything finished is "
-                "kept, and the same command continues"
-            )
+            self.stop.set()
+            refuse_stopped(self.stop, f"{self.stage.name}: stopped after {landed} of {self.summary.total}")
 
     def _lane(self) -> None:
         with self:

@@ -1,0 +1,66 @@
+"""Ctrl-C and SIGTERM: how a command ends, and what continues it."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from stereotrope.errors import Interrupted
+
+__all__ = ["command_line", "handling", "signals_end_the_command", "stopped"]
+
+
+def command_line() -> str:
+    """The command as it can be pasted into a shell."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def stopped(where: str, number: int) -> Interrupted:
+    """The error of a command that a signal stopped, with the command that continues."""
+    error = Interrupted(f"{where}\ncontinue with: {command_line()}")
+    error.exit_code = 128 + number
+    return error
+
+
+@contextmanager
+def handling(on_signal: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Let a function answer Ctrl-C and SIGTERM, where this is the main thread, which alone gets them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, on_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def signals_end_the_command() -> Iterator[None]:
+    """End a command at once at Ctrl-C or SIGTERM, where it has not begun or has ended its own work.
+
+    Raises
+    ------
+    Interrupted
+        One came.
+    """
+    received: list[int] = []
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt  # which nothing between here and there takes for its own error
+
+    with handling(on_signal):
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit):  # typer makes an exit of it
+            if not received:
+                raise
+            raise stopped("stopped; everything finished is kept", received[0]) from None
