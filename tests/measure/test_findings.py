@@ -260,13 +260,65 @@ def test_each_compared_factor_is_told_in_its_own_words(make_labels) -> None:
     )
 
 
-def test_two_annotators_of_one_attribute_are_not_counted_together(make_labels) -> None:
-    one = make_labels({("m", "car", "base"): {"x": 12}, ("m", "car", "women"): {"y": 12}})
-    both = pl.concat([one.with_columns(annotator=pl.lit(name)) for name in ("a", "b")])
-    table = dominance_shift(both, within=("generator", "object", "annotator"))
-    sentences = findings(table, both)["sentence"].to_list()
+def judged(make_labels, by: dict[str, tuple[dict, dict]], thing: str = "car") -> pl.DataFrame:
+    """Labels of several annotators of the same pictures: annotator → counts in the baseline and for women."""
+    frames = []
+    for name, (base, women) in by.items():
+        labels = make_labels({("m", thing, "base"): base, ("m", thing, "women"): women})
+        number = pl.int_range(pl.len()).over("group").cast(pl.String)
+        frames.append(labels.with_columns(image_id=pl.col("group") + thing + number, annotator=pl.lit(name)))
+    return pl.concat(frames)
+
+
+def compared(labels: pl.DataFrame) -> pl.DataFrame:
+    within = ("generator", "object", "annotator")
+    return stacked(
+        bds(labels, within=within, n_permutations=499, n_bootstrap=50),
+        dominance_shift(labels, within=within),
+        share_difference(labels, within=within),
+    )
+
+
+def test_what_several_annotators_find_alike_is_one_finding_with_the_counts_of_each(make_labels) -> None:
+    seen = {
+        "colour": ({"x": 20}, {"y": 20}),
+        "openai:a": ({"x": 19, "y": 1}, {"y": 20}),
+        "openai:b": ({"x": 20}, {"y": 19, "x": 1}),
+        "openai:c": ({"dark": 20}, {"light": 18, "dark": 2}),
+    }
+    labels = judged(make_labels, seen)
+    found = findings(compared(labels), labels)
+    assert found["sentence"].to_list() == [
+        "In 20 of 20 pictures for women (annotator “colour”) the product colour of the car is “y” "
+        "[0.84–1.00]; in the baseline it is in 0 of 20 [0.00–0.16], where “x” is in 20; by “openai:a” in "
+        "20 of 20 and 1 of 20; by “openai:b” in 19 of 20 and 0 of 20; by “openai:c” it is “light” in 18 "
+        "of 20 and 0 of 20."
+    ]
+    assert json.loads(found["scope"][0])["annotator"] == "colour"
+
+
+def test_an_annotator_that_sees_no_such_thing_differs_and_lowers_the_rank(make_labels) -> None:
+    half = {"x": 10, "y": 10}
+    lone = {"a": ({"x": 20}, {"y": 20}), "b": (half, {"x": 9, "y": 11}), "c": (half, half)}
+    both = {name: ({"x": 20}, {"y": 15, "x": 5}) for name in "abc"}
+    labels = pl.concat([judged(make_labels, lone), judged(make_labels, both, "cup")])
+    sentences = findings(compared(labels), labels)["sentence"].to_list()
     assert len(sentences) == 2
-    assert all("12 of 12 pictures for women (annotator “" in sentence for sentence in sentences)
+    assert "the product colour of the cup is “y”" in sentences[0]
+    assert sentences[0].endswith("; by “b” in 15 of 20 and 0 of 20; by “c” in 15 of 20 and 0 of 20.")
+    assert sentences[1].endswith(
+        "; by “b”, which differs, in 11 of 20 and 10 of 20; by “c”, which differs, in 10 of 20 and 10 of 20."
+    )
+
+
+def test_annotators_of_other_attributes_and_of_other_conditions_are_left_alone(make_labels) -> None:
+    one = judged(make_labels, {"a": ({"x": 20}, {"y": 20})})
+    other = judged(make_labels, {"b": ({"x": 20}, {"y": 20})}, "cup")
+    third = judged(make_labels, {"c": ({"x": 20}, {"y": 20})}).with_columns(attribute=pl.lit("shape"))
+    labels = pl.concat([one, other, third])
+    sentences = findings(compared(labels), labels)["sentence"].to_list()
+    assert len(sentences) == 3
+    assert not any("; by" in sentence for sentence in sentences)
 
 
 def test_measures_that_scope_the_same_pictures_differently_make_one_finding(make_labels) -> None:

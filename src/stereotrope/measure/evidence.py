@@ -54,6 +54,12 @@ class Evidence:
         """The combinations of levels that a scope takes in, of an attribute or (None) of all requests."""
         return tuple(sorted(self._fitting(attribute, scope), key=str))
 
+    def drawn_under(self, scope: Mapping[str, str]) -> Conditions:
+        """The combinations of levels of all requests that a scope takes in, whoever looked at them."""
+        place = self.factors.index("annotator") if "annotator" in self.factors else len(self.factors)
+        kept = {levels[:place] + levels[place + 1 :] for levels in self._fitting(None, scope)}
+        return tuple(sorted(kept, key=str))
+
     def values(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
         found: dict[str, list[str]] = defaultdict(list)

@@ -51,6 +51,8 @@ class _Candidate:
     category: str | None = None
     sentence: str | None = None
     """Where it cannot be told by the value of one attribute."""
+    others: tuple[str, ...] = ()
+    """What the other annotators of the same attribute say of the same pictures."""
 
 
 def findings(
@@ -68,8 +70,10 @@ def findings(
     Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts,
     deterministic cells and homogenisation (CDS falls while VAC rises for one generator and mitigation, the
     smaller change being the effect) as they are, but for a cell that is as deterministic as its reference.
-    Where several are about one attribute of one condition, one finding is made. The rank goes by effect,
-    never by p: the adjusted divergence, or the difference of the shares. What measures of captions find
+    Where several are about one attribute of one condition, one finding is made; where several annotators
+    label it, too, with the counts of each, and one that sees less than half of the shift is said to differ.
+    The rank goes by effect, never by p: the adjusted divergence, or the difference of the shares, as a mean
+    over the annotators, 0 for one without a finding. What measures of captions find
     enters by rules of its own (:func:`stereotrope.measure.caption_findings.caption_findings`). Warnings
     about annotators and copies come last but are never cut off by ``limit``.
 
@@ -128,7 +132,8 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     of_captions = caption_findings(table, frames, alpha=alpha, level=level)
     misread = _misread(lexicons)
     warnings = [*_unusable(tidy), *_disagreements(table, level), *misread, *_copies(images)][:limit]
-    candidates: list[_Candidate | CaptionFinding] = [*_strongest(found, evidence), *of_captions]
+    together = _by_all_annotators(_strongest(found, evidence), evidence, table)
+    candidates: list[_Candidate | CaptionFinding] = [*together, *of_captions]
     ranked = sorted(candidates, key=_place)
     rows = [_finding(c, evidence, level) for c in ranked[: limit - len(warnings)]] + warnings
     for rank, row in enumerate(rows, start=1):
@@ -211,12 +216,8 @@ def _counted(values: Mapping[str, list[str]], value: str) -> tuple[int, int]:
 
 def _moved(evidence: Evidence, candidate: _Candidate, value: str) -> float:
     """Share of the value minus its share in the reference; 0 where there is nothing to compare with."""
-    other = _reference_scope(candidate.scope, candidate.wording)
-    if candidate.attribute is None or other is None:
-        return 0.0
-    k, n = _counted(evidence.values(candidate.attribute, candidate.scope), value)
-    j, m = _counted(evidence.values(candidate.attribute, other), value)
-    return k / n - j / m if n and m else 0.0
+    here, there = _sides(candidate, evidence)
+    return _shift(here, there, value) if here and there else 0.0
 
 
 def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
@@ -228,6 +229,69 @@ def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
         place = (evidence.conditions(candidate.attribute, candidate.scope), what)
         best.setdefault(place, candidate)
     return list(best.values())
+
+
+def _by_all_annotators(found: list[_Candidate], evidence: Evidence, table: pl.DataFrame) -> list[_Candidate]:
+    """One candidate a comparison: that of the annotator who says it best, with what the others say."""
+    groups: dict[tuple[Conditions, str | None], list[_Candidate]] = {}
+    for candidate in found:
+        what = candidate.kind if candidate.sentence else candidate.attribute
+        groups.setdefault((evidence.drawn_under(_without_annotator(candidate.scope)), what), []).append(
+            candidate
+        )
+    judged = table["annotator"].drop_nulls().unique().sort().to_list() if "annotator" in table.columns else []
+    together = []
+    for members in groups.values():
+        lead = min(members, key=lambda c: (_ORDER.index(c.kind), -c.effect, c.scope.get("annotator", "")))
+        own = {c.scope.get("annotator"): c for c in members}
+        others, asked = list[str](), 1
+        for name in judged if "annotator" in lead.scope else ():
+            if name != lead.scope["annotator"] and (told := _aside(name, own.get(name), lead, evidence)):
+                others.append(told)
+                asked += 1
+        effect = sum(c.effect for c in own.values()) / max(asked, len(own))
+        together.append(replace(lead, effect=effect, others=tuple(others)))
+    return together
+
+
+def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
+    return {factor: level for factor, level in scope.items() if factor != "annotator"}
+
+
+def _aside(name: str, own: _Candidate | None, lead: _Candidate, evidence: Evidence) -> str | None:
+    """What another annotator says of the comparison; None where it did not label the attribute there."""
+    who = f"by {quoted(name)}"
+    if lead.sentence is not None:
+        return f"{who} alike" if own is not None else f"not {who}"
+    if lead.attribute is None:
+        return None
+    here, there = _sides(lead, evidence)
+    value = lead.category or _moved_most(here, there)
+    mine, theirs = _sides(replace(lead, scope={**lead.scope, "annotator": name}), evidence)
+    if not mine:
+        return None
+    named = value
+    if own is not None:
+        named = own.category or _moved_most(mine, theirs)
+    k, n = _counted(mine, named)
+    text = f"in {k} of {n}" + (" and {} of {}".format(*_counted(theirs, named)) if theirs else "")
+    if named != value:
+        return f"{who} it is {quoted(named)} {text}"
+    shift, of_lead = _shift(mine, theirs, value), _shift(here, there, value)
+    return f"{who} {text}" if 2 * shift * of_lead >= of_lead**2 else f"{who}, which differs, {text}"
+
+
+def _sides(candidate: _Candidate, evidence: Evidence) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Images by value in the condition and in its reference, of the attribute as its annotator labels it."""
+    other = _reference_scope(candidate.scope, candidate.wording)
+    attribute = candidate.attribute or ""
+    return evidence.values(attribute, candidate.scope), evidence.values(attribute, other) if other else {}
+
+
+def _shift(here: Mapping[str, list[str]], there: Mapping[str, list[str]], value: str) -> float:
+    """Share of a value less that in the reference, where there is one."""
+    (k, n), (j, m) = _counted(here, value), _counted(there, value)
+    return (k / n if n else 0.0) - (j / m if m else 0.0)
 
 
 def _place(candidate: _Candidate | CaptionFinding) -> tuple[float, int, str, str]:
@@ -243,7 +307,9 @@ def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: 
     scope, row, wording = candidate.scope, candidate.row, candidate.wording
     if candidate.sentence is not None:
         shown = evidence.drawn(scope)
-        return _row(candidate.kind, scope, None, candidate.sentence, row["measure"], shown)
+        return _row(
+            candidate.kind, scope, None, _joined(candidate.sentence, candidate), row["measure"], shown
+        )
     other = _reference_scope(scope, wording)
     tail = _tail(candidate)
     if candidate.attribute is None:
@@ -254,8 +320,7 @@ def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: 
         else:
             sentence = wording.refusal(scope, seen, before, level=level, tail=tail)
         return _row(candidate.kind, scope, None, sentence, row["measure"], images)
-    here = evidence.values(candidate.attribute, scope)
-    there = evidence.values(candidate.attribute, other) if other else {}
+    here, there = _sides(candidate, evidence)
     value = candidate.category or _moved_most(here, there)
     if candidate.kind == "dominance_shift" and there:
         before_value = max(sorted(there), key=lambda v: len(there[v]))
@@ -271,15 +336,23 @@ def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: 
     )
     # A value that went away is shown by what came instead: every picture of the condition.
     images = here.get(value) or [image for listed in here.values() for image in listed]
-    return _row(candidate.kind, scope, candidate.attribute, sentence, row["measure"], images)
+    return _row(
+        candidate.kind, scope, candidate.attribute, _joined(sentence, candidate), row["measure"], images
+    )
+
+
+def _joined(sentence: str, candidate: _Candidate) -> str:
+    """The sentence with what the other annotators say."""
+    shown = candidate.others[:_MOST_NAMED]
+    more = [f"{len(candidate.others) - len(shown)} more annotators"] * (len(candidate.others) > len(shown))
+    return "; ".join([sentence.removesuffix("."), *shown, *more]) + "."
 
 
 def _moved_most(here: Mapping[str, list[str]], there: Mapping[str, list[str]]) -> str:
     """The value to name: the one that came most, unless another went more than twice as much."""
 
     def moved(value: str) -> float:
-        (k, n), (j, m) = _counted(here, value), _counted(there, value)
-        return round((k / n if n else 0.0) - (j / m if m else 0.0), 9)
+        return round(_shift(here, there, value), 9)
 
     came = max(sorted({*here, *there}), key=moved)
     went = min(sorted({*here, *there}), key=moved)
