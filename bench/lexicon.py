@@ -36,7 +36,7 @@ def lexicon(terms: list[str], boundary: str) -> Lexicon:
     groups = {f"group-{at}": terms[at:half:10] for at in range(10)}
     return lexicon_from(
         {
-            "matching": {"boundary": boundary, "split_case": True},
+            "matching": {"boundary": boundary, "split_case": True, "forms": False},
             "attributes": {"kind": {"groups": groups}},
             "prompts": {"any": {"lists": {"keyword": terms[half:]}}},
         }

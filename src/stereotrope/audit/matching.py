@@ -118,7 +118,7 @@ class _Told:
                 "lexicon": self.annotator.name,
                 "captioner": self.captioner,
                 **{name: row[name] for name in ("prompt", "attribute", "element", "term", *same)},
-                "inside_words": _json(row["inside_words"]),
+                **{w: _json(row[w]) for w in ("inside_words", "form_words", "kept_out_words")},
                 "nouns": _json(row["nouns"]),
                 "by_generator": _json({each.pop("level"): each for each in row["by"]}),
                 "image_ids": _json(list(dict.fromkeys(self.images[each["caption"]] for each in shown))),
@@ -147,6 +147,8 @@ class _Told:
             "inside": self._terms(~_STARRED, _INSIDE, "inside_words", "_inside"),
             "before_nouns": self._terms(~_OF_THINGS, pl.col("n_noun"), "nouns", "_noun"),
             "starred": self._terms(_STARRED, _INSIDE, "inside_words", "_inside"),
+            "forms": self._terms(pl.lit(True), pl.col("n_by_form"), "form_words", ""),
+            "kept_out": self._terms(_OF_LISTS, pl.col("n_kept_out"), "kept_out_words", ""),
             "glued": self._glued(),
             "n_several": self.audit.several.height,
             "double": [
@@ -242,6 +244,7 @@ def _totals(labels: pl.DataFrame) -> dict[str, int]:
 
 _STARRED = pl.col("term").str.contains("*", literal=True)
 _OF_THINGS = pl.col("attribute").is_in(THINGS)
+_OF_LISTS = pl.col("prompt").is_not_null()
 _INSIDE = pl.col("n_inside") - pl.col("n_forms")
 
 

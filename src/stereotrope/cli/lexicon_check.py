@@ -13,7 +13,6 @@ from stereotrope.annotate.captions import CaptionFile, read_captions
 from stereotrope.annotate.lexicon import (
     BUILT_IN,
     Lexicon,
-    Matching,
     MatchingAudit,
     matching_audit,
     read_lexicon,
@@ -159,8 +158,8 @@ def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[st
         read = read_lexicon(lexicon)
     if boundary is not None:
         way = _BOUNDARIES[boundary]
-        split = read.matching.split_case
-        read = replace(read, matching=Matching("word" if way == "word" else "substring", split))
+        how = replace(read.matching, boundary="word" if way == "word" else "substring")
+        read = replace(read, matching=how)
     return read, patterned, remarks
 
 
@@ -236,7 +235,7 @@ def _audit(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> M
 
 def _parted(lexicon: Lexicon, patterned: Sequence[str]) -> tuple[Lexicon, Lexicon]:
     """Return the attributes that go by whole words as a lexicon of their own, and the rest."""
-    words = Matching("word", lexicon.matching.split_case)
+    words = replace(lexicon.matching, boundary="word")
     own = {name: one for name, one in lexicon.attributes.items() if name in patterned}
     bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
     rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}

@@ -39,6 +39,8 @@ _WORDS, _LONGEST_WORD = 4, 32
 _INSIDE = "the letters are there and the word is not"
 _NOUN = "perhaps said of clothes, hair or a background"
 _GLUED = "set off only by case or a digit, so that this matching does not see them"
+_FORMS = "plurals, -ed, words run together and compounds count as the term"
+_LEFT = "they hold the letters of a term of a list and do not count as it"
 
 Row = Mapping[str, Any]
 Fits = Callable[[str, int, int], bool]
@@ -86,6 +88,9 @@ def run_lexicon_check(
     _before_nouns(terms, out)
     _several(list(found.audit.several.iter_rows(named=True)), out)
     _glued(terms, out)
+    _of_words(terms, "n_by_form", "form_words", "Other forms of a term", _FORMS, out)
+    listed = [row for row in terms if row["prompt"] is not None]
+    _of_words(listed, "n_kept_out", "kept_out_words", "Longer words left alone", _LEFT, out)
     _never(terms, out)
     print_line(Text("Every term, with its numbers and captions: --json.", style="dim"), out)
 
@@ -179,6 +184,19 @@ def _glued(terms: Sequence[Row], out: Console) -> None:
     _wrapped(", ".join(shown), out)
     _more(len(missed) - len(shown), "term", out)
     print_line(Text("Matching {split_case: true} sees them.", style="dim"), out)
+    out.print()
+
+
+def _of_words(rows: Sequence[Row], n: str, words: str, title: str, meaning: str, out: Console) -> None:
+    """Terms with the words that counted, or did not, most frequent first."""
+    found = sorted((row for row in rows if row[n]), key=lambda row: -row[n])
+    if not found:
+        return
+    _title(title, meaning, out)
+    for row in found[: 2 * _TERMS]:
+        of = f"{row['term']} ({_stands_for(row)}), {row[n]}: {_listed(row[words])}"
+        _wrapped(terminal(of), out)
+    _more(len(found) - 2 * _TERMS, "term", out)
     out.print()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.annotate.lexicon.evidence import GLUED, Evidence, Grouping, place
+from stereotrope.annotate.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
 from stereotrope.annotate.lexicon.model import Lexicon
 from stereotrope.annotate.lexicon.wide import AND, UNKNOWN, Reading
 
@@ -34,12 +34,13 @@ class MatchingAudit:
         A row a term: ``attribute``, ``prompt`` (of a list, else null), ``element``, ``term``;
         ``n_captions`` it was looked for in, ``n_captions_hit``, ``n_hits``; of these ``n_inside`` a longer
         word, ``n_forms`` of which are forms of the term (``sarees``), ``n_glued`` (set off only by case or a
-        digit), ``n_noun`` before a garment's, a background's or hair's noun; ``n_doubtful``, hits inside
-        longer words that are no form and that no ``*`` asks for, and those before nouns where the term
-        names no thing; ``n_double`` captions in which another group of the attribute was found too;
+        digit), ``n_by_form`` (another form of the term: ``skinned``, ``hoverfly``; ``form_words``),
+        ``n_noun`` before a garment's, a background's or hair's noun; ``n_doubtful``, hits inside longer words
+        that are no form and that no ``*`` asks for, and those before nouns where the term names no thing;
+        ``n_double`` captions in which another group of the attribute was found too;
         ``n_excluded`` by a phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching
-        does not see, ``n_kept_out`` longer words that it rightly leaves alone; ``never`` where nothing was
-        found;
+        does not see, ``n_kept_out`` longer words, no term of the element among them, that it leaves alone
+        (``kept_out_words``); ``never`` where nothing was found;
         ``inside_words`` and ``nouns``, the most frequent first; up to three captions each in
         ``examples``, ``examples_inside`` and ``examples_noun``, and where the term is in them in
         ``places``, ``places_inside`` and ``places_noun``; ``by``.
@@ -160,7 +161,8 @@ def _terms(
     doubtful = evidence.doubt_inside | evidence.doubt_noun
     pairs = np.unique(hits.term * max(1, len(hits.captions)) + hits.caption)
     pair_term, pair_caption = np.divmod(pairs, max(1, len(hits.captions)))
-    glued, kept_out = evidence.beyond
+    beyond = evidence.beyond
+    left = np.flatnonzero(beyond.seam == INSIDE)
     counted = {
         "n_captions": scopes.sum(axis=1)[of_term] if len(terms) else of_term,
         "n_captions_hit": np.bincount(pair_term, minlength=len(terms)),
@@ -168,13 +170,15 @@ def _terms(
         "n_inside": evidence.counts(evidence.inside),
         "n_forms": evidence.counts(evidence.form),
         "n_glued": evidence.counts(hits.seam == GLUED),
+        "n_by_form": evidence.counts(hits.form),
         "n_noun": evidence.counts(evidence.noun >= 0),
         "n_doubtful": evidence.counts(doubtful),
         "n_double": np.zeros(len(terms), dtype=np.int64),
         "n_excluded": evidence.excluded,
-        "n_missed_glued": glued,
-        "n_kept_out": kept_out,
+        "n_missed_glued": np.bincount(beyond.term[beyond.seam == GLUED], minlength=len(terms)),
+        "n_kept_out": np.bincount(beyond.term[left], minlength=len(terms)),
     }
+    by_left = Grouping(beyond.term[left], len(terms))
     by_pair = Grouping(pair_term, len(terms))
     by_level = _terms_by_level(evidence, doubtful, levels)
     rows = []
@@ -198,6 +202,8 @@ def _terms(
                 **{name: int(numbers[number]) for name, numbers in counted.items()},
                 "never": len(own) == 0,
                 "inside_words": evidence.words(inside, _WORDS),
+                "form_words": evidence.words(own[hits.form[own]], _WORDS),
+                "kept_out_words": evidence.words_left(left[by_left.of(number)], _WORDS),
                 "nouns": evidence.named(noun, _WORDS),
                 **{f"examples{kind}": _texts(hits.captions, places) for kind, places in shown.items()},
                 **{f"places{kind}": places for kind, places in shown.items()},
@@ -429,6 +435,7 @@ _COUNTS = (
     "n_inside",
     "n_forms",
     "n_glued",
+    "n_by_form",
     "n_noun",
     "n_doubtful",
     "n_double",
@@ -436,7 +443,15 @@ _COUNTS = (
     "n_missed_glued",
     "n_kept_out",
 )
-_TEXTS = ("inside_words", "nouns", "examples", "examples_inside", "examples_noun")
+_TEXTS = (
+    "inside_words",
+    "form_words",
+    "kept_out_words",
+    "nouns",
+    "examples",
+    "examples_inside",
+    "examples_noun",
+)
 _PLACES = pl.List(pl.Struct(dict.fromkeys(("caption", "start", "end"), pl.Int64)))
 _TALLY = pl.List(pl.Struct({"value": pl.String, "n": pl.Int64}))
 

@@ -9,15 +9,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from stereotrope.annotate.lexicon.forms import forms_of
 from stereotrope.annotate.lexicon.matching import Matcher, Matches
 from stereotrope.annotate.lexicon.parts import THINGS, Matching
-from stereotrope.annotate.lexicon.surroundings import is_form, longer_word, nouns
+from stereotrope.annotate.lexicon.spelling import folded
+from stereotrope.annotate.lexicon.surroundings import is_form, longer_word, nouns, word_around
 from stereotrope.annotate.lexicon.wide import Reading
 
 __all__ = ["GLUED", "INSIDE", "Evidence", "Grouping"]
 
 INSIDE, GLUED = 2, 1
 """Seams of a hit: inside a longer word, and set off only by case or a digit."""
+_MANY = 1_000
+"""Places of a term that its longer words are counted at: bounds the time."""
 
 
 class Grouping:
@@ -52,7 +56,7 @@ class Evidence:
         What of it is to be doubted: not where a term asks for longer words by ``*`` or the longer word is a
         form of the term (``sarees``), and not a noun behind the terms of a list of things.
     form
-        Hits that are a form of their term.
+        Hits inside a longer word that is a form of their term.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -68,14 +72,12 @@ class Evidence:
         starred = np.array(["*" in entry.term for entry in terms], dtype=bool)
         things = np.array([entry.attribute in THINGS for entry in terms], dtype=bool)
         self.form = np.zeros(len(self.hits), dtype=bool)
+        own = [frozenset(forms_of(folded(entry.term, split=False))) for entry in terms]
         for hit in np.flatnonzero(self.inside & ~starred[self.hits.term]).tolist():
-            self.form[hit] = is_form(*self._at(hit))
+            where = _at(self.hits, hit)
+            self.form[hit] = is_form(*where) or word_around(*where) in own[self.hits.term[hit]]
         self.doubt_inside = self.inside & ~starred[self.hits.term] & ~self.form
         self.doubt_noun = (self.noun >= 0) & ~things[self.hits.term]
-
-    def _at(self, hit: int) -> tuple[str, int, int]:
-        found = self.hits
-        return found.captions[found.caption[hit]], int(found.start[hit]), int(found.end[hit])
 
     @cached_property
     def by_term(self) -> Grouping:
@@ -89,18 +91,18 @@ class Evidence:
         return self._counts(self.reading.counted(gone).term) if gone is not None else self._counts(None)
 
     @cached_property
-    def beyond(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Glued words and longer words that letters anywhere would hit and the lexicon does not, by term."""
+    def beyond(self) -> Matches:
+        """What letters anywhere would hit and the lexicon does not: glued words, and inside longer words."""
         how = self.lexicon.matching
         if how.boundary == "substring" and not how.split_case:
-            return self._counts(None), self._counts(None)
+            return self.hits.only(np.zeros(len(self.hits), dtype=bool))
         plain = Matcher(self.lexicon.terms, Matching("substring", split_case=False))
         possible = self.reading.counted(plain.match(self.hits.captions))
-        glued, inside = (
-            self._counts(possible.term[possible.seam == seam]) - self.counts(self.hits.seam == seam)
-            for seam in (GLUED, INSIDE)
-        )
-        return np.maximum(0, glued), np.maximum(0, inside)
+        elements: dict[tuple[str, str | None, str], int] = {}
+        of = [
+            elements.setdefault((e.attribute, e.prompt, e.element), len(elements)) for e in self.lexicon.terms
+        ]
+        return possible.only(~self.hits.hold(possible, np.array(of, dtype=np.int64)))
 
     def counts(self, which: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many of some hits each term has."""
@@ -112,7 +114,14 @@ class Evidence:
 
     def words(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
         """The longer words that some hits stand in, the most frequent first."""
-        counted = Counter(longer_word(*self._at(hit)) for hit in hits)
+        return self._frequent(self.hits, hits, most)
+
+    def words_left(self, hits: NDArray[np.int64], most: int) -> list[str]:
+        """The longer words that some places of ``beyond`` stand in, the most frequent of the first many."""
+        return self._frequent(self.beyond, hits[:_MANY], most)
+
+    def _frequent(self, matches: Matches, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
+        counted = Counter(longer_word(*_at(matches, hit)) for hit in hits)
         return [word for word, _ in counted.most_common(most)]
 
     def named(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
@@ -171,6 +180,10 @@ class _Firm:
         self.noun_only = without(evidence.doubt_noun)
         self.doubtful = without(evidence.doubt_inside | evidence.doubt_noun)
         self.no_word = without(hits.seam > 0)
+
+
+def _at(matches: Matches, hit: int) -> tuple[str, int, int]:
+    return matches.captions[matches.caption[hit]], int(matches.start[hit]), int(matches.end[hit])
 
 
 def place(matches: Matches, hit: int) -> dict[str, int]:

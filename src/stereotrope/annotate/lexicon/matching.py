@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stereotrope.annotate.lexicon.forms import Variants, variants
 from stereotrope.annotate.lexicon.parts import Entry, Matching
 from stereotrope.annotate.lexicon.search import Found, Pattern, Search
 from stereotrope.annotate.lexicon.spelling import composed, folded
@@ -33,6 +34,8 @@ class Matches:
         The hit is ``captions[caption][start:end]``.
     seam
         0 a whole word; 1 one that only its case or a digit sets off (``MaleFair``); 2 inside a longer word.
+    form
+        Whether it is a form of the term and not the term as written: ``skinned``, ``labcoat``.
     excluded
         Hits that did not count, because they stand in a phrase that rules their term out; None in these
         themselves.
@@ -44,14 +47,15 @@ class Matches:
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     seam: NDArray[np.uint8]
+    form: NDArray[np.bool_]
     excluded: Matches | None = None
 
     def __len__(self) -> int:
         """Return the number of hits."""
         return len(self.caption)
 
-    def only(self, keep: NDArray[np.bool_]) -> Matches:
-        """Return the hits for which ``keep`` is true."""
+    def only(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Matches:
+        """Return the hits for which ``keep`` is true, or those at some places, in that order."""
         return Matches(
             self.captions,
             self.caption[keep],
@@ -59,8 +63,31 @@ class Matches:
             self.start[keep],
             self.end[keep],
             self.seam[keep],
+            self.form[keep],
             self.excluded,
         )
+
+    def hold(self, other: Matches, of: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say which hits of another matching of the captions lie within a hit of a term of the same kind.
+
+        Parameters
+        ----------
+        other
+            The hits, of the same terms.
+        of
+            Number of each term's kind.
+        """
+        if not len(self) or not len(other):
+            return np.zeros(len(other), dtype=bool)
+        length = 1 + max(map(len, self.captions))
+        mine, theirs = (
+            (of[each.term] * len(self.captions) + each.caption) * length for each in (self, other)
+        )
+        order = np.argsort(mine + self.start, kind="stable")
+        reach = np.maximum.accumulate((mine + self.end)[order])
+        before = np.searchsorted((mine + self.start)[order], theirs + other.start, side="right") - 1
+        held: NDArray[np.bool_] = (before >= 0) & (reach[np.maximum(before, 0)] >= theirs + other.end)
+        return held
 
 
 def bare(term: str) -> str:
@@ -83,12 +110,22 @@ class Matcher:
         self._n = len(entries)
         whole = matching.boundary == "word"
         patterns = [_pattern(entry.term, whole) for entry in entries]
-        owners: list[int] = []
-        for number, entry in enumerate(entries):
-            for phrase in entry.exclude:
-                filled = phrase.replace(PLACE, bare(entry.term))
-                if _holds(filled, entry.term, matching.split_case):
-                    patterns.append(_pattern(filled, whole))
+        owners = list(range(self._n))
+        with_forms = variants(entries) if whole and matching.forms else [Variants()] * self._n
+        for number, one in enumerate(with_forms):
+            patterns += [_pattern(form, whole) for form in one.forms]
+            owners += [number] * len(one.forms)
+        self._n_terms = len(patterns)
+        for number, (entry, one) in enumerate(zip(entries, with_forms, strict=True)):
+            filled = [
+                phrase.replace(PLACE, form)
+                for phrase in entry.exclude
+                for form in ((bare(entry.term), *one.forms) if PLACE in phrase else ("",))
+            ]
+            held = (bare(entry.term), *one.forms)
+            for phrase in dict.fromkeys([*filled, *one.apart]):
+                if any(_holds(phrase, form, matching.split_case) for form in held):
+                    patterns.append(_pattern(phrase, whole))
                     owners.append(number)
         self._owners = np.array(owners, dtype=np.int64)
         self._search = Search(patterns, split=matching.split_case)
@@ -97,27 +134,28 @@ class Matcher:
         """Find every term in every caption (see :meth:`Lexicon.match`)."""
         texts = tuple(composed(caption or "") for caption in captions)
         found = self._search.find(texts)
-        term = found.pattern < self._n
+        term = found.pattern < self._n_terms
+        pattern = found.pattern[term]
         hits = Matches(
             texts,
             found.text[term],
-            found.pattern[term],
+            self._owners[pattern],
             found.start[term],
             found.end[term],
             found.seam[term],
+            pattern >= self._n,
         )
+        if hits.form.any():
+            hits = hits.only(np.lexsort((hits.term, hits.start, hits.caption)))
         out = self._ruled_out(hits, found, ~term)
-        kept = hits.only(~out)
-        return Matches(
-            texts, kept.caption, kept.term, kept.start, kept.end, kept.seam, excluded=hits.only(out)
-        )
+        return replace(hits.only(~out), excluded=hits.only(out))
 
     def _ruled_out(self, hits: Matches, found: Found, phrase: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Say which hits lie within a phrase of their own term."""
         out = np.zeros(len(hits), dtype=bool)
         if not phrase.any():
             return out
-        owner = self._owners[found.pattern[phrase] - self._n]
+        owner = self._owners[found.pattern[phrase]]
         at = {term: np.flatnonzero(owner == term) for term in np.unique(owner).tolist()}
         text, start, end = found.text[phrase], found.start[phrase], found.end[phrase]
         longest = 1 + max(int(end.max()), int(hits.end.max(initial=0)))

@@ -16,7 +16,7 @@ from stereotrope.annotate.lexicon.wide import Reading
 
 __all__ = ["Lexicon"]
 
-VERSION = 2
+VERSION = 3
 """Of the matching; part of a lexicon's fingerprint."""
 
 
@@ -75,7 +75,7 @@ class Lexicon:
         """Short hash of everything that can change a match or a label."""
         attributes = [[n, a.priority, a.decide, a.of, list(a.groups)] for n, a in self.attributes.items()]
         terms = [[e.attribute, e.prompt, e.element, e.term, e.exclude] for e in self.terms]
-        how = [self.matching.boundary, self.matching.split_case]
+        how = [self.matching.boundary, self.matching.split_case, self.matching.forms]
         data = json.dumps([attributes, terms], ensure_ascii=False).encode()
         return fingerprint_of("lexicon", VERSION, {"matching": how}, data)
 

@@ -28,15 +28,21 @@ class Matching:
     split_case
         Whether words also end between a lower-case and an upper-case letter and between a letter and a
         digit (``MaleFair``, ``Female20s``).
+    forms
+        Whether whole words also count in the forms of ``forms.yaml``: terms of lists in the plural, with -ed
+        and run together, all terms as compounds (``hoverfly`` for *fly*). Letters anywhere need none.
     """
 
     boundary: Literal["word", "substring"] = "word"
     split_case: bool = False
+    forms: bool = True
 
     @property
     def words(self) -> str:
         """The matching in words."""
-        way = "whole words" if self.boundary == "word" else "letters anywhere"
+        way = "letters anywhere"
+        if self.boundary == "word":
+            way = "whole words and their forms" if self.forms else "whole words"
         return way + (", split at case and digits" if self.split_case else "")
 
 

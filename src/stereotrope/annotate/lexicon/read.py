@@ -21,7 +21,7 @@ BUILT_IN = ("biasbench",)
 MAX_BYTES = 8_000_000
 """A lexicon larger than this is refused."""
 _TOP = ("name", "version", "source", "licence", "why", "matching", "attributes", "prompts")
-_MATCHING = ("boundary", "split_case", "case")
+_MATCHING = ("boundary", "split_case", "forms", "case")
 _ATTRIBUTE = ("groups", "priority", "decide", "of", "not", "why")
 _PROMPT = ("path", "text", "parity", "cas", "lists", "why")
 _PARITY = ("attribute", "groups", "against")
@@ -137,7 +137,8 @@ def _matching(tree: Tree) -> Matching:
     boundary = tree.choice(("matching", "boundary"), ("word", "substring"), "word")
     tree.choice(("matching", "case"), ("fold",), "fold")
     split = tree.flag(("matching", "split_case"), False)
-    return Matching("word" if boundary == "word" else "substring", split)
+    forms = tree.flag(("matching", "forms"), True)
+    return Matching("word" if boundary == "word" else "substring", split, forms)
 
 
 def _attribute_name(tree: Tree, name: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
-__all__ = ["NOUN_KINDS", "Nouns", "is_form", "longer_word", "noun_after", "nouns"]
+__all__ = ["NOUN_KINDS", "Nouns", "is_form", "longer_word", "noun_after", "nouns", "word_around"]
 
 NOUN_KINDS = ("garment", "background", "hair")
 """Kinds of nouns that a colour or tone may be said of instead of a person."""
@@ -219,6 +219,20 @@ def is_form(caption: str, start: int, end: int) -> bool:
             rest = rest[:at]
             break
     return rest.casefold() in nouns().forms
+
+
+def word_around(caption: str, start: int, end: int) -> str:
+    """Return the word in which a hit stands, case-folded, without columns glued to it."""
+    left, right = start, end
+    while left > max(0, start - _HEAD) and caption[left - 1].isalpha() and not _glued(caption, left):
+        left -= 1
+    while right < min(len(caption), end + _HEAD) and caption[right].isalpha() and not _glued(caption, right):
+        right += 1
+    return caption[left:right].casefold()
+
+
+def _glued(caption: str, at: int) -> bool:
+    return caption[at - 1].islower() and caption[at].isupper()
 
 
 def longer_word(caption: str, start: int, end: int) -> str:

@@ -24,6 +24,11 @@ _WORDS = 4
 _MODELS = 3
 _DEFINITELY_LONG = 60
 
+_FORMS = "Plurals, -ed, words run together and compounds count as the term; see whether each is meant."
+_LEFT = (
+    "They hold the letters of a term and do not count as it; see whether one of them names it all the same."
+)
+
 Row = Mapping[str, Any]
 
 
@@ -81,6 +86,8 @@ class _Lexicon:
                     self._double(),
                     self._glued(),
                     self._starred(),
+                    self._words("forms", "Other forms of a term", _FORMS),
+                    self._words("kept_out", "Longer words left alone", _LEFT),
                 )
                 if group["entries"]
             ],
@@ -216,6 +223,13 @@ class _Lexicon:
             closed=True,
         )
 
+    def _words(self, kind: str, title: str, meaning: str) -> dict[str, Any]:
+        rows = self.lexicon.get(kind, ())
+        entries = [
+            {"term": row["term"], "of": _stands_for(row), "said": _counted(row), "quotes": []} for row in rows
+        ]
+        return self._group(title, meaning, entries, closed=True)
+
     def _double(self) -> dict[str, Any]:
         entries = []
         for row in self.lexicon["double"]:
@@ -306,6 +320,11 @@ class _Lexicon:
         """Place of a lexicon → its terms never found."""
         rows = sorted(self.lexicon["never"], key=_place)
         return [(place, [str(row["term"]) for row in own]) for place, own in groupby(rows, key=_place)]
+
+
+def _counted(row: Row) -> str:
+    listed = [f"“{shorten(word, _DEFINITELY_LONG)}”" for word in row["words"][:_WORDS]]
+    return f"{count(row['n'], 'time')}: {', '.join(listed)}"
 
 
 def _named(row: Row) -> str:

@@ -73,7 +73,11 @@ def paper_values(
         What the lexicon does not declare is not there.
     """
     ours = not lists.by_patterns
-    how = Matching("substring" if matching == "letters" else "word", split_case=ours and matching == "split")
+    how = Matching(
+        "substring" if matching == "letters" else "word",
+        split_case=ours and matching == "split",
+        forms=lists.lexicon.matching.forms,
+    )
     lexicon = replace(lists.lexicon, matching=how)
     rows = [(prompt, caption) for prompt, listed in captions.items() for caption in listed]
     read = [(p, split_words(caption)) for p, caption in rows] if matching == "split" else rows

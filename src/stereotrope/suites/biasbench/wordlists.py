@@ -230,7 +230,7 @@ def authors_mapping(prompts: Mapping[str, PromptLists], *, name: str) -> dict[st
     }
     return {
         "name": name,
-        "matching": {"boundary": "word", "split_case": False},
+        "matching": {"boundary": "word", "split_case": False, "forms": False},
         "attributes": grouped,
         "prompts": {prompt: _prompt_mapping(prompt, lists) for prompt, lists in prompts.items()},
     }
