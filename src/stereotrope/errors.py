@@ -30,6 +30,8 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from stereotrope.confusables import lookalikes
+
 __all__ = [
     "AuditFileError",
     "BudgetError",
@@ -163,7 +165,8 @@ class Interrupted(StereotropeError):
 def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") -> str:
     """Return a question that names the nearest known name, case aside, or ``otherwise`` where none is near.
 
-    Of near names, one of the same letters in another order is nearest.
+    Of near names, one of the same letters in another order is nearest. Of a name that looks the same it is
+    said in which character it differs.
 
     Examples
     --------
@@ -172,8 +175,13 @@ def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") ->
     >>> did_you_mean("zeppelin", ["colour"], otherwise="known are colour")
     'known are colour'
     """
-    by_lower = {name.lower(): name for name in known}
-    given = str(found).lower()
+    names, said = list(known), str(found)
+    for one in lookalikes({**dict.fromkeys(names, 1), said: 0}):
+        (nearest, _), (last, n), how = one.written[0], one.written[-1], one.differs[-1]
+        if n == 0 and last == said and how != "differs in case":
+            return f"did you mean {nearest!r}? What is written {how}"
+    by_lower = {name.lower(): name for name in names}
+    given = said.lower()
     near = difflib.get_close_matches(given, by_lower, n=5, cutoff=0.5)
     near.sort(key=lambda name: sorted(name) != sorted(given))
     return f"did you mean {by_lower[near[0]]!r}?" if near else otherwise

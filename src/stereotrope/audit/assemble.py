@@ -14,6 +14,7 @@ import polars as pl
 from stereotrope.annotate import fold_labels
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.file import shorten
+from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
 from stereotrope.audit.plan import Plan, derives, encodes, looks
 from stereotrope.audit.published import published_for
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
@@ -126,7 +127,8 @@ def info_of(
     status = images["status"]
     said = [note for a in plan.annotators for note in getattr(a, "notes", ())]
     folded = _folded(folds)
-    notes = [*plan.notes, *said, *assignment.notes(images), *_fold_notes(folded)]
+    alike = lookalikes_in(plan.prompts, images, labels)
+    notes = [*lookalike_notes(alike), *plan.notes, *said, *assignment.notes(images), *_fold_notes(folded)]
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
@@ -171,6 +173,7 @@ def info_of(
             "derived_labels": labels["derived_from"].count(),
         },
         "folded": folded,
+        "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike],
         "generator_notes": list(plan.notes),
         "notes": notes,
     }

@@ -177,18 +177,20 @@ class FolderGenerator:
         if designed is not None:
             known = Designed(designed, by_text=self._text is not None, factors=list(factors))
             matched = [(entry, found) for entry in entries if (found := known.match(entry)) is not None]
+            alike = known.lookalikes(entries) if len(matched) < len(entries) else []
             if entries and not matched:
                 raise entries[0].row.error(
                     f"a picture must belong to a designed prompt, none of {len(entries)} does; this one "
                     f"says {known.says(entries[0])}, the design has {known.example()} and "
                     f"{len(known.rows) - 1} more; check the spelling, or name the columns with factors: "
-                    "or prompt:"
+                    f"or prompt:{' '.join(['', *alike[:1]])}"
                 )
             if len(matched) < len(entries):
                 self.notes.append(
                     f"{self.name}: {len(entries) - len(matched)} of {len(entries)} pictures belong to no "
                     "designed prompt and are left out"
                 )
+                self.notes += [f"{self.name}: {sentence}" for sentence in alike]
             return designed, [self._request(entry, row) for entry, row in matched]
         prompts: dict[str, dict[str, str | None]] = {}
         requests = []

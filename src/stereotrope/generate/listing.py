@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.confusables import lookalikes
 from stereotrope.errors import MetadataError, PictureError
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.rows import Row, RowFile, read_rows
@@ -35,6 +37,9 @@ TEXT_COLUMNS = ("prompt", "text", "caption")
 
 LABEL, SPLIT = "label", "split"
 _AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
+
+MOST_ALIKE = 5
+"""Sets of look-alikes that are told of a folder."""
 
 Listing = tuple[PurePosixPath, RowFile]
 """A metadata file with the folder that its file names are relative to."""
@@ -185,6 +190,20 @@ class Designed:
                 f"{len(found)}; add a column {' or '.join(map(repr, self.rest))}"
             )
         return found[0] if found else None
+
+    def lookalikes(self, entries: Sequence[Entry]) -> list[str]:
+        """What entries say that reads like a part of the design and is none, in a sentence each."""
+        told: list[str] = []
+        for name in ["text"] if self.by_text else self.factors:
+            designed = {text: 0 for rows in self.rows.values() for row in rows if (text := row[name])}
+            said = (entry.text if self.by_text else entry.factors.get(name) for entry in entries)
+            given = Counter(one for one in said if one)
+            told += [
+                one.sentence(f"{name!r} in the metadata and in the design", "write it as the design has it")
+                for one in lookalikes({**designed, **given})
+                if any(text in designed for text, _ in one.written)
+            ]
+        return told[:MOST_ALIKE]
 
     def says(self, entry: Entry) -> str:
         """What an entry says that decides its prompt."""

@@ -1,0 +1,80 @@
+"""Names, levels and values of a run that read alike and count apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.confusables import lookalikes
+from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
+
+__all__ = ["lookalike_notes", "lookalikes_in"]
+
+MOST_SETS = 20
+"""Sets that notes tell; ``run.json`` has them all."""
+_NO_VALUES = [name for name in QUALITY_ATTRIBUTES if name not in CONSTRAINTS]
+_WORDS = {
+    "generators": "generators",
+    "annotators": "annotators",
+    "factors": "factors",
+    "attributes": "attributes",
+    "levels": "levels of {name!r}",
+    "values": "values of {name!r}",
+    "texts": "texts of prompts",
+}
+
+
+def lookalikes_in(prompts: pl.DataFrame, images: pl.DataFrame, labels: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the sets of writings that read alike: what they are, each with its count and how it differs.
+
+    Values are compared as they are counted, after folding, attribute by attribute across annotators. Texts
+    of prompts are compared where no level explains why they read alike.
+    """
+    found: list[dict[str, Any]] = []
+    for kind, name, counts in _writings(prompts, images, labels):
+        if kind == "texts" and any(one["kind"] == "levels" for one in found):
+            continue
+        for one in lookalikes(counts):
+            written = [
+                {"written": text, "n": n, **({"differs": how} if how else {})}
+                for (text, n), how in zip(one.written, one.differs, strict=True)
+            ]
+            sentence = one.sentence(_WORDS[kind].format(name=name))
+            found.append({"kind": kind, "name": name, "written": written, "sentence": sentence})
+    return found
+
+
+def lookalike_notes(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return one sentence a set, of many the first and how many more there are."""
+    left = len(found) - MOST_SETS
+    more = f"{left:,} more sets of writings that read alike stand in run.json under `lookalikes`"
+    return [*(str(one["sentence"]) for one in found[:MOST_SETS]), *[more] * (left > 0)]
+
+
+def _writings(
+    prompts: pl.DataFrame, images: pl.DataFrame, labels: pl.DataFrame
+) -> Iterator[tuple[str, str | None, Mapping[str, int]]]:
+    """What is written, its kind and what it is of: writing → how many pictures or labels have it."""
+    factors = factors_of(prompts.columns)
+    pictures = images.select("prompt_id", "generator").join(
+        prompts.select("prompt_id", "text", *(f for f in factors if f != "generator")),
+        on="prompt_id",
+        how="left",
+    )
+    yield "generators", None, _counts(pictures["generator"])
+    yield "annotators", None, _counts(labels["annotator"])
+    yield "factors", None, dict.fromkeys(factors, pictures.height)
+    yield "attributes", None, _counts(labels["attribute"])
+    for factor in factors:
+        yield "levels", factor, _counts(pictures[factor])
+    values = labels.filter(~pl.col("attribute").is_in(_NO_VALUES), pl.col("value").is_not_null())
+    for (attribute,), part in values.group_by("attribute", maintain_order=True):
+        yield "values", str(attribute), _counts(part["value"])
+    yield "texts", None, _counts(pictures["text"])
+
+
+def _counts(series: pl.Series) -> dict[str, int]:
+    counted = series.drop_nulls().cast(pl.String).value_counts(name="count")
+    return dict(counted.sort(series.name).iter_rows())
