@@ -88,7 +88,9 @@ def test_one_caption_a_prompt_gives_values_or_reasons(tmp_path):
 def test_captions_that_match_no_picture_give_reasons_and_a_note(tmp_path):
     pictures(tmp_path, [("a.png", "doctor", "a woman in scrubs")])
     (tmp_path / "captions.csv").write_text("image,caption\nother.png,a man\n")
-    run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    with pytest.raises(IncompleteError, match=r"captions\.csv: none of its rows \(1\) matches a picture"):
+        Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    run = st.open(tmp_path / "run")
     captions = run.estimates.filter(pl.col("measure").is_in(CAPTION_MEASURES))
     assert captions.height
     assert captions["value"].null_count() == captions.height
