@@ -53,7 +53,11 @@ def test_the_prompt_id_depends_on_content_alone():
     ("names", "message"),
     [
         (["object", " "], "a factor has no name; give every factor a name"),
-        (["value"], "factor 'value': this name is reserved for a column; rename the factor"),
+        (
+            ["value"],
+            "factor 'value': this name is reserved for a column of every run; rename the factor, for "
+            "example 'given_value'",
+        ),
         (["object", "object"], "factor 'object' is given twice; factor names must differ"),
     ],
 )

@@ -20,7 +20,12 @@ from typing import Any
 
 from stereotrope.errors import MetadataError, did_you_mean
 
-__all__ = ["Row", "RowFile", "read_rows", "read_whole"]
+__all__ = ["PICTURE_KEYS", "Row", "RowFile", "picture_column", "read_rows", "read_whole"]
+
+PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
+"""Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
+
+_PICTURE_NAMES = (*PICTURE_KEYS, "image", "image_name", "image_file", "filename", "file", "path", "id")
 
 MAX_BYTES = 2**31
 """A file of rows larger than this is refused."""
@@ -111,6 +116,26 @@ class RowFile:
         there = f"There are {', '.join(map(repr, self.columns)) or 'none'}"
         hint = f"{did_you_mean(name, self.columns)} {there}".lstrip()
         raise MetadataError(f"{self.file}:{self.header}: no column {column!r} ({purpose}); {hint}")
+
+
+def picture_column(found: RowFile, *, option: str) -> str:
+    """Return the column of a file of labels that names the picture, by its usual names, case aside.
+
+    ``option`` is what the user can name it with.
+
+    Raises
+    ------
+    MetadataError
+        There is none.
+    """
+    plain = {re.sub(r"[\s-]+", "_", c.casefold()): c for c in reversed(found.columns)}
+    for name in _PICTURE_NAMES:
+        if name in plain:
+            return plain[name]
+    raise MetadataError(
+        f"{found.file}:{found.header}: a column must name the picture ({', '.join(PICTURE_KEYS)}), found "
+        f"{', '.join(found.columns)}; rename one, or name it with {option}: {found.columns[0]}"
+    )
 
 
 def read_whole(path: Path, most: int) -> bytes:

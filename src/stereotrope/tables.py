@@ -19,6 +19,7 @@ import pyarrow as pa
 from stereotrope.errors import TableError
 
 __all__ = [
+    "ABSENT",
     "ALL_ATTRIBUTES",
     "AVERAGE",
     "BANDS",
@@ -136,8 +137,13 @@ IMAGES = (
     Column("generator", _S, "name of the text-to-image model"),
     Column("seed", _I, "seed given to the generator, null where it takes none"),
     Column("params", _S, "further parameters as JSON with sorted keys"),
-    Column("status", _S, "ok | refused (by the model) | excluded (cannot be used)"),
-    Column("reason", _S, "why it was refused or excluded"),
+    Column(
+        "status",
+        _S,
+        "ok | refused (by the model) | excluded (cannot be used) | absent (it was made and is not at hand: "
+        "what others said of it counts, nothing here looked at it)",
+    ),
+    Column("reason", _S, "why it was refused or excluded, or is absent"),
     Column("sha256", _S, "of the original bytes"),
     Column("width", _I, "pixels, upright"),
     Column("height", _I, "pixels, upright"),
@@ -149,8 +155,11 @@ IMAGES = (
 )
 """Columns of ``images``. A refusal is a row without a picture, never a missing row."""
 
-LABELLED = ("ok",)
-"""Statuses of an image that labels may be of."""
+ABSENT = "absent"
+"""Status of an image whose picture is not at hand."""
+
+LABELLED = ("ok", ABSENT)
+"""Statuses of an image that labels count of."""
 
 LABELS = (
     Column("subject_kind", _S, "image | region | set"),
@@ -285,7 +294,10 @@ def check_factors(names: Iterable[str]) -> tuple[str, ...]:
         if not name or not name.strip():
             raise TableError("a factor has no name; give every factor a name such as 'object'")
         if name in RESERVED and name not in SCOPES:
-            raise TableError(f"factor {name!r}: this name is reserved for a column; rename the factor")
+            raise TableError(
+                f"factor {name!r}: this name is reserved for a column of every run; rename the factor, for "
+                f"example 'given_{name}'"
+            )
         if name in seen:
             raise TableError(f"factor {name!r} is given twice; factor names must differ")
         seen.append(name)

@@ -14,6 +14,7 @@ from PIL import Image
 from stereotrope import Audit, Run
 from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.run import open as open_run
+from stereotrope.tables import RESERVED
 
 HEAD = "file_name,model,occupation,condition,gender,race"
 MODELS, CONDITIONS = ("flux", "sdxl"), ("plain", "asked")
@@ -99,7 +100,7 @@ def test_a_label_file_that_matches_no_picture_ends_incomplete_with_the_cause(stu
     with pytest.raises(IncompleteError, match=r"none of its rows"):
         Audit.from_run(study / "run").measure(study / "run")
     write(study, rows, "l.csv")
-    assert asked.run(study / "run").labels.height == 32
+    assert asked.run(study / "run").labels.height == 16
 
 
 def test_labels_of_pictures_that_are_missing_are_told_as_such(study):
@@ -116,3 +117,51 @@ def test_a_label_file_without_a_label_ends_incomplete(study):
     write(study, [[row[0], "", ""] for row in rows_of()], "l.csv", "file_name,gender,race")
     with pytest.raises(IncompleteError, match=r"'people': l\.csv: no label in it"):
         audit(study, annotators=[{"labels": "l.csv", "name": "people"}]).run(study / "run")
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED - {"text", "negative", "file_name"}))
+def test_a_column_whose_name_is_taken_can_be_a_factor_under_another(tmp_path, name):
+    (tmp_path / "labels.csv").write_text(f"file_name,{name}\na,web\nb,book\n", encoding="utf-8")
+    (tmp_path / "prompts.csv").write_text(f"text,{name}\na cup,web\na car,book\n", encoding="utf-8")
+    entry = {"labels": "labels.csv", "factors": [name], "file": "file_name"}
+    asked = audit(tmp_path, generator=entry, annotators=["blank"], measures=["refusal_rate"])
+    with pytest.raises(AuditFileError, match=rf"'{name}': this name is reserved.*\{{given_{name}: {name}}}"):
+        asked.plan()
+    entry["factors"] = {f"given_{name}": name}
+    asked = audit(tmp_path, generator=entry, annotators=["blank"], measures=["refusal_rate"])
+    assert asked.plan().prompts[f"given_{name}"].to_list() == ["web", "book"]
+    prompts = {"generators": ["calibrated"], "measures": ["refusal_rate"]}
+    with pytest.raises(AuditFileError, match=rf"'{name}': this name is reserved.*\{{given_{name}: {name}}}"):
+        Audit.from_text(json.dumps({**prompts, "prompts": "prompts.csv"}), base=tmp_path).plan()
+    prompts["prompts"] = {"file": "prompts.csv", "factors": {f"given_{name}": name}}
+    plan = Audit.from_text(json.dumps({**prompts, "generators": [entry]}), base=tmp_path).plan()
+    assert plan.factors == [f"given_{name}"]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "message"),
+    [
+        ({"file": "prompts.csv", "factor": ["x"]}, "takes `file` and `factors`, found 'factor'"),
+        ({"file": "prompts.csv", "factors": "x"}, "factors must be a list of columns or a mapping"),
+        ({"file": "prompts.csv", "factors": ["y"]}, r"prompts\.csv:1: no column 'y' \(factor 'y'\)"),
+        ({"file": 3}, "file must be the name of a file of prompts, found 3"),
+        ({"file": "none.csv"}, "no file 'none.csv' beside the audit file"),
+    ],
+)
+def test_mistakes_about_a_file_of_prompts_are_told(tmp_path, prompts, message):
+    (tmp_path / "prompts.csv").write_text("text,x\na cup,1\n", encoding="utf-8")
+    with pytest.raises(AuditFileError, match=message):
+        audit(tmp_path, generator={"calibrated": None}, prompts=prompts).plan()
+
+
+def test_rows_that_name_no_file_are_pictures_that_cannot_be_used(study):
+    rows = rows_of()
+    write(
+        study,
+        [*rows, ["", "flux", "nurse", "plain", "", ""], ["", "sdxl", "nurse", "asked", "", ""]],
+        "m.csv",
+    )
+    entry = {"folder": ".", "metadata": "m.csv", "name_from": "model", "factors": ["occupation", "condition"]}
+    run = audit(study, generator=entry, max_excluded=0.5, measures=["share"]).run(study / "run")
+    assert run.images.filter(status="excluded")["reason"].to_list() == ["no file name"] * 2
+    assert run.images["image_id"].n_unique() == 18

@@ -26,6 +26,7 @@ def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
         "ok": 236,
         "refused": 3,
         "excluded": 1,
+        "absent": 0,
         "labels": 944,
         "derived_labels": 0,
         "labels_without_value": objects_run.labels.filter(pl.col("status") != "ok").height,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -13,15 +12,13 @@ from typing import Any, Literal
 import polars as pl
 
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import HASH, IMAGE_COLUMNS, Matching, normal_path
+from stereotrope.annotate.lookup import Matching, normal_path
 from stereotrope.errors import MetadataError, UsageError
-from stereotrope.rows import Row, RowFile, read_rows
+from stereotrope.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES
 
 __all__ = ["ImportedLabels"]
 
-KEYS = ("image_id", "file_name", "source", HASH)
-"""Columns that name the picture, in the order they are looked for; they are no attributes."""
 _FIRST = 200
 """So many rows say what another column holds."""
 _LONGEST = 131_072
@@ -101,7 +98,9 @@ class ImportedLabels:
         found = read_rows(Path(folder or ".") / file, name=self.file)
         columns, rows = found.columns, self._rows(found)
         self._head = f"{self.file}:{found.header}"
-        self.key = self._key_column(columns, key)
+        if key is not None and key not in columns:
+            raise MetadataError(f"{self._head}: no column {key!r}, found {', '.join(columns)}; correct 'key'")
+        self.key = key or picture_column(found, option="key")
         tidy = layout == "tidy" or (layout is None and all(c in columns for c in _TIDY))
         self._others = {
             column: [text for row in rows[:_FIRST] if (text := row.text(column)) is not None]
@@ -185,21 +184,7 @@ class ImportedLabels:
         return rows
 
     def _is_attribute(self, column: str) -> bool:
-        return column != self.key and column not in KEYS
-
-    def _key_column(self, columns: Sequence[str], key: str | None) -> str:
-        if key is None:
-            plain = {re.sub(r"[\s-]+", "_", c.casefold()): c for c in reversed(columns)}
-            found = [plain[k] for k in (*KEYS, *IMAGE_COLUMNS) if k in plain]
-            if not found:
-                raise MetadataError(
-                    f"{self._head}: a column must name the picture ({', '.join(KEYS)}), found "
-                    f"{', '.join(columns)}; rename one, or name it with key: {columns[0]}"
-                )
-            return found[0]
-        if key not in columns:
-            raise MetadataError(f"{self._head}: no column {key!r}, found {', '.join(columns)}; correct 'key'")
-        return key
+        return column != self.key and column not in PICTURE_KEYS
 
     def _tidy(self, columns: Sequence[str], rows: Iterable[Row]) -> list[_Said]:
         for column in _TIDY:

@@ -74,7 +74,7 @@ class ImageFinder:
     images
         The table.
     column
-        What the file calls its column. By :data:`HASH` images are found by that alone, by a ``file_name`` or
+        What the file calls its column. By :data:`HASH` images are found by that, by a ``file_name`` or
         ``source`` by path or name, by any other column by id, else by path, name or hash.
     bare
         Whether a name may lack its ending, or have another.
@@ -98,7 +98,7 @@ class ImageFinder:
         return (self._bare.get(_stem(image), []) if self._bare else []), False
 
 
-_WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, HASH: (HASH,)}
+_WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, HASH: (HASH, "source")}
 """Column of a file → the only columns of ``images`` that it can mean."""
 
 

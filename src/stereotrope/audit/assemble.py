@@ -19,7 +19,16 @@ from stereotrope.audit.plan import Plan, derives, encodes, looks
 from stereotrope.audit.published import published_for
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.run import Ledger, RunFolder
-from stereotrope.tables import CAPTION, IMAGES, LABELS, QUALITY_ATTRIBUTES, Column, factors_of, polars_types
+from stereotrope.tables import (
+    ABSENT,
+    CAPTION,
+    IMAGES,
+    LABELS,
+    QUALITY_ATTRIBUTES,
+    Column,
+    factors_of,
+    polars_types,
+)
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -169,6 +178,7 @@ def info_of(
             "ok": int((status == "ok").sum()),
             "refused": int((status == "refused").sum()),
             "excluded": int((status == "excluded").sum()),
+            "absent": int((status == ABSENT).sum()),
             "labels": labels.height,
             "derived_labels": labels["derived_from"].count(),
         },

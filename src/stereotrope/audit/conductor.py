@@ -27,6 +27,7 @@ from stereotrope.audit.stages import (
     said_of,
 )
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
+from stereotrope.generate import FolderGenerator
 from stereotrope.run import Run, RunFolder, refuse_stopped
 from stereotrope.run import open as open_run
 from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
@@ -351,10 +352,12 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
     if share > plan.spec.max_excluded:
         reasons = missing["reason"].value_counts(sort=True).head(3).iter_rows()
         listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
+        folders = any(isinstance(generator, FolderGenerator) for generator in plan.generators)
+        labels = "; where files are not at hand and labels of them are enough, write `absent: allowed`"
         raise IncompleteError(
             f"{missing.height} of {images.height} pictures cannot be used ({listed}); the report, which is "
             f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures, ask "
-            "for others, or raise it"
+            f"for others, or raise it{labels if folders else ''}"
         )
 
 

@@ -121,7 +121,7 @@ class AuditSpec(_Strict):
     phrasings: Texts | None = Field(None, description="words between object and group, a factor")
     mitigations: Suffixes | None = Field(None, description="suffixes that ask for variety, a factor")
     prompts: Annotated[Any, BeforeValidator(_prompts)] = Field(
-        None, description="prompts of your own: {template, factors…}, a list, or a CSV file"
+        None, description="prompts of your own: {template, factors…}, a list, a CSV file, or {file, factors}"
     )
     baseline: dict[str, Text] | None = Field(
         None, description="factor: level compared with; {generator: NAME}: the model of `delta`"

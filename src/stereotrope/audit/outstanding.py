@@ -15,6 +15,7 @@ from stereotrope.audit.plan import Plan, encodes, looks
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
+from stereotrope.tables import ABSENT
 
 __all__ = ["Work", "outstanding"]
 
@@ -101,10 +102,12 @@ def _encoding(plan: Plan, ledger: Ledger | None, images: pl.DataFrame | None) ->
 def _pictures(plan: Plan, annotator: str, images: pl.DataFrame | None) -> int:
     """How many different pictures an annotator is shown; those that are not drawn yet count one each."""
     shown = plan.shown.get(annotator)
-    asked = {r.image_id for _, r in plan.requests if shown is None or r.prompt_id in shown}
+    at_hand = [request for _, request in plan.requests if not request.absent]
+    asked = {r.image_id for r in at_hand if shown is None or r.prompt_id in shown}
     if images is None:
         return len(asked)
-    own = images if shown is None else images.filter(pl.col("prompt_id").is_in(list(shown)))
+    own = images.filter(pl.col("status") != ABSENT)
+    own = own if shown is None else own.filter(pl.col("prompt_id").is_in(list(shown)))
     return len(asked) - own["image_id"].n_unique() + own.filter(status="ok")["sha256"].n_unique()
 
 

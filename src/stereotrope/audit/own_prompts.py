@@ -13,6 +13,7 @@ from stereotrope import design
 from stereotrope.audit.file import shorten
 from stereotrope.errors import UsageError
 from stereotrope.rows import read_rows
+from stereotrope.tables import RESERVED
 
 __all__ = ["own_prompts"]
 
@@ -31,6 +32,8 @@ def own_prompts(prompts: Any, base: Path) -> pl.DataFrame:
     """
     if isinstance(prompts, str):
         return _from_file(base / prompts)
+    if isinstance(prompts, Mapping) and "file" in prompts and "template" not in prompts:
+        return _from_file(base / _name_of(prompts), _columns(prompts))
     if isinstance(prompts, Mapping):
         rest = {str(k): _levels(k, v) for k, v in prompts.items() if k not in ("template", "negative")}
         if not isinstance(prompts.get("template"), str):
@@ -64,17 +67,51 @@ def _levels(name: Any, levels: Any) -> list[str] | dict[str, str]:
     return [word for word in words if word is not None]
 
 
-def _from_file(path: Path) -> pl.DataFrame:
+def _name_of(prompts: Mapping[str, Any]) -> str:
+    for key in prompts:
+        if key not in ("file", "factors"):
+            raise UsageError(
+                f"a file of prompts takes `file` and `factors`, found {shorten(key)}; write "
+                "{file: prompts.csv, factors: [occupation]}, or a `template`"
+            )
+    if not isinstance(prompts["file"], str):
+        raise UsageError(f"file must be the name of a file of prompts, found {shorten(prompts['file'])}")
+    return prompts["file"]
+
+
+def _columns(prompts: Mapping[str, Any]) -> dict[str, str] | None:
+    """Factor → its column, None where every column is a factor."""
+    given = prompts.get("factors")
+    if given is None:
+        return None
+    pairs = given if isinstance(given, Mapping) else {f: f for f in given} if isinstance(given, list) else {}
+    if not pairs or not all(isinstance(text, str) for pair in pairs.items() for text in pair):
+        raise UsageError(
+            f"factors must be a list of columns or a mapping of factor to column, found {shorten(given)}; "
+            "write factors: [occupation]"
+        )
+    return dict(pairs)
+
+
+def _from_file(path: Path, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     if not os.path.isfile(path):  # a name too long for the system is not there either
         raise UsageError(f"no file {shorten(path.name)} beside the audit file; check the name")
     found = read_rows(path)
     found.require("text", "what is sent to the model")
-    names = [column for column in found.columns if column not in _NO_FACTORS]
+    pairs = columns or {column: column for column in found.columns if column not in _NO_FACTORS}
+    for factor, column in pairs.items():
+        found.require(column, f"factor {factor!r}")
+        if factor in RESERVED:
+            raise UsageError(
+                f"{found.file}:{found.header}: factor {factor!r}: this name is reserved for a column of "
+                "every run; name the columns that are factors, this one otherwise or not at all, as in "
+                f"prompts: {{file: {found.file}, factors: {{given_{factor}: {column}}}}}"
+            )
     rows: list[dict[str, str | None]] = []
     for row in found.rows:
         text = row.raw("text")
         if text is None or not text.strip():
             raise row.error("column 'text' must hold the prompt, found nothing; fill it in")
-        levels = {name: row.text(name) for name in names}
+        levels = {name: row.text(column) for name, column in pairs.items()}
         rows.append({**levels, "text": text, "negative": row.raw("negative")})
-    return design.prompts_frame(rows, names)
+    return design.prompts_frame(rows, list(pairs))

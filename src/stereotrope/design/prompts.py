@@ -46,7 +46,10 @@ def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[st
     """
     names = check_factors(factors)
     for name in SCOPES.intersection(names):
-        raise UsageError(f"factor {name!r}: this name is reserved for a column; rename the factor")
+        raise UsageError(
+            f"factor {name!r}: this name is reserved for a column of every run; rename the factor, for "
+            f"example 'given_{name}'"
+        )
     seen: dict[tuple[str | None, str | None], Mapping[str, str | None]] = {}
     table = []
     for row in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
 from stereotrope.generate.create import KINDS, create
 from stereotrope.generate.folder import FolderGenerator
+from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.presets import PRESETS, Preset
 from stereotrope.generate.remote import (
     GeminiGenerator,
@@ -27,6 +28,7 @@ __all__ = [
     "ImageResult",
     "ImagenGenerator",
     "ImagesApiGenerator",
+    "LabelledGenerator",
     "Preset",
     "RemoteGenerator",
     "ReplicateGenerator",

@@ -10,6 +10,7 @@ from stereotrope.clients import PROVIDERS, Account
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.calibrated import CalibratedGenerator
 from stereotrope.generate.folder import FolderGenerator
+from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.presets import expand
 from stereotrope.generate.remote import RemoteGenerator, create_remote
 from stereotrope.generate.request import Generator
@@ -83,6 +84,10 @@ def _folder(path: Any, options: dict[str, Any], base: Path) -> Generator:
     return FolderGenerator.from_spec({"folder": base / path if isinstance(path, str) else path, **options})
 
 
+def _labelled(path: Any, options: dict[str, Any], base: Path) -> Generator:
+    return LabelledGenerator.from_spec({"labels": base / path if isinstance(path, str) else path, **options})
+
+
 def _nearest(found: Any, known: Any) -> str:
     return next((f" ({question})" for name in found if (question := did_you_mean(name, known))), "")
 
@@ -90,12 +95,14 @@ def _nearest(found: Any, known: Any) -> str:
 _MAKERS: Mapping[str, Callable[[Any, dict[str, Any], Path], Generator]] = {
     "calibrated": _calibrated,
     "folder": _folder,
+    "labels": _labelled,
 }
 """Kind → how its value and options become a generator."""
 
 KINDS: Mapping[str, str] = {
     "calibrated": "draws cups, cars, clocks, sofas and more with a planted, documented bias; offline",
     "folder": "takes pictures made elsewhere, with metadata (CSV, JSON lines, Hugging Face imagefolder)",
+    "labels": "takes pictures that are not at hand, as a file lists them; labels made elsewhere count",
     "images": "asks an OpenAI-shaped images endpoint: OpenAI, vLLM-Omni, SGLang, gateways (openai:MODEL)",
     "google": "asks Google's Gemini image models and Imagen (google:MODEL)",
     "replicate": "asks a model on Replicate (replicate:OWNER/NAME)",

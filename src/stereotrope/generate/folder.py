@@ -24,13 +24,16 @@ from stereotrope.generate.listing import (
 )
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
 from stereotrope.pictures import inspect
-from stereotrope.rows import Row
-from stereotrope.tables import SCOPES, check_factors, factors_of
+from stereotrope.rows import Row, RowFile
+from stereotrope.tables import RESERVED, SCOPES, check_factors, factors_of
 
 __all__ = ["FolderGenerator"]
 
-_KEYS = ("folder", "metadata", "name", "name_from", "factors", "prompt", "negative", "seed", "file")
+_KEYS = ("folder", "metadata", "name", "name_from", "factors", "prompt", "negative", "seed", "file", "absent")
 _LISTED = 5
+MISSING = "file is missing"
+NOT_AT_HAND = "picture is not at hand"
+"""Reason of an image whose picture is absent, and known to be."""
 
 
 class FolderGenerator:
@@ -59,6 +62,10 @@ class FolderGenerator:
     file
         Column with the file, relative to the folder of the metadata file that names it; by default
         ``file_name``, ``file``, ``filename``, ``image`` or ``path``.
+    absent
+        What a row is whose file is not there: ``"excluded"``, it cannot be used; or ``"allowed"``, the
+        picture was made and is not at hand: what others said of it counts, and whatever looks at pictures
+        leaves it out.
 
     Attributes
     ----------
@@ -73,6 +80,10 @@ class FolderGenerator:
 
     concurrency = 4
     note = "pictures made elsewhere, taken as they are"
+    _kind, _needs = "folder", "a folder; add folder: path/to/pictures"
+    _keys: tuple[str, ...] = _KEYS
+    _once = True
+    """Whether a picture is said to be listed once: where it is not, that is told."""
 
     def __init__(
         self,
@@ -86,6 +97,7 @@ class FolderGenerator:
         negative: str | None = None,
         seed: str | None = None,
         file: str | None = None,
+        absent: str | None = None,
     ) -> None:
         self.folder = Path(folder)
         if not os.path.isdir(self.folder):  # a name too long for the system is not there either
@@ -102,17 +114,25 @@ class FolderGenerator:
             seed,
             file,
         )
+        if absent not in (None, "excluded", "allowed"):
+            raise UsageError(
+                f"folder {str(folder)!r}: absent must be excluded or allowed, found {absent!r}; write "
+                "absent: allowed where labels of pictures that are not at hand should count"
+            )
+        self.absent = absent or "excluded"
         self._text = prompt
         self.factors: dict[str, str] | None = None
         if factors is not None:
             pairs = factors if isinstance(factors, Mapping) else {factor: factor for factor in factors}
-            for factor in check_factors(list(factors)):
-                if factor in SCOPES:
+            for factor, column in pairs.items():
+                if factor in RESERVED:
+                    model = ", or name_from where it names the model" if factor in SCOPES else ""
                     raise UsageError(
-                        f"factor {factor!r}: this name is reserved for a column; use name_from for the "
-                        "model, or rename the factor"
+                        f"factor {factor!r}: this name is reserved for a column of every run; give the "
+                        "factor another name and say which column it is, "
+                        f"factors: {{given_{factor}: {column}}}{model}"
                     )
-            self.factors = {str(factor): str(column) for factor, column in pairs.items()}
+            self.factors = {str(f): str(pairs[f]) for f in check_factors(list(pairs))}
         self.notes: list[str] = []
         self._index: FolderIndex | None = None
 
@@ -126,18 +146,20 @@ class FolderGenerator:
             A key is unknown or a value has the wrong type.
         """
         for key, value in spec.items():
-            if key not in _KEYS:
-                hint = f"{did_you_mean(key, _KEYS)} Keys are {', '.join(_KEYS)}".lstrip()
-                raise UsageError(f"folder generator: unknown key {key!r}; {hint}")
+            if key not in cls._keys:
+                hint = f"{did_you_mean(key, cls._keys)} Keys are {', '.join(cls._keys)}".lstrip()
+                raise UsageError(f"{cls._kind} generator: unknown key {key!r}; {hint}")
             if key == "factors" and not _is_factors(value):
                 raise UsageError(
-                    f"folder generator: factors must be a list of columns or a mapping of factor to "
+                    f"{cls._kind} generator: factors must be a list of columns or a mapping of factor to "
                     f"column, found {value!r}; write factors: [occupation, condition]"
                 )
             if key != "factors" and not isinstance(value, str | Path | None):
-                raise UsageError(f"folder generator: {key} must be text, found {value!r}; put it in quotes")
-        if spec.get("folder") is None:
-            raise UsageError("folder generator: needs a folder; add folder: path/to/pictures")
+                raise UsageError(
+                    f"{cls._kind} generator: {key} must be text, found {value!r}; put it in quotes"
+                )
+        if spec.get(cls._kind) is None:
+            raise UsageError(f"{cls._kind} generator: needs {cls._needs}")
         return cls(**spec)
 
     def check(self, text: str | None) -> None:
@@ -167,13 +189,10 @@ class FolderGenerator:
             several.
         """
         self.notes = []
-        index = self._index = FolderIndex(self.folder)
-        said: list[str] = []
-        listings = listings_of(index, self.metadata, said)
-        self.notes += [f"{self.name}: {note}" for note in said]
+        listings = self._listings()
         factors, self._text = self._columns_of(listings, designed)
-        entries = list(self._entries(index, listings, factors))
-        self._note_unlisted(index, entries)
+        entries = list(self._entries(listings, factors))
+        self._note_pictures(entries)
         if designed is not None:
             known = Designed(designed, by_text=self._text is not None, factors=list(factors))
             matched = [(entry, found) for entry in entries if (found := known.match(entry)) is not None]
@@ -206,8 +225,18 @@ class FolderGenerator:
         )
         return frame, requests
 
+    def _listings(self) -> list[Listing]:
+        """Read what lists the pictures."""
+        self._index = FolderIndex(self.folder)
+        said: list[str] = []
+        listings = listings_of(self._index, self.metadata, said)
+        self.notes += [f"{self.name}: {note}" for note in said]
+        return listings
+
     def process(self, request: ImageRequest) -> ImageResult:
         """Read one picture; what cannot be used is ``excluded`` with the reason."""
+        if request.absent:
+            return ImageResult(None, "absent", NOT_AT_HAND)
         index = self._index = self._index or FolderIndex(self.folder)
         try:
             relative, _ = index.locate(request.source or "")
@@ -236,23 +265,18 @@ class FolderGenerator:
             )
         return named, text
 
-    def _entries(
-        self,
-        index: FolderIndex,
-        listings: Sequence[Listing],
-        factors: Mapping[str, str],
-    ) -> Iterator[Entry]:
+    def _entries(self, listings: Sequence[Listing], factors: Mapping[str, str]) -> Iterator[Entry]:
         seen: dict[str, Entry] = {}
         doubled = []
         for folder, metadata in listings:
-            file = metadata.require(self.file, "file") if self.file else file_column(metadata)
+            file = metadata.require(self.file, "file") if self.file else self._file_column(metadata)
             for factor, column in factors.items():
                 metadata.require(column, f"factor {factor!r}")
             for key in ("prompt", "negative", "seed", "name_from"):
                 if (column := getattr(self, key)) is not None:
                     metadata.require(column, key)
             for row in metadata.rows:
-                entry = self._entry(index, folder, row, file, factors)
+                entry = self._entry(folder, row, file, factors)
                 first = seen.setdefault(entry.key, entry)
                 if first is entry:
                     yield entry
@@ -263,23 +287,27 @@ class FolderGenerator:
                         f"{entry.source!r} must be listed once, found again with other values (first at "
                         f"{first.row.file}:{first.row.line}); remove one of the rows"
                     )
-        if doubled:
+        if doubled and self._once:
             self.notes.append(
                 f"{self.name}: {len(doubled)} rows say the same again and count once: {_few(doubled)}"
             )
 
-    def _entry(
-        self, index: FolderIndex, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]
-    ) -> Entry:
-        listed = row.raw(file) or ""
+    def _file_column(self, metadata: RowFile) -> str:
+        return file_column(metadata)
+
+    def _located(self, folder: PurePosixPath, listed: str) -> tuple[str, str | None, bool]:
+        """The file that a row names, the hash of its bytes, and whether it is absent."""
+        index = self._index = self._index or FolderIndex(self.folder)
         inside = listed and not listed.startswith("/") and folder != PurePosixPath()
         source = f"{folder}/{listed}" if inside else listed
-        sha256 = None
         try:
             source, _ = index.locate(source)
-            sha256 = hashlib.sha256(index.read(source)).hexdigest()
-        except PictureError:
-            pass  # its request is kept, and `process` says the reason
+            return source, hashlib.sha256(index.read(source)).hexdigest(), False
+        except PictureError as error:  # its request is kept, and `process` says the reason
+            return source, None, self.absent == "allowed" and error.reason == MISSING
+
+    def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> Entry:
+        source, sha256, absent = self._located(folder, row.raw(file) or "")
         name = self.name if self.name_from is None else row.text(self.name_from)
         if name is None:
             raise row.error(f"column {self.name_from!r} must name the model, found nothing; fill it in")
@@ -292,10 +320,15 @@ class FolderGenerator:
             text=row.raw(self._text) if self._text else None,
             negative=row.raw(self.negative) if self.negative else None,
             seed=seed_of(row, self.seed),
+            absent=absent,
         )
 
     def _request(self, entry: Entry, prompt: Mapping[str, str | None]) -> ImageRequest:
-        params = {"file": entry.source, "sha256": entry.sha256}
+        params: dict[str, Any] = {"file": entry.source, "sha256": entry.sha256}
+        if not entry.source:
+            params["row"] = f"{entry.row.file}:{entry.row.line}"
+        if entry.absent:
+            params["absent"] = True
         return ImageRequest(
             image_id=request_id(self.fingerprint, prompt["text"], prompt["negative"], entry.seed, params),
             prompt_id=str(prompt["prompt_id"]),
@@ -305,10 +338,19 @@ class FolderGenerator:
             seed=entry.seed,
             params=params,
             source=entry.source,
+            absent=entry.absent,
         )
 
-    def _note_unlisted(self, index: FolderIndex, entries: Sequence[Entry]) -> None:
+    def _note_pictures(self, entries: Sequence[Entry]) -> None:
+        """Say which pictures have no row, and which rows have no picture."""
+        index = self._index = self._index or FolderIndex(self.folder)
         listed = {entry.source for entry in entries}
+        absent = [entry.source for entry in entries if entry.absent]
+        if absent:
+            self.notes.append(
+                f"{self.name}: {len(absent)} of {len(entries)} pictures are not at hand; labels made "
+                f"elsewhere count, and whatever looks at pictures leaves them out: {_few(absent)}"
+            )
         unlisted = [name for name in index.pictures if name not in listed]
         if unlisted:
             self.notes.append(

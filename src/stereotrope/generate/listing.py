@@ -145,10 +145,16 @@ class Entry:
     text: str | None
     negative: str | None
     seed: int | None
+    absent: bool = False
 
     @property
     def key(self) -> str:
-        """The same for two rows of one file; a file that is not there is known by its name's NFC form."""
+        """The same for two rows of one file; a file that is not there is known by its name's NFC form.
+
+        Rows that name no file are of different pictures.
+        """
+        if not self.source:
+            return f"\0\0{self.row.file}:{self.row.line}"
         return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)
 
     def said(self) -> tuple[Any, ...]:

@@ -39,6 +39,8 @@ class ImageRequest:
         Further parameters, JSON values.
     source
         File it is taken from, relative to its folder; None where it is generated.
+    absent
+        Whether it is known that there is no picture to look at.
     """
 
     image_id: str
@@ -49,6 +51,7 @@ class ImageRequest:
     seed: int | None
     params: Mapping[str, Any] = field(default_factory=dict)
     source: str | None = None
+    absent: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,9 @@ class ImageResult:
     data
         Original bytes of the picture, None unless ``status`` is ``ok``.
     status
-        ``ok``, ``refused`` (by the model) or ``excluded`` (cannot be used).
+        ``ok``, ``refused`` (by the model), ``excluded`` (cannot be used) or ``absent`` (not at hand).
     reason
-        Why it was refused or excluded.
+        Why it was refused or excluded, or is absent.
     revised_prompt
         What the endpoint made of the prompt.
     latency, cost
@@ -70,7 +73,7 @@ class ImageResult:
     """
 
     data: bytes | None
-    status: Literal["ok", "refused", "excluded"]
+    status: Literal["ok", "refused", "excluded", "absent"]
     reason: str | None = None
     revised_prompt: str | None = None
     latency: float | None = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N, Key
-from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
+from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.tidy import as_text, estimate_frame, excluded_json, factor_names, to_polars
 from stereotrope.stats import (
     clusters,
@@ -22,7 +22,7 @@ from stereotrope.stats import (
     vendi_score,
     vendi_standard_error,
 )
-from stereotrope.tables import PROMPTS
+from stereotrope.tables import ABSENT, LABELLED, PROMPTS
 
 __all__ = ["embeddings_frame", "image_vendi", "prompt_alignment"]
 
@@ -67,7 +67,8 @@ def embeddings_frame(
         ``image_id, prompt_id, generator, <factors>, annotator, vector, cosine, excluded``, a row an image
         and encoder: ``annotator`` is the encoder's name, ``cosine`` that of the picture's vector and its
         prompt's, null where either is missing. ``excluded`` is null where there is a vector of the picture,
-        else ``refused by the generator``, ``picture excluded`` or ``no embedding``.
+        else ``refused by the generator``, ``picture excluded``, ``picture not at hand``
+        (the encoder has vectors of none of those) or ``no embedding``.
 
     Raises
     ------
@@ -109,11 +110,14 @@ def embeddings_frame(
         pl.lit(None, pl.Float64).alias("cosine"),
     )
     parts = [_of_encoder(rows, given.filter(encoder=name), name) for name in names]
+    away, given_one = pl.col("_picture") == ABSENT, pl.col("vector").is_not_null()
     reason = (
         pl.when(pl.col("_picture") == "refused")
         .then(pl.lit(PICTURE_REFUSED))
-        .when(pl.col("_picture") != "ok")
+        .when(~pl.col("_picture").is_in(LABELLED))
         .then(pl.lit(PICTURE_EXCLUDED))
+        .when(away & ~(away & given_one).any().over("annotator"))
+        .then(pl.lit(PICTURE_ABSENT))
         .when(pl.col("vector").is_null())
         .then(pl.lit(NO_EMBEDDING))
     )

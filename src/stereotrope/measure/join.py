@@ -9,12 +9,13 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import CONSTRAINTS, PROMPTS, QUALITY_ATTRIBUTES, check_factors
+from stereotrope.tables import ABSENT, CONSTRAINTS, LABELLED, PROMPTS, QUALITY_ATTRIBUTES, check_factors
 
 __all__ = [
     "BLANK",
     "BREAKS",
     "DESIGN_REASONS",
+    "PICTURE_ABSENT",
     "PICTURE_EXCLUDED",
     "PICTURE_REASONS",
     "PICTURE_REFUSED",
@@ -36,6 +37,9 @@ PICTURE_REFUSED = "refused by the generator"
 PICTURE_EXCLUDED = "picture excluded"
 """Reason where a picture came that cannot be used."""
 
+PICTURE_ABSENT = "picture not at hand"
+"""Reason where a picture was made that nobody here can look at, of whoever labelled no such picture."""
+
 _PICTURE = {"refused": PICTURE_REFUSED, "excluded": PICTURE_EXCLUDED}
 SEEN = "seen in discovery"
 """Reason given for a label of a picture on which its annotator's attributes were discovered."""
@@ -46,7 +50,7 @@ BREAKS = "breaks the prompt's constraints"
 DESIGN_REASONS = (SEEN, BREAKS)
 """Reasons of a conductor that leaves a picture out of a score on purpose."""
 
-PICTURE_REASONS = frozenset({BLANK, *_PICTURE.values(), *DESIGN_REASONS})
+PICTURE_REASONS = frozenset({BLANK, PICTURE_ABSENT, *_PICTURE.values(), *DESIGN_REASONS})
 """Reasons that do not lie with the annotator; every other one does."""
 
 _NOT_EXPECTED = frozenset(QUALITY_ATTRIBUTES) - {"blank", *CONSTRAINTS}
@@ -132,7 +136,9 @@ def tidy_labels(
         ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``. ``value`` is
         null wherever ``excluded`` has a reason: the label's status (``unclear``, ``refused``,
         ``invalid``), ``blank picture``, ``not labelled``, and for images without a picture ``refused by
-        the generator`` or ``picture excluded``. Exact duplicates stay; see :func:`effective_n`.
+        the generator`` or ``picture excluded``. What was said of a picture that is not at hand (status
+        ``absent``) counts; of annotators that labelled none of these the reason is ``picture not at hand``.
+        Exact duplicates stay; see :func:`effective_n`.
 
     Raises
     ------
@@ -173,9 +179,12 @@ def tidy_labels(
         maintain_order="left",
         nulls_equal=True,
     )
+    absent, labelled = pl.col("picture") == ABSENT, pl.col("status").is_not_null()
     reason = (
-        pl.when(pl.col("picture") != "ok")
+        pl.when(~pl.col("picture").is_in(LABELLED))
         .then(pl.col("picture").replace(_PICTURE))
+        .when(absent & ~(absent & labelled).any().over("annotator"))
+        .then(pl.lit(PICTURE_ABSENT))
         .when(pl.col("status").is_null())
         .then(pl.lit(NOT_LABELLED))
         .when(pl.col("status") != "ok")

@@ -11,10 +11,11 @@ from stereotrope.errors import TableError
 from stereotrope.measure.share import share
 from stereotrope.measure.share_difference import share_difference
 from stereotrope.measure.tidy import factor_names, to_polars
+from stereotrope.tables import ABSENT
 
 __all__ = ["refusal_rate"]
 
-_STATUSES = ("ok", "refused", "excluded")
+_STATUSES = ("ok", "refused", "excluded", ABSENT)
 
 
 def refusal_rate(
@@ -30,12 +31,13 @@ def refusal_rate(
     Formula
     -------
     :math:`r = n_{refused} / (n_{refused} + n_{ok})`. Pictures that came but cannot be used
-    (``status`` excluded) stand in neither count; they are listed in ``excluded`` by their reason.
+    (``status`` excluded), and those that are not at hand (``absent``: what was refused beside them is not
+    known), stand in neither count; they are listed in ``excluded`` by their reason.
 
     Parameters
     ----------
     images
-        One row a request: ``image_id``, ``status`` (``ok``, ``refused`` or ``excluded``) and the
+        One row a request: ``image_id``, ``status`` (``ok``, ``refused``, ``excluded`` or ``absent``) and the
         factors; optional ``reason`` and ``prompt_id``. See :func:`stereotrope.measure.with_factors`.
     group, baseline
         Where a factor is named, its levels are told apart, and every level is also compared with
@@ -59,7 +61,7 @@ def refusal_rate(
     Raises
     ------
     TableError
-        A column is missing, or a status is none of ``ok``, ``refused``, ``excluded``.
+        A column is missing, or a status is none of ``ok``, ``refused``, ``excluded``, ``absent``.
     UsageError
         The compared factor stands in ``by`` too.
 
@@ -90,10 +92,10 @@ def refusal_rate(
     drawn = frame.drop("excluded", strict=False).with_columns(
         pl.lit("refusal").alias("attribute"),
         pl.col("status")
-        .replace_strict({"ok": "drawn", "refused": "refusal", "excluded": None})
+        .replace_strict({"ok": "drawn", "refused": "refusal", "excluded": None, ABSENT: None})
         .alias("value"),
-        pl.when(pl.col("status") == "excluded")
-        .then(reason.cast(pl.String).fill_null("excluded"))
+        pl.when(pl.col("status").is_in(["excluded", ABSENT]))
+        .then(pl.coalesce(reason.cast(pl.String), "status"))
         .alias("excluded"),
     )
     scope = (*by, group) if group is not None else tuple(by)

@@ -10,6 +10,7 @@ from stereotrope.report.distributions import Distribution
 from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.thumbnails import Thumbnails
+from stereotrope.tables import ABSENT
 
 __all__ = ["MOST_EXHIBITED", "Exhibits"]
 
@@ -75,7 +76,8 @@ class Exhibits:
         out: dict[str, list[dict[str, Any]]] = {}
         for sheet in self.material.sheets:
             ok = sum(1 for i in sheet.images if i["status"] == "ok")
-            shown = [self._item(i) for i in sheet.images]
+            here = [i for i in sheet.images if i["status"] != ABSENT]
+            shown = [self._item(i) for i in here]
             items = [i for i in shown if i is not None]
             hidden = len(shown) - len(items)
             counts = (
@@ -83,6 +85,8 @@ class Exhibits:
                 if ok < len(sheet.images)
                 else count(ok, "picture")
             )
+            if len(here) < len(sheet.images):
+                counts += ", the others not at hand" if here else ": they are not at hand"
             if hidden:
                 counts += f", {thousands(ok - hidden)} shown"
             prompts = {i["text"] for i in sheet.images if i["text"]}

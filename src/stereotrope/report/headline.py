@@ -15,7 +15,7 @@ from stereotrope.report.material import Material, RunLike, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
 from stereotrope.report.spending import cost_table
-from stereotrope.tables import ALL_ATTRIBUTES, CAPTION
+from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED
 
 __all__ = ["headline", "headline_of", "missing_items", "missing_table", "quality", "reasons"]
 
@@ -39,7 +39,8 @@ def headline(run: RunLike) -> dict[str, Any]:
 
         - ``title`` and ``summary`` (the counts in one sentence);
         - ``asked``: list of ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
-        - ``counts``: prompts, images, ok, refused, excluded, labels, derived_labels, labels_without_value;
+        - ``counts``: prompts, images, ok, refused, excluded, absent, labels, derived_labels,
+          labels_without_value;
         - ``missing``: ``{sentence, items, notes, columns, rows, labels}``, who is missing what, before any
           score; ``items`` says in a sentence each what a stage could not do, such as a model that cannot be
           reached, ``notes`` what readers of files left out or took for granted; the first ``labels`` columns
@@ -84,7 +85,7 @@ def _counts(material: Material) -> dict[str, int]:
     return {
         "prompts": material.prompts.height,
         "images": material.images.height,
-        **{s: status.get(s, 0) for s in ("ok", "refused", "excluded")},
+        **{s: status.get(s, 0) for s in ("ok", "refused", "excluded", ABSENT)},
         "labels": labels.height,
         "derived_labels": labels["derived_from"].count(),
         "labels_without_value": labels.filter(pl.col("status") != "ok").height,
@@ -98,10 +99,12 @@ def _summary(material: Material, counts: dict[str, int]) -> str:
     derived = f"{thousands(n)} of them derived from others, " if (n := counts["derived_labels"]) else ""
     factors = [f for f in material.factors if f in material.prompts.columns]
     conditions = material.prompts.select(factors).unique().height if factors else 1
+    away = f"{thousands(counts[ABSENT])} are not at hand, " if counts[ABSENT] else ""
+    could = f"{away}{thousands(counts['ok'])} could be {'looked at' if away else 'used'}"
     return (
         f"{count(planned, 'picture')} asked of {models} under {count(conditions, 'condition')}; "
-        f"{unmade}{thousands(counts['ok'])} could be used, {thousands(counts['refused'])} were refused by "
-        f"the model, {thousands(counts['excluded'])} could not be read. Annotators gave "
+        f"{unmade}{could}, {thousands(counts['refused'])} were refused by the model, "
+        f"{thousands(counts['excluded'])} could not be read. Annotators gave "
         f"{count(counts['labels'], 'label')}, {derived}{thousands(counts['labels_without_value'])} of them "
         "without a value."
     )
@@ -181,12 +184,13 @@ def missing_table(material: Material) -> dict[str, Any]:
     picture = pl.coalesce("sha256", "image_id")
     copied = usable.select(picture.n_unique()).item() < usable.height
     columns = [*(words(c) for c in by), "asked for", "usable", *["of them distinct"] * copied]
-    columns += ["refused", "excluded"]
+    away = [ABSENT] * bool((material.images["status"] == ABSENT).any())
+    columns += ["refused", "excluded", *["not at hand"] * len(away)]
     columns += ["labels", *(f"labels {s}" for s in _LABEL_STATES)]
     images = material.images.group_by(by).agg(
         pl.len(),
         picture.filter(pl.col("status") == "ok").n_unique().alias("distinct"),
-        *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded")),
+        *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded", ABSENT)),
     )
     labels = material.labels.group_by(by).agg(
         pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
@@ -195,7 +199,7 @@ def missing_table(material: Material) -> dict[str, Any]:
         pl.selectors.numeric().fill_null(0)
     )
     records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
-    numbers = ["len", "ok", *["distinct"] * copied, "refused", "excluded", "labels"]
+    numbers = ["len", "ok", *["distinct"] * copied, "refused", "excluded", *away, "labels"]
     numbers += [f"l_{s}" for s in _LABEL_STATES]
     rows = [[*(str(r[c] or "–") for c in by), *(thousands(int(r[c])) for c in numbers)] for r in records]
     return {
@@ -240,7 +244,7 @@ def missing_items(material: Material) -> list[str]:
 
 def _uncaptioned(material: Material) -> list[str]:
     """How many pictures a captioner has no caption of; where it has them all, nothing."""
-    usable = material.images.filter(pl.col("status") == "ok")["image_id"]
+    usable = material.images.filter(pl.col("status").is_in(LABELLED))["image_id"]
     captions = material.labels.filter(pl.col("attribute") == CAPTION)
     told = []
     for captioner in captions["annotator"].unique().sort():
@@ -262,20 +266,25 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     if not records:
         return "No picture was made."
     total = sum(r["len"] for r in records)
-    refused, excluded = (sum(r[s] for r in records) for s in ("refused", "excluded"))
+    refused, excluded, absent = (sum(r[s] for r in records) for s in ("refused", "excluded", ABSENT))
     labels = sum(r["labels"] for r in records)
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
     blank = _with(material, "blank")
-    if not refused and not excluded and not without and not blank and not missing_items(material):
-        nothing = "All" if _notes(material) else "Nothing is missing: all"
-        pictures, said = count(total, "picture"), count(labels, "label")
-        return f"{nothing} {pictures} could be used and all {said} have a value."
+    unusable = refused or excluded or absent
+    if not unusable and not without and not blank and not missing_items(material):
+        nothing = "All" if _notes(material) or not labels else "Nothing is missing: all"
+        said = f"all {count(labels, 'label')} have a value" if labels else "there is no label"
+        return f"{nothing} {count(total, 'picture')} could be used and {said}."
     parts = []
     if refused:
         parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
     if excluded:
         parts.append(f"{count(excluded, 'picture')} could not be used.")
-    if not refused and not excluded:
+    if absent:
+        away = count(absent, "picture is", "pictures are")
+        parts.append(f"{away} not at hand: what others said of them counts, and nothing here looked at them.")
+    total -= absent
+    if total and not refused and not excluded:
         made = " that were made" if _not_made(material) else ""
         could = "read" if blank else "used"
         parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be {could}.")

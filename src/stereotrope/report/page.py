@@ -28,11 +28,11 @@ from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import headline_of, quality, reasons
 from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material, image_ids, words
-from stereotrope.report.numbers import number, thousands
+from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
 from stereotrope.report.thumbnails import Thumbnails
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, DELTA
+from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, AVERAGE, DELTA
 
 __all__ = ["Page", "build"]
 
@@ -229,6 +229,12 @@ def _pictures_note(material: Material, thumbs: Thumbnails) -> str:
         "Small copies of the pictures; the originals are in the run folder, under pictures/. "
         "A dashed frame is a request without a usable picture."
     )
+    away = material.images.filter(pl.col("status") == ABSENT).height
+    if away:
+        text += (
+            f" {count(away, 'picture is', 'pictures are')} not at hand, so nothing is drawn of them; what "
+            "others said of them counts."
+        )
     if thumbs.left_out:
         text += (
             f" To keep this file below a fixed size, {thousands(ok - thumbs.left_out)} of {thousands(ok)} "

@@ -169,7 +169,7 @@ class Run:
         Raises
         ------
         UsageError
-            There is no such image, or it has no picture (refused or excluded).
+            There is no such image, or it has no picture (refused, excluded or absent).
         RunDamaged
             The picture is missing or was changed.
         """

@@ -10,10 +10,10 @@ import polars as pl
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cells import Key
-from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
+from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.stats import Resample, clusters
-from stereotrope.tables import CAPTION, CAPTION_LISTS, PROMPTS
+from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, PROMPTS
 
 __all__ = ["BY", "EMPTY", "Captions", "captions_frame", "read_captions"]
 
@@ -78,6 +78,7 @@ def captions_frame(
         ``image_id, prompt_id, generator, <factors>, text, caption, <one column an attribute>, excluded``,
         one row an image in the order of ``images``; ``text`` is the prompt's. ``excluded`` is null
         where the caption counts, else ``refused by the generator``, ``picture excluded``,
+        ``picture not at hand`` (and the captioner has a caption of none of these),
         ``not captioned``, ``empty caption`` or the status of the caption's label. List columns are never
         null.
 
@@ -165,11 +166,14 @@ def _column(found: pl.DataFrame, name: str, listed: bool) -> pl.DataFrame:
 
 
 def _reason() -> pl.Expr:
+    absent = pl.col("_picture") == ABSENT
     return (
         pl.when(pl.col("_picture") == "refused")
         .then(pl.lit(PICTURE_REFUSED))
-        .when(pl.col("_picture") != "ok")
+        .when(~pl.col("_picture").is_in(LABELLED))
         .then(pl.lit(PICTURE_EXCLUDED))
+        .when(absent & ~(absent & pl.col("_status").is_not_null()).any())
+        .then(pl.lit(PICTURE_ABSENT))
         .when(pl.col("_status").is_null())
         .then(pl.lit(NOT_CAPTIONED))
         .when(pl.col("_status") != "ok")

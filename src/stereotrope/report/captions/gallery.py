@@ -31,7 +31,7 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
 from stereotrope.report.prose import explain, listing
-from stereotrope.tables import BANDS
+from stereotrope.tables import BANDS, LABELLED
 
 __all__ = ["MOST_COLUMNS", "MOST_GALLERIES", "MOST_LINES", "chosen_pictures", "gallery_blocks"]
 
@@ -201,7 +201,7 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[
         if (uri := shown.thumbs.uris.get(image) or shown.thumbs.best(image))
     ]
     sheet = chooser.material.find_sheet(rows[0])
-    usable = sum(1 for i in sheet.images if i["status"] == "ok") if sheet else 0
+    usable = sum(1 for i in sheet.images if i["status"] in LABELLED) if sheet else 0
     return GalleryCell(
         model,
         [_score(row) for row in rows],

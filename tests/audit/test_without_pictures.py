@@ -1,0 +1,254 @@
+"""Studies whose pictures are not at hand, all or some: what others said of them counts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.audit import Audit
+from stereotrope.audit.outstanding import outstanding
+from stereotrope.errors import IncompleteError, StereotropeError, UsageError
+from stereotrope.generate import LabelledGenerator, create
+
+FEW = {"permutations": 99, "resamples": 100}
+DESIGN = {"name_from": "model", "factors": ["occupation", "condition"]}
+MEASURES = [{"female_ratio": "gender"}, {"share": "race", "of": ["asian", "black", "hispanic", "white"]}]
+ABSENT = "picture not at hand"
+
+
+def audit(base: Path, generator: dict[str, Any], **more: Any) -> Audit:
+    said = {"labels": "labels.csv", "name": "people", "attributes": ["gender", "race"]}
+    content = {"generators": [generator], "annotators": [said], "measures": MEASURES, **FEW}
+    content |= {"baseline": {"condition": "baseline"}, **more}
+    given = {key: value for key, value in content.items() if value is not None}
+    return Audit.from_text(json.dumps(given), base=base)
+
+
+@pytest.fixture(scope="module")
+def data(shared: Path) -> Path:
+    return shared / "data" / "occupations"
+
+
+@pytest.fixture(scope="module")
+def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The labels of the study of occupations, without any picture."""
+    base = tmp_path_factory.mktemp("labels")
+    shutil.copy(data / "labels.csv", base)
+    return base
+
+
+@pytest.fixture(scope="module")
+def run(alone: Path) -> st.Run:
+    more = [{"labels": "labels.csv", "name": "people", "attributes": ["gender", "race"]}]
+    more += ["blank", {"colour": ["background_colour"]}]
+    measures = [*MEASURES, {"share": "background_colour"}, "refusal_rate", {"bds": ["gender", "race"]}]
+    asked = audit(alone, {"labels": "labels.csv", **DESIGN}, annotators=more, measures=measures)
+    return asked.run(alone / "run")
+
+
+def published(data: Path, name: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    with (data / f"published_{name}.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            for column in row:
+                condition = column.split(" ")[0].lower()
+                if condition in ("baseline", "controlled") and "/" in row[column]:
+                    yield (row["model"], row["Occupation"].lower(), condition), row[column].split(" ")[0]
+
+
+def counted(run: st.Run, measure: str, **where: str) -> dict[tuple[str, str, str], tuple[int, int]]:
+    rows = run.estimates.filter(measure=measure, **where)
+    return {
+        (r["generator"], r["occupation"], r["condition"]): (
+            0 if r["value"] is None else round(r["value"] * r["n"]),
+            r["n"],
+        )
+        for r in rows.iter_rows(named=True)
+    }
+
+
+def test_the_published_table_of_gender_comes_out_without_any_picture(run: st.Run, data: Path) -> None:
+    found = counted(run, "female_ratio")
+    expected = {
+        cell: (int(text.split("/")[0]), sum(map(int, text.split("/"))))
+        for cell, text in published(data, "gender")
+    }
+    assert len(expected) == 30
+    assert found == expected
+    assert run.images["status"].unique().to_list() == ["absent"]
+
+
+def test_the_published_table_of_race_comes_out_where_nobody_was_labelled_mixed(
+    run: st.Run, data: Path, alone: Path
+) -> None:
+    """The study counted a figure labelled mixed for races of its own choice; those cells differ."""
+    labels = pl.read_csv(alone / "labels.csv")
+    mixed = set(labels.filter(race="mixed").select("model", "occupation", "condition").unique().rows())
+    races = ("asian", "black", "hispanic", "white")
+    found = {race: counted(run, "share", attribute="race", category=race) for race in races}
+    exact = {cell: text for cell, text in published(data, "race") if cell not in mixed}
+    assert len(exact) == 30 - len(mixed)
+    assert len(exact) >= 20
+    for cell, text in exact.items():
+        assert "/".join(str(found[race][cell][0]) for race in races) == text, cell
+
+
+def test_what_needs_a_picture_is_undefined_with_the_reason(run: st.Run) -> None:
+    colours = run.estimates.filter(measure="share", attribute="background_colour")
+    assert colours["value"].null_count() == colours.height == 30
+    assert {json.loads(text)[ABSENT] for text in colours["excluded"]} == {10}
+    refusals = run.estimates.filter(measure="refusal_rate")
+    assert refusals["value"].null_count() == refusals.height
+    assert set(refusals["undefined"]) == {"no request answered"}
+    assert run.labels["annotator"].unique().is_in(["people", "folded:people"]).all()
+
+
+def test_the_report_says_that_no_picture_is_at_hand_and_shows_none(run: st.Run) -> None:
+    page = (run.path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "data:image/webp" not in page
+    assert "300 pictures are not at hand: what others said of them counts" in page
+    headline = st.report.headline(run)
+    assert headline["counts"]["absent"] == 300
+    assert "300 are not at hand, 0 could be looked at" in headline["summary"]
+    assert "not at hand" in headline["missing"]["columns"]
+
+
+def test_an_absent_picture_says_so_when_it_is_asked_for(run: st.Run) -> None:
+    with pytest.raises(UsageError, match=r"has no picture: absent \(picture is not at hand\)"):
+        run.picture(run.images["image_id"][0])
+
+
+def test_a_study_of_labels_alone_is_planned_continued_and_measured(alone: Path, run: st.Run) -> None:
+    asked = Audit.from_run(run.path)
+    work = {one.name: (one.total, one.done) for one in outstanding(asked.plan(), alone / "new")}
+    assert work == {"labels": (300, 0), "blank": (0, 0), "colour": (0, 0)}
+    assert outstanding(asked.plan(), run.path)[0].done == 300
+    assert asked.measure(run.path).estimates.equals(run.estimates)
+    assert asked.run(run.path).images.equals(run.images)
+
+
+@pytest.fixture
+def partly(data: Path, tmp_path: Path) -> Path:
+    """A tenth of the study, of which 3 pictures are missing."""
+    rows = [row for row in pl.read_csv(data / "labels.csv").rows() if "_s0" in row[0] or "_s1" in row[0]]
+    (tmp_path / "images").mkdir()
+    for row in rows[3:]:
+        shutil.copy(data / row[0], tmp_path / row[0])
+    header = (data / "labels.csv").read_text(encoding="utf-8").splitlines()[0]
+    lines = [header, *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def test_listed_pictures_that_are_missing_count_by_their_labels_where_that_is_allowed(partly: Path) -> None:
+    folder = {"folder": ".", "metadata": "labels.csv", **DESIGN}
+    with pytest.raises(IncompleteError, match=r"3 of 60 pictures cannot be used \(3 × file is missing\)"):
+        audit(partly, folder, max_excluded=0.04).run(partly / "run")
+    without = st.open(partly / "run")
+    assert counted(without, "female_ratio")["dall_e_3", "ceo", "baseline"][1] == 0
+    blank = [{"labels": "labels.csv", "name": "people", "attributes": ["gender", "race"]}, "blank"]
+    allowed = audit(partly, {**folder, "absent": "allowed"}, max_excluded=0, annotators=blank)
+    assert {one.name: one.total for one in outstanding(allowed.plan(), partly / "run")}["blank"] == 57
+    run = allowed.run(partly / "run")
+    assert run.images["status"].value_counts(sort=True).rows() == [("ok", 57), ("absent", 3)]
+    assert counted(run, "female_ratio")["dall_e_3", "ceo", "baseline"] == (2, 2)
+    assert any("3 of 60 pictures are not at hand" in note for note in run.info["notes"])
+    assert run.labels.filter(annotator="blank").height == 57
+
+
+def test_a_picture_that_turns_up_is_looked_at_by_the_next_run(partly: Path, data: Path) -> None:
+    folder = {"folder": ".", "metadata": "labels.csv", **DESIGN, "absent": "allowed"}
+    asked = audit(partly, folder)
+    asked.run(partly / "run")
+    for path in (data / "images").glob("dall_e_3-ceo_baseline_s[01].jpg"):
+        shutil.copy(path, partly / "images")
+    run = asked.run(partly / "run")
+    assert run.images["status"].value_counts(sort=True).rows() == [("ok", 59), ("absent", 1)]
+
+
+TIDY = "id,attribute,value\n" + "".join(
+    f"{i:05d},gender,{'male' if i % 4 else 'female'}\n{i:05d},age,{20 + i}\n" for i in range(8)
+)
+
+
+def test_a_tidy_file_with_ids_is_a_study_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text(TIDY, encoding="utf-8")
+    said = {"labels": "labels.csv", "name": "people", "attributes": ["gender"]}
+    made = audit(
+        tmp_path,
+        {"labels": "labels.csv", "name": "old-model"},
+        annotators=[said],
+        measures=[{"female_ratio": "gender"}],
+        baseline=None,
+    )
+    run = made.run(tmp_path / "run")
+    assert run.images["source"].to_list() == [f"{i:05d}" for i in range(8)]
+    assert run.estimates.select("generator", "value", "n").rows() == [("old-model", 0.25, 8)]
+    assert run.info["notes"] == [
+        "old-model: 8 pictures are not at hand; labels made elsewhere count, and whatever looks at pictures "
+        "leaves them out"
+    ]
+
+
+@pytest.mark.parametrize("column", ["image_id", "sha256", "source", "Image", "File Name", "id"])
+def test_rows_and_labels_name_pictures_by_the_same_column(tmp_path: Path, column: str) -> None:
+    rows = "".join(f"{c * 8},{g}\n" for c, g in zip("abcd", ("female", "male") * 2, strict=True))
+    (tmp_path / "labels.csv").write_text(f"{column},gender\n{rows}", encoding="utf-8")
+    said = {"labels": "labels.csv", "name": "people"}
+    generator = {"labels": "labels.csv", "name": "m"}
+    run = audit(tmp_path, generator, annotators=[said], measures=[{"female_ratio": "gender"}], baseline=None)
+    assert run.run(tmp_path / "run").estimates["n"].to_list() == [4]
+
+
+def test_captions_of_pictures_that_are_not_at_hand_are_a_study_too(tmp_path: Path, shared: Path) -> None:
+    captions = pl.read_csv(shared / "data" / "biasbench" / "captions_sd.csv").head(60)
+    captions.write_csv(tmp_path / "captions.csv")
+    source = {"suite": "biasbench", "prompts": [{"text": "a beauty", "prompt": "beauty"}], **FEW}
+    source |= {
+        "generators": [
+            {"labels": "captions.csv", "name_from": "model", "factors": ["prompt"], "file": "image"}
+        ],
+        "annotators": [{"captions": "captions.csv", "name": "people"}, {"lexicon": "biasbench"}],
+        "measures": ["cas", {"vendi": {}}],
+    }
+    run = Audit.from_text(json.dumps(source), base=tmp_path).run(tmp_path / "run")
+    assert run.images["status"].unique().to_list() == ["absent"]
+    assert run.estimates.filter(measure="vendi")["n"].to_list()[0] == run.images.height > 0
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"labels": "labels.csv", "absent": "allowed"}, r"labels generator: unknown key 'absent'"),
+        ({"labels": None}, r"labels generator: needs a file; write \{labels: labels.csv"),
+        (
+            {"labels": "labels.csv", "name": "a", "name_from": "b"},
+            "give either name or name_from, found both",
+        ),
+        ({"labels": "labels.csv", "factors": ["source"]}, r"reserved .* factors: \{given_source: source\}"),
+        ({"folder": ".", "absent": "perhaps"}, "absent must be excluded or allowed, found 'perhaps'"),
+        ({"labels": "none.csv"}, r"none\.csv: cannot be read \(No such file or directory\)"),
+        ({"labels": "labels.csv", "file": "x"}, r"labels\.csv:1: no column 'x' \(file\)"),
+        ({"labels": "labels.csv", "name_from": "x"}, r"labels\.csv:1: no column 'x' \(name_from\)"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, entry: dict[str, Any], message: str) -> None:
+    (tmp_path / "labels.csv").write_text("file_name,gender\na,female\n", encoding="utf-8")
+    with pytest.raises(StereotropeError, match=message):
+        audit(tmp_path, entry, baseline=None).plan()
+
+
+def test_a_row_without_a_name_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("file_name,model\na,m\n,m\n,m\n", encoding="utf-8")
+    generator = create({"labels": "labels.csv", "name_from": "model"}, relative_to=tmp_path)
+    assert isinstance(generator, LabelledGenerator)
+    _, requests = generator.requests()
+    assert [generator.process(request).status for request in requests] == ["absent", "excluded", "excluded"]
+    assert len({request.image_id for request in requests}) == 3
