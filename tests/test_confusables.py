@@ -96,6 +96,15 @@ def test_what_anybody_tells_apart_is_no_lookalike(apart):
     assert lookalikes(dict.fromkeys(apart, 1)) == []
 
 
+def test_with_known_writings_only_what_reads_like_one_of_them_is_found():
+    given = {"nurs\u0435": 3, "Cook": 2, "cook": 1, "ceo": 4, "CEO": 1}
+    assert [found.written for found in lookalikes(given, ["nurse", "ceo"])] == [
+        (("nurse", 0), ("nurs\u0435", 3)),
+        (("ceo", 4), ("CEO", 1)),
+    ]
+    assert lookalikes({}, ["ceo", "CEO"]) == []
+
+
 def test_three_scripts_and_two_cases_are_one_set():
     given = {"B": 5, "\u0412": 4, "\u0432": 3, "b": 2, "\u0392": 1, "x": 9}
     [found] = lookalikes(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -29,7 +29,7 @@ class Lookalikes:
     Attributes
     ----------
     written
-        Each writing and how often it was given, the most frequent first.
+        Each writing and how often it was given: known ones first, the most frequent first.
     differs
         How each of them differs from the first, in words with code points; the first one's is empty.
     """
@@ -48,7 +48,7 @@ class Lookalikes:
         return f"{of}: {', '.join(told)} read alike and count apart; {then}"
 
 
-def lookalikes(counts: Mapping[str, int]) -> list[Lookalikes]:
+def lookalikes(counts: Mapping[str, int], known: Collection[str] = ()) -> list[Lookalikes]:
     """Find writings that differ in what a reader does not see or hardly heeds.
 
     That is: case; blanks (double, outer, no-break); characters without width; Unicode composition;
@@ -59,6 +59,8 @@ def lookalikes(counts: Mapping[str, int]) -> list[Lookalikes]:
     ----------
     counts
         Writing → how often it was given.
+    known
+        Writings that are meant, given or not. With these, only sets of a known and an unknown one are found.
 
     Returns
     -------
@@ -71,6 +73,8 @@ def lookalikes(counts: Mapping[str, int]) -> list[Lookalikes]:
     >>> found.differs[1]
     'has U+0435 CYRILLIC SMALL LETTER IE for U+0065 LATIN SMALL LETTER E'
     """
+    if known:
+        counts = {**dict.fromkeys(known, 0), **counts}
     groups: dict[str, dict[str, None]] = {}
     for text in counts:
         keys = _keys(text)
@@ -83,18 +87,18 @@ def lookalikes(counts: Mapping[str, int]) -> list[Lookalikes]:
         together[text] = None
         groups.update(dict.fromkeys(keys, together))
     sets = {id(group): group for group in groups.values() if len(group) > 1}.values()
-    return [_set(sorted(((text, counts[text]) for text in group), key=_first)) for group in sets]
+    kept = (group for group in sets if not known or 0 < sum(text in known for text in group) < len(group))
+    return [_set([(text, counts[text]) for text in group], known) for group in kept]
 
 
-def _first(written: tuple[str, int]) -> tuple[int, bool, int, str]:
-    """Sort key: the most frequent first, of these a plain one: ASCII, short, in small letters."""
-    text, n = written
-    return -n, not text.isascii(), len(text), text.swapcase()
-
-
-def _set(written: list[tuple[str, int]]) -> Lookalikes:
-    first = written[0][0]
-    return Lookalikes(tuple(written), ("", *(_difference(first, text) for text, _ in written[1:])))
+def _set(written: list[tuple[str, int]], known: Collection[str]) -> Lookalikes:
+    """A set, its most frequent known writing first; of these a plain one: ASCII, short, in small letters."""
+    ordered = sorted(
+        written,
+        key=lambda one: (one[0] not in known, -one[1], not one[0].isascii(), len(one[0]), one[0].swapcase()),
+    )
+    first = ordered[0][0]
+    return Lookalikes(tuple(ordered), ("", *(_difference(first, text) for text, _ in ordered[1:])))
 
 
 def _keys(text: str) -> tuple[str, ...]:

@@ -176,10 +176,9 @@ def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") ->
     'known are colour'
     """
     names, said = list(known), str(found)
-    for one in lookalikes({**dict.fromkeys(names, 1), said: 0}):
-        (nearest, _), (last, n), how = one.written[0], one.written[-1], one.differs[-1]
-        if n == 0 and last == said and how != "differs in case":
-            return f"did you mean {nearest!r}? What is written {how}"
+    for one in lookalikes({said: 1}, names):
+        if one.differs[-1] != "differs in case":
+            return f"did you mean {one.written[0][0]!r}? What is written {one.differs[-1]}"
     by_lower = {name.lower(): name for name in names}
     given = said.lower()
     near = difflib.get_close_matches(given, by_lower, n=5, cutoff=0.5)

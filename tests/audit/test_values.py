@@ -118,7 +118,7 @@ def test_of_many_merges_a_note_names_some_and_the_run_all(tmp_path):
     run = run_of(tmp_path, [form for value in values for form in (value, value.upper())])
     assert len(run.info["folded"]) == 8
     note = next(note for note in run.info["notes"] if "count as one value" in note)
-    assert note.endswith("; 2 more, in run.json under `folded`")
+    assert note.endswith("; 2 more, in the column `written` of labels")
 
 
 def test_labels_are_counted_alike_everywhere_and_never_twice(tmp_path):

@@ -73,6 +73,13 @@ def test_the_text_of_a_prompt_names_it_and_strange_prompts_are_told(files):
     assert terms(found)["keyword", "pet", "pet"]["n_captions"] == 3
 
 
+def test_a_prompt_that_only_reads_like_one_is_told_with_its_letters(files):
+    text = files[1].read_text(encoding="utf-8")
+    files[1].write_text(text.replace("sea", "p\u0435t"), encoding="utf-8")
+    found = check_lexicon(str(files[0]), files[1])
+    assert any("U+0435 CYRILLIC SMALL LETTER IE" in remark for remark in found.remarks)
+
+
 def test_double_mentions_show_although_a_priority_decides_them(files):
     found = check_lexicon(str(files[0]), files[1])
     told = found.as_dict()["several_groups"]

@@ -37,7 +37,9 @@ ENCODING = ("torch", "transformers")
 """Further ones where an encoder is at work."""
 
 MOST_TOLD = 6
-"""Values of an attribute, and ways of writing one, that a note names; run.json has them all."""
+"""Values of an attribute, and ways of writing one, that a note names."""
+MOST_LISTED = 1000
+"""Values of several writings, and sets of look-alikes, that ``run.json`` names."""
 
 __all__ = ["derive_labels", "images_frame", "info_of", "labels_frame", "open_attributes"]
 
@@ -182,8 +184,8 @@ def info_of(
             "labels": labels.height,
             "derived_labels": labels["derived_from"].count(),
         },
-        "folded": folded,
-        "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike],
+        "folded": folded[:MOST_LISTED],
+        "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike[:MOST_LISTED]],
         "generator_notes": list(plan.notes),
         "notes": notes,
     }
@@ -220,7 +222,7 @@ def _fold_notes(folded: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _first(told: Sequence[str], mark: str) -> str:
     left = len(told) - MOST_TOLD
-    return mark.join([*told[:MOST_TOLD], *[f"{left:,} more, in run.json under `folded`"] * (left > 0)])
+    return mark.join([*told[:MOST_TOLD], *[f"{left:,} more, in the column `written` of labels"] * (left > 0)])
 
 
 def _versions(plan: Plan) -> dict[str, str]:

@@ -13,7 +13,7 @@ from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 __all__ = ["lookalike_notes", "lookalikes_in"]
 
 MOST_SETS = 20
-"""Sets that notes tell; ``run.json`` has them all."""
+"""Sets that notes tell; ``run.json`` has more."""
 _NO_VALUES = [name for name in QUALITY_ATTRIBUTES if name not in CONSTRAINTS]
 _WORDS = {
     "generators": "generators",

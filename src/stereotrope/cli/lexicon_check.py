@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from stereotrope.annotate.lexicon import (
     matching_audit,
     read_lexicon,
 )
+from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.report.escape import shorten
 from stereotrope.suites.biasbench.captions_file import prompt_of_name
@@ -208,6 +210,8 @@ def _prompts(
             f"({_some(strange)}); only attributes of all prompts are looked for in them. A column "
             f"`prompt` says of which a caption is: {shorten(', '.join(lexicon.prompts), 60)}"
         )
+        alike = lookalikes(Counter(one for one in strange if one), lexicon.prompts)
+        notes += [one.sentence(f"{file}: prompts of captions") for one in alike]
     return prompts, notes
 
 

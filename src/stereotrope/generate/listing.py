@@ -206,8 +206,7 @@ class Designed:
             given = Counter(one for one in said if one)
             told += [
                 one.sentence(f"{name!r} in the metadata and in the design", "write it as the design has it")
-                for one in lookalikes({**designed, **given})
-                if any(text in designed for text, _ in one.written)
+                for one in lookalikes(given, designed)
             ]
         return told[:MOST_ALIKE]
 

@@ -89,8 +89,16 @@ def test_what_could_not_be_read_is_noted():
     annotator = LexiconAnnotator(LEXICON)
     annotator.derive(IMAGES.with_columns(prompt=pl.lit("kitchen")), captions(("a", "man")))
     assert "says nothing of the prompts kitchen" in annotator.notes[0]
+    assert len(annotator.notes) == 1
     annotator.derive(IMAGES, captions())
     assert annotator.notes == ["lexicon 'small': there are no captions"]
+
+
+def test_a_prompt_that_only_reads_like_one_of_the_lexicon_is_told_with_its_letters():
+    annotator = LexiconAnnotator(LEXICON)
+    known = next(iter(LEXICON.prompts))
+    annotator.derive(IMAGES.with_columns(prompt=pl.lit(f"{known}\u200b")), captions(("a", "man")))
+    assert "(1: has U+200B ZERO WIDTH SPACE)" in annotator.notes[1]
 
 
 def test_captions_have_the_attributes_of_their_prompt():

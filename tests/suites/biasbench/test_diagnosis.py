@@ -66,6 +66,13 @@ def test_every_row_left_out_is_told_with_its_line(tmp_path: Path) -> None:
     assert "no caption of doctor, animal, nature, culture" in remark(found, "no captions").what
 
 
+def test_a_prompt_that_only_reads_like_one_of_the_benchmark_is_told_with_its_letters(tmp_path: Path) -> None:
+    found = of(tmp_path, HEADER + "m,beauty,Beauty_0,a face\nm,d\u043ector,,a doctor\nm,weather,,rain\n")
+    told = remark(found, "unknown prompt").what
+    assert "prompts: 'doctor' (0), 'd\u043ector' (1: has U+043E CYRILLIC SMALL LETTER O for U+006F" in told
+    assert told.endswith("read alike and count apart; write it as the benchmark does")
+
+
 def test_without_a_header_the_first_row_counts_and_it_is_said(tmp_path: Path) -> None:
     found = of(tmp_path, "Beauty_0,a pale face\nGender_0.png,a doctor\n", "mine.csv")
     assert [(r.model, r.prompt, r.image) for r in found.rows] == [

@@ -11,6 +11,7 @@ from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
 from stereotrope.annotate.lexicon.model import Lexicon
 from stereotrope.annotate.lexicon.parts import Grouped
 from stereotrope.annotate.lexicon.wide import AND, UNKNOWN, Reading
+from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError
 from stereotrope.tables import CAPTION
 
@@ -133,6 +134,8 @@ class LexiconAnnotator:
                 f"lexicon {self.lexicon.name!r}: says nothing of the prompts {', '.join(strange)}; it knows "
                 f"{', '.join(self.lexicon.prompts)}"
             )
+            alike = lookalikes(dict.fromkeys(strange, 1), self.lexicon.prompts)
+            self.notes += [one.sentence("prompts of captions") for one in alike]
 
     def _rows(self, said: dict[str, Any]) -> list[dict[str, Any]]:
         rows = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
+from stereotrope.confusables import lookalikes
 from stereotrope.suites.biasbench.captions_file import COLUMNS, CaptionRow, CaptionsFile, prompt_of_name
 from stereotrope.suites.biasbench.figures import printed, published_name
 from stereotrope.suites.biasbench.formulas import split_words
@@ -107,7 +108,9 @@ def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark
         found = [row for row in kept if odd(row)]
         if found:
             shown = ", ".join(dict.fromkeys(repr(r.image or r.prompt) for r in found[:_SHOWN]))
-            rule = f"{why} ({shown})"
+            alike = lookalikes(Counter(r.prompt for r in found), PROMPTS) if kind == "unknown prompt" else []
+            told = [one.sentence("prompts", "write it as the benchmark does") for one in alike]
+            rule = "; ".join([f"{why} ({shown})", *told])
             remarks.append(Remark(kind, tuple(r.line for r in found), rule, "left out"))
             kept = [row for row in kept if not odd(row)]
     return kept, remarks
