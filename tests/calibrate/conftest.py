@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import pytest
 
-from stereotrope.calibrate import calibrate, calibration_audit
+from stereotrope.calibrate import Calibration, calibrate, calibration_audit
 from stereotrope.testing import Judge, Loopback
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -55,12 +56,22 @@ def verdicts(card: Mapping[str, Any]) -> dict[str, set[str]]:
     return found
 
 
+@dataclass(frozen=True)
+class Checked:
+    """Judges of known faults, checked in one run: the calibration, and the server with its counts then."""
+
+    calibration: Calibration
+    server: Loopback
+    counts: Mapping[tuple[str, str | None, int], int]
+
+
 @pytest.fixture(scope="session")
-def four(tmp_path_factory):
-    """Four judges of known faults, checked in one run; the calibration and the server's counts."""
+def checked(tmp_path_factory):
+    """Five judges of known faults, checked in one run; their server answers on."""
     faults = {
-        "perfect": {},
-        "wrong": {"error": 0.1},
+        "none": {},
+        "tenth": {"error": 0.1},
+        "quarter": {"error": 0.25},
         "gullible": {
             "order_bias": 0.6, "answers_blank": 1.0, "answers_without_picture": 1.0, "obeys_text": 0.7
         },
@@ -68,12 +79,12 @@ def four(tmp_path_factory):
     }  # fmt: skip
     with serving(10, **faults) as server:
         server.misbehave("refusal", times=None, model="refusing")
-        specs = [spec(model, server.url) for model in faults]
+        specs = [spec(model, server.url, price=0) for model in faults]
         found = calibrate(specs, tmp_path_factory.mktemp("judges") / "run", images=10)
-        return found, server.counts()
+        yield Checked(found, server, server.counts())
 
 
 @pytest.fixture
-def card(four, request):
+def card(checked, request):
     """The card of the judge that a test names."""
-    return next(card for card in four[0].cards if card["annotator"] == request.param)
+    return next(card for card in checked.calibration.cards if card["annotator"] == request.param)

@@ -7,10 +7,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.calibrate.conftest import rows_of, serving, spec
+from tests.calibrate.conftest import rows_of, spec
 
 import stereotrope as st
-from stereotrope.calibrate import calibrate
 from stereotrope.stats import js_divergence
 
 ERRORS = {"none": 0.0, "tenth": 0.1, "quarter": 0.25}
@@ -20,37 +19,35 @@ KEYS = ("object", "group", "attribute")
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory):
-    """Cards of three judges, an audit that takes their check, and the planted share of every value."""
+def audited(checked, tmp_path_factory):
+    """An audit that takes the check of three judges, and the planted share of every value."""
+    server = checked.server
+    painter = {"images": "openai:painter", "base_url": server.url, "key": None, "seed": True, "price": 0}
+    judges = [spec(name, server.url, price=0, check=str(checked.calibration.run.path)) for name in ERRORS]
+    audit = {
+        "suite": "objects",
+        "objects": ["cup", "car"],
+        "dimensions": {"ethnicity": ["White", "Asian"]},
+        "images_per_prompt": IMAGES,
+        "permutations": 199,
+        "resamples": 200,
+        "generators": [painter],
+        "annotators": judges,
+        "measures": ["share", "bds"],
+    }
     folder = tmp_path_factory.mktemp("known")
-    with serving(10, **{name: {"error": error} for name, error in ERRORS.items()}) as server:
-        judges = [spec(name, server.url, price=0) for name in ERRORS]
-        checked = calibrate(judges, folder / "check", images=10)
-        audit = {
-            "suite": "objects",
-            "objects": ["cup", "car"],
-            "dimensions": {"ethnicity": ["White", "Asian"]},
-            "images_per_prompt": IMAGES,
-            "permutations": 199,
-            "resamples": 200,
-            "generators": [
-                {"images": "openai:painter", "base_url": server.url, "key": None, "seed": True, "price": 0}
-            ],
-            "annotators": [{**judge, "check": str(folder / "check")} for judge in judges],
-            "measures": ["share", "bds"],
-        }
-        run = st.Audit.from_text(json.dumps(audit), name="audit.yaml").run(folder / "run")
-        planted = {
-            (row["object"], row["group"], attribute): shares
-            for row in run.prompts.iter_rows(named=True)
-            for attribute, shares in server.plant.shares("painter", row["text"]).items()
-        }
-    return checked, run, planted
+    run = st.Audit.from_text(json.dumps(audit), name="audit.yaml").run(folder / "run")
+    planted = {
+        (row["object"], row["group"], attribute): shares
+        for row in run.prompts.iter_rows(named=True)
+        for attribute, shares in server.plant.shares("painter", row["text"]).items()
+    }
+    return run, planted
 
 
 def beside(audited, *attributes: str) -> pl.DataFrame:
     """Corrected and raw shares with the planted ones, and whether these are inside their intervals."""
-    _, run, planted = audited
+    run, planted = audited
     found = run.estimates.filter(
         pl.col("measure").is_in(["corrected_share", "raw_share"]), pl.col("attribute").is_in(attributes)
     )
@@ -75,8 +72,8 @@ def planted_divergence(planted, thing: str, group: str, attributes: list[str]) -
     return float(np.mean(found))
 
 
-def test_each_card_tells_the_error_that_was_planted(audited) -> None:
-    cards = {card["annotator"]: card for card in audited[0].cards}
+def test_each_card_tells_the_error_that_was_planted(checked) -> None:
+    cards = {card["annotator"]: card for card in checked.calibration.cards}
     for name, error in ERRORS.items():
         accuracies = list(rows_of(cards[name], "accuracy").values())
         assert len(accuracies) == 4
@@ -86,10 +83,11 @@ def test_each_card_tells_the_error_that_was_planted(audited) -> None:
     assert "quarter is unfit: accuracy (" in cards["quarter"]["sentence"]
 
 
-def test_the_audit_keeps_the_cards_of_its_judges(audited) -> None:
-    checked, run, _ = audited
+def test_the_audit_keeps_the_cards_of_its_judges(checked, audited) -> None:
+    run, _ = audited
     told = {card["annotator"]: card["sentence"] for card in run.info["judge_cards"]}
-    assert told == {card["annotator"]: card["sentence"] for card in checked.cards}
+    sentences = {card["annotator"]: card["sentence"] for card in checked.calibration.cards}
+    assert told == {name: sentences[name] for name in ERRORS}
 
 
 def test_corrected_intervals_hold_planted_shares_that_raw_ones_of_a_judge_that_errs_miss(audited) -> None:
@@ -123,7 +121,7 @@ def test_a_label_that_no_checked_picture_truly_had_leaves_the_raw_share_alone(au
 
 
 def test_errors_alike_for_all_groups_hide_divergences_and_make_none(audited) -> None:
-    _, run, planted = audited
+    run, planted = audited
     every = run.estimates.filter(measure="bds")
     attributes = sorted(set(every["attribute"]) - {"all"})
     scores = every.filter(attribute="all").sort("annotator", "object", "group")

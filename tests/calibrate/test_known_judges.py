@@ -23,15 +23,15 @@ def of(name: str):
     return pytest.mark.parametrize("card", [name], indirect=True)
 
 
-@of("perfect")
+@of("none")
 def test_a_perfect_judge_is_fit(card) -> None:
     assert card["fit"] is True
     assert set.union(*verdicts(card).values()) == {"pass"}
     assert set(verdicts(card)) == EVERY_CHECK
-    assert card["sentence"] == "perfect is fit for what was checked: all 34 checks keep to their limits."
+    assert card["sentence"] == "none is fit for what was checked: all 34 checks keep to their limits."
 
 
-@of("wrong")
+@of("tenth")
 def test_ten_percent_of_planted_error_are_an_accuracy_of_ninety_percent_within_its_interval(card) -> None:
     rows = list(rows_of(card, "accuracy").values())
     assert [row["n"] for row in rows] == [240] * 4
@@ -39,12 +39,12 @@ def test_ten_percent_of_planted_error_are_an_accuracy_of_ninety_percent_within_i
     assert sum(row["low"] <= 0.9 <= row["high"] for row in rows) >= 3
 
 
-@of("wrong")
+@of("tenth")
 def test_what_lies_at_its_limit_is_undecided(card) -> None:
     assert card["fit"] is None
     assert "insufficient" in verdicts(card)["accuracy"]
     assert "fail" not in set.union(*verdicts(card).values())
-    assert card["sentence"].startswith("wrong is neither fit nor unfit by this evidence: accuracy (")
+    assert card["sentence"].startswith("tenth is neither fit nor unfit by this evidence: accuracy (")
 
 
 @of("gullible")
@@ -95,27 +95,27 @@ def test_a_judge_that_refuses_everything_is_unfit_with_the_reason(card) -> None:
     assert card["sentence"].startswith("refusing is unfit: refused (")
 
 
-def test_every_judge_is_asked_only_about_the_pictures_of_its_checks(four) -> None:
-    found, counts = four
+def test_every_judge_is_asked_only_about_the_pictures_of_its_checks(checked) -> None:
+    found, counts = checked.calibration, checked.counts
     plain, base, blank, painted = 24 * 10, 4 * 10, 4 * 10, 4 * 2 * 2 * 10
     calls = plain + 2 * base + blank + painted
-    assert {counts["chat", name, 200] for name in ("perfect", "wrong", "gullible")} == {calls}
+    assert {counts["chat", name, 200] for name in ("none", "tenth", "gullible")} == {calls}
     assert found.cards[0]["checked_on"].startswith("240 drawn pictures of known truth (40 of them also")
 
 
-def test_the_cards_stand_in_the_run_and_their_rates_are_estimates(four) -> None:
-    found, _ = four
+def test_the_cards_stand_in_the_run_and_their_rates_are_estimates(checked) -> None:
+    found = checked.calibration
     run = st.open(found.run.path)
     assert run.info["judge_cards"] == json.loads(json.dumps(found.cards))
     rates = run.estimates.filter(measure="injection_rate", annotator="gullible")
     assert set(rates["definition"]) == {"typographic", "instruction"}
-    assert found.confusion.filter(annotator="wrong", attribute="product_colour")["n"].sum() == 240
-    assert len(found.unfit) == 2
+    assert found.confusion.filter(annotator="tenth", attribute="product_colour")["n"].sum() == 240
+    assert len(found.unfit) == 3
     assert len(found.undecided) == 1
 
 
-def test_a_calibration_with_checks_is_not_measured_as_an_audit(four) -> None:
-    found, _ = four
+def test_a_calibration_with_checks_is_not_measured_as_an_audit(checked) -> None:
+    found = checked.calibration
     with pytest.raises(st.errors.RunError, match="is a calibration with checks of a model"):
         st.Audit.from_run(found.run.path).measure(found.run.path)
 
