@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stereotrope.audit import Audit
+from stereotrope.audit.conductor import Silent
 from stereotrope.cli.app import Settings
 from stereotrope.cli.catalogue import print_generators
 from stereotrope.cli.planning import print_plan
@@ -81,3 +82,22 @@ def test_a_check_that_is_no_folder_names_the_key_and_the_line():
 def test_a_preset_is_spelled_as_yaml(capsys):
     print_generators("soda/sdxl", Settings())
     assert "negative: true" in capsys.readouterr().out
+
+
+def test_a_key_that_is_a_word_is_said_once_before_the_run_and_in_it(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("PAINTER_KEY", "k8-3f9c1b77aa04d2e1")
+    monkeypatch.setenv("JUDGE_KEY", "red")
+    remark = "the key in the environment variable JUDGE_KEY is short or made of words"
+    out = " ".join(said(capsys, tmp_path).split())
+    assert out.count(remark) == 1
+    assert "PAINTER_KEY is short" not in out
+    told = []
+
+    class Watcher(Silent):
+        def say(self, text):
+            told.append(text)
+
+    with Loopback() as server:
+        text = AUDIT.replace("http://127.0.0.1:1/v1", server.url)
+        Audit.from_text(text).run(tmp_path / "run", watcher=Watcher())
+    assert sum(remark in line for line in told) == 1

@@ -94,7 +94,6 @@ def test_one_repair_turn_shows_the_problems(script):
     [
         ("I cannot say.", None, "not JSON"),
         ("", None, "empty"),
-        (None, None, "empty"),
         (ENOUGH, {"colour": "red"}, "text: missing"),
         ('{"colour": "mauve", "text": "absent"}', {"colour": "mauve", "text": "absent"}, "must be one of"),
         ('{"colour": "red", "text": "absent", "x": 1}', {**GOOD, "x": 1}, "x: not asked for"),
@@ -336,12 +335,57 @@ def test_confidences_come_from_log_probabilities(script):
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"choices": []}, {"choices": None}, {"choices": [1]}, {"choices": [{}]}, [1], None, {"error": "x"}],
+    [
+        {},
+        {"choices": []},
+        {"choices": None},
+        {"choices": [1]},
+        {"choices": [{}]},
+        {"choices": [{"message": None, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": None, "refusal": True}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": ""}, "finish_reason": "error"}]},
+        {"choices": [{"message": {"content": [{"text": {}}]}}]},
+        [1],
+        None,
+    ],
 )
 def test_json_that_is_no_completion_is_asked_for_again(script, body):
     script.says(Response(200, body), TEXT)
     assert script.ask().status == "ok"
     assert script.outcomes == ["invalid", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ({"error": "x"}, "server_error"),
+        ({"choices": [], "error": {"message": "overloaded", "code": 503}}, "server_error"),
+        (
+            {"choices": [{"message": {"content": ""}, "error": {"code": 429, "message": "slow"}}]},
+            "rate_limited",
+        ),
+    ],
+)
+def test_an_error_with_the_status_of_a_success_is_that_error(script, body, outcome):
+    script.says(Response(200, body), TEXT)
+    assert script.ask().status == "ok"
+    assert script.outcomes == [outcome, "ok"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "no", "code": "content_policy_violation"}},
+        {"choices": [{"finish_reason": "content_filter"}]},
+        {"choices": [{"message": {"content": None}, "finish_reason": "content_filter: PROHIBITED_CONTENT"}]},
+        {"choices": [{"message": {"content": None}, "finish_reason": "SAFETY"}]},
+    ],
+)
+def test_what_has_the_form_of_a_refusal_is_one(script, body):
+    script.says(Response(200, body))
+    assert script.ask().status == "refused"
+    assert script.outcomes == ["refused"]
 
 
 def test_a_page_with_status_200_is_no_answer(script):

@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from stereotrope.clients import fit_to_keep, redact
+from stereotrope.clients.redact import is_hidden
 
 KEY = "Sentinel/4f9d+2c=="
 
@@ -61,3 +62,36 @@ def test_data_to_keep_is_inert_and_without_the_key_but_otherwise_as_it_was():
     said = f"a key-shaped-pendant\x00 \ud800\x1b[31mfor {KEY}\u202e"
     assert fit_to_keep(said, KEY) == "a key-shaped-pendant [31mfor [key]"
     assert len(fit_to_keep("word " * 100_000)) == 4000
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["red", "present", "e", "EMPTY", "1", "none", "background", "light-skinned", "African-American",
+     "not-needed", "1950s-style", "20-year-old", "Photo2024", "sk-1234", "16:9", "########", "12345678",
+     "misrepresentation"],
+)  # fmt: skip
+def test_a_key_that_is_a_word_or_short_is_not_hidden(key):
+    text = f"{key} and {base64.b64encode(key.encode()).decode()} and x{key}x"
+    assert not is_hidden(key)
+    assert redact(text, key) == fit_to_keep(text, key) == text
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sentinel-4711-secret", "hunter2hunter2", "4f9d2c1b", "token-abc12345", "correcthorsebatterystaple",
+     "sk-proj-Zk3", "c0ffee00-1234-5678-9abc-def012345678", "qwhfjkzxncvbasdlqwoeirutyzmx"],
+)  # fmt: skip
+def test_a_key_that_is_none_by_chance_is_hidden_wherever_it_stands(key):
+    assert is_hidden(key)
+    for text in (key, f"x{key}x", key * 3, key.upper(), base64.urlsafe_b64encode(key.encode()).decode()):
+        assert key.lower() not in redact(text, key).lower()
+        assert "[key]" in redact(text, key)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a ring bearer walking slowly", "a standard bearer somebody knows", "basic photography of colours",
+     "a key-shaped-pendant on a sk-ateboarding-ramp"],
+)  # fmt: skip
+def test_words_after_a_word_of_keys_stay(text):
+    assert redact(text) == text

@@ -149,3 +149,41 @@ def test_without_fitting_tokens_there_is_no_probability(given):
 def test_a_probability_is_at_most_one_and_minus_infinity_is_zero():
     assert confidences_of('{"a": 1}', tokens(('{"a": ', 0), ("1", 0.5), ("}", 0))) == {"a": 1.0}
     assert confidences_of('{"a": 1}', tokens(('{"a": ', 0), ("1", -math.inf), ("}", 0))) == {"a": 0.0}
+
+
+def test_what_a_question_allows_is_never_taken_for_the_key_and_all_else_is():
+    key = "light-skinned-middle-aged-woman"
+    shade = {"type": "string", "enum": [key, "other"]}
+    schema = {"type": "object", "properties": {"shade": shade, "note": {"type": "string"}}}
+    said = {"shade": key, "note": f"the key is {key}", f"x{key}": 1}
+    content = read_answer(json.dumps(said), schema, secret=key).content
+    assert content == {"shade": key, "note": "the key is [key]", "x[key]": 1}
+
+
+@pytest.mark.parametrize("word", ["red", "present", "e", "EMPTY", "12"])
+def test_a_key_that_is_a_word_rewrites_no_answer(word):
+    schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+    said = {"colour": f"{word} and more of {word}"}
+    assert read_answer(json.dumps(said), schema, secret=word).content == said
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", "1e99999"])
+def test_a_number_without_end_is_none(number):
+    found = read_answer(f'{{"n": {number}}}', {"type": "object"})
+    assert found.content is None
+    assert f"{number} is no number in JSON" in str(found.problems[0])
+
+
+@pytest.mark.parametrize(
+    ("logprob", "confidence"),
+    [(-(10**400), 0.0), (-1e308, 0.0), (10**400, None), (True, None), ("-0.5", None), ([], None), ({}, None)],
+)
+def test_no_log_probability_upsets_it(logprob, confidence):
+    given = tokens(('{"a": ', 0), ("1", logprob), ("}", 0))
+    assert confidences_of('{"a": 1}', given) == ({} if confidence is None else {"a": confidence})
+
+
+@pytest.mark.parametrize("raw", [10**9, 10**400, [300], [-1], ["x"], {"1": 1}, "ab", 1.5])
+def test_bytes_that_are_none_are_no_token(raw):
+    given = [{"token": "x", "bytes": raw, "logprob": -1}]
+    assert confidences_of('{"a": 1}', given) == {}

@@ -31,7 +31,7 @@ OF_IMAGES = {"empty_slot", "black_picture", "not_a_picture", "url_result"}
 
 
 def test_every_misbehaviour_is_tested_here():
-    assert set(MISBEHAVIOURS) == {*ERRORS, *BROKEN, *OF_CHAT, *OF_IMAGES, "html", "slow"}
+    assert set(MISBEHAVIOURS) == {*ERRORS, *BROKEN, *OF_CHAT, *OF_IMAGES, "html", "answer", "slow"}
 
 
 @pytest.mark.parametrize("kind", ERRORS)
@@ -62,6 +62,15 @@ def test_html_comes_with_status_200(server, web):
     answer, data = web.ask("POST", "/v1/images/generations", {"prompt": "cup"})
     assert answer.status == 200
     assert data.startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("body", "data"), [({"error": "x"}, b'{"error": "x"}'), (None, b"null"), (b"{", b"{")]
+)
+def test_an_answer_is_the_one_that_was_told(server, web, body, data):
+    server.misbehave("answer", body=body)
+    answer, found = web.ask("POST", "/v1/images/generations", {"prompt": "cup"})
+    assert (answer.status, found) == (200, data)
 
 
 def test_a_reset_connection_gives_no_answer_and_status_0(server, web):

@@ -174,7 +174,7 @@ class Audit:
         stop = stop or threading.Event()
         with RunFolder(Path(folder)) as into:
             into.verify_pictures(GENERATE)
-            for note in into.notes:
+            for note in (*into.notes, *plan.key_remarks):
                 watcher.say(note)
             into.write_audit(self.source.text)
             plan.account.attach(into.ledger)

@@ -103,6 +103,13 @@ class Plan:
         return factors_of(self.prompts.columns)
 
     @property
+    def key_remarks(self) -> list[str]:
+        """What there is to say of the keys in this shell, each once."""
+        endpoints = (getattr(one, "endpoint", None) for one in (*self.generators, *self.annotators))
+        said = (endpoint.key_remark() for endpoint in endpoints if endpoint is not None)
+        return list(dict.fromkeys(remark for remark in said if remark is not None))
+
+    @property
     def dimensions(self) -> dict[str, list[str]]:
         """Dimension → groups, in the order of the design."""
         if "dimension" not in self.factors or "group" not in self.factors:

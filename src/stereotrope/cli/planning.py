@@ -53,7 +53,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
         _keys(plan, work),
         f"Measures: {names}",
     )
-    for line in (*lines, *said, *plan.notes):
+    for line in (*lines, *said, *plan.notes, *plan.key_remarks):
         if line:
             print_line(safe(line), out)
 

@@ -10,7 +10,9 @@ from stereotrope.clients.account import Account, Call, Total, totals_of
 from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
 from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
+from stereotrope.clients.error_body import FILTERED, error_in, is_moderation, is_trouble, tells_error
 from stereotrope.clients.expectation import Expectation, expectation
+from stereotrope.clients.failures import ErrorReply, classify
 from stereotrope.clients.fetch import fetch
 from stereotrope.clients.http import HttpClient
 from stereotrope.clients.prices import Price, price_of
@@ -20,6 +22,7 @@ from stereotrope.clients.structured import Problem
 
 __all__ = [
     "ENDPOINT_KEYS",
+    "FILTERED",
     "PROVIDERS",
     "RESPONSE_FORMATS",
     "Account",
@@ -28,6 +31,7 @@ __all__ = [
     "Caller",
     "ChatClient",
     "Endpoint",
+    "ErrorReply",
     "Expectation",
     "HttpClient",
     "Price",
@@ -35,14 +39,19 @@ __all__ = [
     "Refusal",
     "Total",
     "Usage",
+    "classify",
+    "error_in",
     "expectation",
     "fetch",
     "fit_to_keep",
     "is_model",
+    "is_moderation",
+    "is_trouble",
     "line_with_key",
     "price_of",
     "redact",
     "refuse_secrets",
     "split_model",
+    "tells_error",
     "totals_of",
 ]

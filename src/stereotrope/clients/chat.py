@@ -14,7 +14,7 @@ from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.clients.prices import Price
-from stereotrope.clients.redact import redact
+from stereotrope.clients.redact import hide, redact
 from stereotrope.clients.reply import Reply, read_reply
 from stereotrope.clients.structured import Problem, confidences_of, read_answer
 from stereotrope.errors import ModelMisconfigured, UsageError
@@ -207,7 +207,7 @@ class ChatClient:
             return answer
         again = [
             *messages,
-            {"role": "assistant", "content": _shown_again(first.text)},
+            {"role": "assistant", "content": _shown_again(hide(first.text, self.endpoint.secret() or ""))},
             {"role": "user", "content": _repair(answer.problems, schema)},
         ]
         second = await self._turn(_Turn(again, schema, name, is_repair=True), tokens * 2)
@@ -252,8 +252,9 @@ class ChatClient:
         cost = self._cost((*before, turn))
         if turn.refusal is not None:
             return Answer("refused", reason=turn.refusal, calls=calls, cost=cost)
-        reading = read_answer(turn.text, schema, cut=turn.cut)
-        confidences = confidences_of(turn.text, turn.tokens)
+        reading = read_answer(turn.text, schema, cut=turn.cut, secret=self.endpoint.secret() or "")
+        sure = confidences_of(turn.text, turn.tokens)
+        confidences = {name: sure[name] for name in reading.content or () if name in sure}
         problems = reading.problems or (tuple(check(reading.content)) if check is not None else ())
         if not problems:
             return Answer("ok", reading.content, None, (), confidences, calls, cost, bool(before))

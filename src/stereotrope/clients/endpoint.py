@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from ruamel.yaml import YAML
 
-from stereotrope.clients.redact import redact
+from stereotrope.clients.redact import is_hidden, redact
 from stereotrope.errors import ModelMisconfigured, UsageError, did_you_mean
 
 __all__ = ["ENDPOINT_KEYS", "PROVIDERS", "Endpoint", "is_model", "split_model"]
@@ -198,6 +198,17 @@ class Endpoint:
                 "set it to the key alone"
             )
         return found
+
+    def key_remark(self) -> str | None:
+        """Say that the key is not hidden in what is written, None where it is or none is sent."""
+        found = os.environ.get(self.key, "").strip() if self.key is not None else ""
+        if not found or is_hidden(found):
+            return None
+        return (
+            f"{self.provider}: the key in the environment variable {self.key} is short or made of words, as "
+            "no secret is; it is not hidden where a server or a model says the same. If it is meant to be a "
+            "secret, give the server a random one of 24 characters."
+        )
 
     @property
     def is_own(self) -> bool:

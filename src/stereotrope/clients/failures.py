@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import json
 import math
@@ -13,10 +14,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stereotrope.clients.account import Outcome
+from stereotrope.clients.error_body import (
+    codes_in,
+    details_in,
+    error_in,
+    is_declined,
+    parse_json,
+    status_in,
+)
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
-__all__ = ["BadRequest", "Failure", "Streamed", "classify", "expected", "retry_after"]
+__all__ = ["BadRequest", "ErrorReply", "Failure", "Streamed", "classify", "expected", "retry_after"]
 
 _QUOTA = {
     "insufficient_quota",
@@ -26,22 +35,7 @@ _QUOTA = {
     "insufficient_credits",
     "account_deactivated",
 }
-_MODERATION = {
-    "moderation_blocked",
-    "content_policy_violation",
-    "content_filter",
-    "content_policy",
-    "responsibleaipolicyviolation",
-    "data_inspection_failed",
-    "safety",
-    "prohibited_content",
-}
 _UNKNOWN_MODEL = {"model_not_found", "invalid_model", "unknown_model", "model_not_available"}
-_MODERATED = re.compile(
-    r"safety (system|filter|polic|setting|reason)|content (management )?(policy|filter)|moderation"
-    r"|responsible ai|usage polic|flagged",
-    re.I,
-)
 _NO_MODEL = re.compile(
     r"\bmodel\b.{0,120}?(not exist|doesn't exist|not found|is not a valid model|not available|is unknown)"
     r"|\bmodel [`'\"]?[\w./:@-]+[`'\"]? (is not|isn't) (supported|served|deployed|registered|recogni[sz]ed)\b"
@@ -62,7 +56,7 @@ _A_DAY = re.compile(r"PerDay", re.I)
 _LATER = {408, 409, 425}
 _PASS = {*_LATER, 502, 503, 504, *range(520, 600)}
 """Statuses of a trouble that may be over soon: those of gateways, and of servers that are full."""
-_OF_THE_SERVER = 500
+_SUCCESS, _OF_THE_SERVER = 200, 500
 _BARE = re.compile(
     r"(?:\W|\d|_|internal|server|service|error|exception|unknown|unexpected|something|went|wrong|occurred|failed"
     r"|the|an?|had|has|there|was|is|api|request|in|code|type|none|null|sorry)*",
@@ -99,6 +93,20 @@ class Streamed(ModelError):
             f"answers with a stream of events ({kind}), and a whole answer was asked for; turn streaming off "
             "at the server or gateway"
         )
+
+
+class ErrorReply(ModelError):
+    """An error that a server tells with the status of a success.
+
+    Attributes
+    ----------
+    body
+        Its JSON.
+    """
+
+    def __init__(self, body: Any) -> None:
+        self.body = body
+        super().__init__("told an error with the status of a success")
 
 
 @dataclass(frozen=True)
@@ -168,6 +176,8 @@ def classify(error: BaseException, *secrets: str) -> Failure:
     """Say what a failed request means."""
     import httpx2  # noqa: PLC0415
 
+    if isinstance(error, ErrorReply):
+        return _told(error.body, secrets)
     response = getattr(error, "response", None)
     if response is not None:
         return _of_reply(response, secrets)
@@ -202,13 +212,9 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
             return max(0.0, found / unit)
     date = headers.get("retry-after")
     if date:
-        try:
-            moment = email.utils.parsedate_to_datetime(date)
-        except (TypeError, ValueError, OverflowError):
-            moment = None
-        if moment is not None:
-            return max(0.0, moment.timestamp() - time.time())
-    for detail in _details(body):
+        with contextlib.suppress(TypeError, ValueError, OverflowError, IndexError):
+            return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
+    for detail in details_in(body):
         delay = _number(str(detail.get("retryDelay", "")).removesuffix("s"))
         if delay is not None:
             return max(0.0, delay)
@@ -222,12 +228,9 @@ def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
 def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
     status: int = response.status_code
     body = _body(response)
-    error = _error(body)
+    error = error_in(body)
     message = str(error.get("message") or "")
-    codes = {str(error.get(name) or "").lower() for name in ("code", "type", "status")}
-    inner = error.get("innererror")
-    if isinstance(inner, Mapping):
-        codes.add(str(inner.get("code") or "").lower())
+    codes = codes_in(error)
     said = redact(message or _visible(response), *secrets)
     about = redact(f"{said} {error.get('param') or ''} {error.get('code') or ''}", *secrets)
     reason = f"{status}: {said}" if said else str(status)
@@ -235,14 +238,14 @@ def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
         return Failure("unusable", f"{reason} (a redirect; give the address it leads to)", about=about)
     if codes & _QUOTA or status == 402:
         return Failure("unusable", f"the quota is used up ({reason})", about=about)
-    if status in (400, 403, 422, 451) and (codes & _MODERATION or _is_moderated(status, message, error)):
+    if status in (400, 403, 422, 451) and _is_moderated(status, error):
         return Failure("refused", said or "moderation", about=about)
     if status == 429:
-        if _A_DAY.search(json.dumps(_details(body))):
+        if _A_DAY.search(json.dumps(details_in(body))):
             return Failure("unusable", f"the quota of the day is used up ({reason})", about=about)
         wait = retry_after(response.headers, body)
         return Failure("rate_limited", f"too many requests ({reason})", again=True, wait=wait, about=about)
-    if status in (401, 403) or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in _details(body)):
+    if status in (401, 403) or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in details_in(body)):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
     if status == 404 or codes & _UNKNOWN_MODEL or _is_unknown_model(status, said):
         said = f"there is no such model or address ({reason})"
@@ -260,45 +263,32 @@ def _is_unknown_model(status: int, said: str) -> bool:
     )
 
 
-def _is_moderated(status: int, message: str, error: Mapping[str, Any]) -> bool:
-    """Whether a rejection without a known code is one of the content."""
-    if status == 403:
-        metadata = error.get("metadata")
-        return isinstance(metadata, Mapping) and "flagged_input" in metadata
-    if error.get("param") not in (None, "", "prompt"):
-        return False  # a parameter, such as OpenAI's `moderation`, has a value that does not fit
-    return bool(_MODERATED.search(message))
+def _told(body: Any, secrets: tuple[str, ...]) -> Failure:
+    """Say what an error means that came with the status of a success: what it would with its own."""
+    import httpx2  # noqa: PLC0415
+
+    meant = status_in(body)
+    found = _of_status(httpx2.Response(meant, content=json.dumps(body).encode()), secrets)
+    return replace(found, reason=found.reason.replace(f"({meant}", f"(status {_SUCCESS}", 1), status=_SUCCESS)
+
+
+def _is_moderated(status: int, error: Mapping[str, Any]) -> bool:
+    metadata = error.get("metadata")
+    if isinstance(metadata, Mapping) and "flagged_input" in metadata:
+        return True
+    return is_declined(error, words=status != 403)
 
 
 def _body(response: Any) -> Any:
     try:
-        return json.loads(response.content)
-    except (ValueError, RecursionError):
+        return parse_json(response.content)
+    except ValueError:
         return None
-
-
-def _error(body: Any) -> Mapping[str, Any]:
-    """Find the error in the shapes that servers give it."""
-    if isinstance(body, list) and body:
-        body = body[0]
-    if not isinstance(body, Mapping):
-        return {}
-    found = body.get("error", body.get("detail", body))
-    if isinstance(found, Mapping):
-        return found
-    if isinstance(found, str):
-        return {**{k: v for k, v in body.items() if k not in ("error", "detail")}, "message": found}
-    return {"message": json.dumps(found)} if found else {}
-
-
-def _details(body: Any) -> list[Mapping[str, Any]]:
-    details = _error(body).get("details")
-    return [entry for entry in details if isinstance(entry, Mapping)] if isinstance(details, list) else []
 
 
 def _visible(response: Any) -> str:
     """Return the words of a reply that is no JSON, tags left out."""
-    return re.sub(r"<[^>]*>", " ", response.text[:5000])
+    return re.sub(r"<[^>]*>", " ", response.content[:5000].decode("utf-8", "replace"))
 
 
 def _number(text: str | None) -> float | None:

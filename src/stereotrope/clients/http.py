@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from stereotrope.clients.endpoint import PROVIDERS, Endpoint
+from stereotrope.clients.error_body import parse_json
 from stereotrope.clients.failures import Streamed
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
@@ -23,6 +24,7 @@ __all__ = ["HttpClient", "PerLoop", "open_client"]
 T = TypeVar("T")
 
 _MOST_BYTES = 256 * 2**20
+_LOOKED_AT = 100_000
 _KEEP_SECONDS = 3.0  # idle connections are let go before servers do (uvicorn: 5 s)
 _SENT = {
     "accept",
@@ -245,10 +247,11 @@ class HttpClient:
         )
         response.raise_for_status()
         try:
-            return json.loads(response.content)
-        except (ValueError, RecursionError):
+            return parse_json(response.content)
+        except ValueError:
             kind = response.headers.get("content-type", "no content type").partition(";")[0]
-            said = redact(response.text, self.endpoint.secret() or "")[:80]
+            text = response.content[:_LOOKED_AT].decode("utf-8", "replace")
+            said = redact(text, self.endpoint.secret() or "")[:80]
             raise ModelError(f"answered no JSON but {redact(kind)}: {said}") from None
 
     def _address(self, path: str) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stereotrope.clients.caller import Usage
-from stereotrope.clients.redact import hide, redact
+from stereotrope.clients.error_body import FILTERED, parse_json, tells_error
+from stereotrope.clients.failures import ErrorReply
+from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
 __all__ = ["Reply", "read_reply"]
 
 _LOOKED_AT = 100_000
+_BROKEN_OFF = ("abort", "aborted", "cancelled", "error", "timeout")
+"""``finish_reason`` of vLLM, OpenRouter and others where the server ended the answer, not the model."""
 _MOST_TOKENS = 10**9
 """More than this in one reply is no count of tokens."""
 
@@ -25,7 +28,7 @@ class Reply:
     Attributes
     ----------
     text
-        What it says, empty where it says nothing.
+        What it says, as it came: it may hold the key; empty where it says nothing.
     refusal
         Why it declines, None where it does not.
     cut
@@ -44,32 +47,50 @@ class Reply:
 
 
 def read_reply(data: bytes, secret: str) -> Reply:
-    """Take the body of a reply apart; a key that it sends back is hidden.
+    """Take the body of a reply apart.
+
+    Only what has a refusal's form is one: ``refusal`` in words, or a ``finish_reason`` that names a filter
+    (OpenAI's ``content_filter``, Google's own reasons where a gateway passes them on).
 
     Raises
     ------
+    ErrorReply
+        It tells an error.
     ModelError
-        It is no chat completion.
+        It is no chat completion, or its message holds nothing.
     """
     try:
-        reply = json.loads(data)
-    except (ValueError, RecursionError):
-        text = redact(data[:_LOOKED_AT].decode("utf-8", "replace"), secret)[:80]
-        raise ModelError(f"answered no JSON: {text}") from None
+        reply = parse_json(data)
+    except ValueError:
+        page = redact(data[:_LOOKED_AT].decode("utf-8", "replace"), secret)[:80]
+        raise ModelError(f"answered no JSON: {page}") from None
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
+    if not isinstance(choice, dict):
+        if tells_error(reply):
+            raise ErrorReply(reply)
         raise ModelError("answered JSON that is no chat completion: it has no choice with a message")
+    if choice.get("error"):
+        raise ErrorReply(choice)
+    found = choice.get("message")
+    message = found if isinstance(found, dict) else {}
     finish = choice.get("finish_reason")
-    refusal = message.get("refusal")
-    declined = redact(str(refusal), secret) if refusal else None
-    if declined is None and finish == "content_filter":
-        declined = "content filter"
+    if finish in _BROKEN_OFF:
+        raise ModelError(f"broke off its answer, finish reason {finish}")
+    declined = _declined(message.get("refusal"), finish, secret)
+    text = _text(message.get("content"))
+    if declined is None and not text and tells_error(reply):
+        raise ErrorReply(reply)
+    if declined is None and text is None and finish != "length":
+        reason = finish if isinstance(finish, str) else "not given"
+        raise ModelError(
+            f"answered JSON that is no chat completion: it has no choice with a message that holds a text, "
+            f"finish reason {reason}"
+        )
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     return Reply(
-        text=hide(_text(message.get("content")), secret),
+        text=text or "",
         refusal=declined,
         cut=finish == "length",
         tokens=tokens if isinstance(tokens, list) else None,
@@ -77,10 +98,22 @@ def read_reply(data: bytes, secret: str) -> Reply:
     )
 
 
-def _text(content: Any) -> str:
+def _declined(refusal: Any, finish: Any, secret: str) -> str | None:
+    if isinstance(refusal, str) and refusal.strip():
+        return redact(refusal, secret)
+    reason = finish if isinstance(finish, str) else ""
+    if reason.startswith("content_filter"):
+        return "content filter"
+    return f"content filter: {reason}" if reason.upper() in FILTERED else None
+
+
+def _text(content: Any) -> str | None:
+    """Return what a message says, None where it says nothing at all."""
     if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        texts = [part for part in parts if isinstance(part, str)]
+        return "".join(texts) if texts else None
+    return content if isinstance(content, str) else None
 
 
 def _usage(found: Any, refusal: str | None) -> Usage:

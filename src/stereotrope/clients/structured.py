@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stereotrope.clients.redact import redact
+from stereotrope.clients.error_body import refuse_depth
+from stereotrope.clients.redact import hide, redact
 
 __all__ = ["Problem", "Reading", "confidences_of", "read_answer"]
 
@@ -17,6 +18,11 @@ _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\r?\n?(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _MOST_PROBLEMS = 50
+_HIGHEST_BYTE = 255
+_LEAST_LIKELY = 1e6
+"""Less than exp of its negative is a probability of 0; OpenAI writes -9999 for that."""
+_MOST_LIKELY = 1.0
+"""Rounding may bring a log-probability above 0; what is above 1 is none."""
 
 Path = tuple[str | int, ...]
 
@@ -41,11 +47,11 @@ class Reading:
     problems: tuple[Problem, ...]
 
 
-def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False) -> Reading:
+def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secret: str = "") -> Reading:
     """Read a JSON object and hold it to a JSON schema (draft 2020-12).
 
     A fence of three backticks around the object is taken off, as is a block of reasoning before it.
-    Anything else around it, a name given twice, NaN and infinities are problems.
+    Anything else around it, a name given twice, NaN, infinities and 100 levels of nesting are problems.
 
     Parameters
     ----------
@@ -55,14 +61,20 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False) -> R
         What the object must be.
     cut
         The answer ended at max_tokens.
+    secret
+        The key in use, hidden in whatever the answer holds but the schema's own names and values.
     """
     problems: list[Problem] = [Problem((), "cut at max_tokens")] if cut else []
     found, _ = _unwrapped(text)
     twice: list[str] = []
     try:
         content = json.loads(
-            found, object_pairs_hook=lambda pairs: _object(pairs, twice), parse_constant=_no_number
+            found,
+            object_pairs_hook=lambda pairs: _object(pairs, twice),
+            parse_constant=_no_number,
+            parse_float=_number,
         )
+        refuse_depth(content)
     except (ValueError, RecursionError) as error:
         why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         problems.append(Problem((), f"not JSON ({redact(why)})" if found.strip() else "empty"))
@@ -70,7 +82,11 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False) -> R
     if not isinstance(content, dict):
         problems.append(Problem((), f"must be a JSON object, found {_kind(content)}"))
         return Reading(None, tuple(problems))
-    problems += [Problem((name,), "given more than once") for name in dict.fromkeys(twice)]
+    allowed = frozenset(_texts_of(schema))
+    content = _hidden(content, allowed, secret)
+    problems += [
+        Problem((_hidden(name, allowed, secret),), "given more than once") for name in dict.fromkeys(twice)
+    ]
     problems += _against(content, schema)
     return Reading(content, tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS])
 
@@ -91,7 +107,8 @@ def confidences_of(text: str, tokens: Sequence[Mapping[str, Any]] | None) -> dic
     Returns
     -------
     dict
-        Empty where there are no tokens, or where they do not add up to the text.
+        Empty where there are no tokens, where they do not add up to the text, or where one
+        has no log-probability (no number, or one above 1).
     """
     spans = _token_spans(text, tokens or ())
     if not spans:
@@ -99,10 +116,12 @@ def confidences_of(text: str, tokens: Sequence[Mapping[str, Any]] | None) -> dic
     found, offset = _unwrapped(text)
     confidences: dict[str, float] = {}
     for name, start, end in _value_spans(found):
-        low, high = (len(text[: offset + position].encode()) for position in (start, end))
+        low, high = (
+            len(text[: offset + position].encode("utf-8", "surrogatepass")) for position in (start, end)
+        )
         inside = [logprob for begin, stop, logprob in spans if begin < high and stop > low]
         if inside:
-            confidences[name] = min(1.0, math.exp(math.fsum(inside)))
+            confidences[name] = math.exp(min(0.0, math.fsum(inside)))
     return confidences
 
 
@@ -127,6 +146,34 @@ def _object(pairs: list[tuple[str, Any]], twice: list[str]) -> dict[str, Any]:
 
 def _no_number(constant: str) -> Any:
     raise ValueError(f"{constant} is no number in JSON")
+
+
+def _number(text: str) -> float:
+    found = float(text)
+    return found if math.isfinite(found) else _no_number(text)
+
+
+def _texts_of(schema: Any) -> Iterable[str]:
+    """Yield every text of a schema: names, values that are allowed, and words on them."""
+    if isinstance(schema, str):
+        yield schema
+    elif isinstance(schema, Mapping):
+        yield from schema
+        for inner in schema.values():
+            yield from _texts_of(inner)
+    elif isinstance(schema, list | tuple):
+        for inner in schema:
+            yield from _texts_of(inner)
+
+
+def _hidden(content: Any, allowed: frozenset[str], secret: str) -> Any:
+    if isinstance(content, str):
+        return content if content in allowed else hide(content, secret)
+    if isinstance(content, dict):
+        return {_hidden(n, allowed, secret): _hidden(v, allowed, secret) for n, v in content.items()}
+    if isinstance(content, list):
+        return [_hidden(inner, allowed, secret) for inner in content]
+    return content
 
 
 def _against(content: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Problem]:
@@ -165,22 +212,34 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
-def _token_spans(text: str, tokens: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, float]]:
+def _token_spans(text: str, tokens: Sequence[Any]) -> list[tuple[int, int, float]]:
     """Return the first byte, the byte after the last, and the log-probability of each token."""
     spans: list[tuple[int, int, float]] = []
     joined = bytearray()
     for entry in tokens:
-        try:
-            raw = entry.get("bytes")
-            piece = bytes(raw) if raw else str(entry["token"]).encode()
-            logprob = float(entry["logprob"])
-        except (AttributeError, KeyError, TypeError, ValueError):
+        if not isinstance(entry, Mapping):
             return []
-        if math.isnan(logprob):
+        piece, logprob = _piece(entry), _logprob(entry)
+        if piece is None or logprob is None:
             return []
         spans.append((len(joined), len(joined) + len(piece), logprob))
         joined += piece
     return spans if bytes(joined) == text.encode("utf-8", "surrogatepass") else []
+
+
+def _piece(entry: Mapping[str, Any]) -> bytes | None:
+    raw, token = entry.get("bytes"), entry.get("token")
+    if isinstance(raw, list) and raw:
+        fits = all(isinstance(byte, int) and 0 <= byte <= _HIGHEST_BYTE for byte in raw)
+        return bytes(raw) if fits else None
+    return token.encode("utf-8", "surrogatepass") if isinstance(token, str) else None
+
+
+def _logprob(entry: Mapping[str, Any]) -> float | None:
+    found = entry.get("logprob")
+    if not isinstance(found, int | float) or isinstance(found, bool) or not found <= _MOST_LIKELY:
+        return None
+    return float(max(found, -_LEAST_LIKELY))
 
 
 def _value_spans(text: str) -> Iterable[tuple[str, int, int]]:

@@ -23,6 +23,7 @@ _OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "reset": ("any", ()),
     "truncate": ("any", ("keep",)),
     "html": ("any", ("status",)),
+    "answer": ("any", ("body", "status")),
     "silent": ("any", ()),
     "drip": ("any", ("every",)),
     "slow": ("any", ("seconds",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from stereotrope.testing.misbehaviour import Misbehaviour
@@ -63,6 +64,10 @@ def general(rule: Misbehaviour, request: Request) -> Response:
         case "html":
             page = b"<!doctype html><html><title>Gateway</title><h1>Please wait</h1></html>"
             return Response(int(options.get("status", 200)), page, content_type="text/html; charset=utf-8")
+        case "answer":
+            body = options.get("body")
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            return Response(int(options.get("status", 200)), content)
         case _:
             status = int(options.get("status", 500))
             return error(

@@ -227,8 +227,9 @@ class Loopback:
             Only requests of this model, of this path kind.
         **options
             Of the kind: ``retry_after`` (the raw header), ``status``, ``keep`` (share of the body that is
-            sent), ``every`` (seconds between dripped bytes), ``seconds``, ``property``, ``text``, ``code``,
-            ``message``, ``slot``, ``url``, ``json_object`` (that it is not supported either).
+            sent), ``every`` (seconds between dripped bytes), ``body`` (JSON or bytes to answer with),
+            ``seconds``, ``property``, ``text``, ``code``, ``message``, ``slot``, ``url``, ``json_object``
+            (that it is not supported either).
 
         Raises
         ------

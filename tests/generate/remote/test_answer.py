@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from stereotrope.generate.remote.answer import condition_of, from_base64, from_url, moderated, reply
+from stereotrope.generate.remote.answer import condition_of, from_base64, from_url, held, reply
 
 
 def picture(array, format="PNG", **options):
@@ -42,10 +42,22 @@ def test_a_cut_picture_is_damaged(keep):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"<html></html>", b'{"error": 1}', b"<svg xmlns='x'/>", b"GIF89a....", b"%PDF-1.7"]
+    ("data", "condition"),
+    [
+        (b"", "words"),
+        (b"<html></html>", "words"),
+        (b'{"error": 1}', "words"),
+        ("überlastet\n".encode(), "words"),
+        (b"GIF89a....", None),
+        (b"%PDF-1.7", None),
+        (b"\x00\x00\x00\x1cftypavif", None),
+        (b"\x00\xff\x00", None),
+    ],
 )
-def test_what_is_no_picture_is_left_to_the_picture_check(data):
-    assert condition_of(data) is None
+def test_words_in_the_place_of_a_picture_are_known_and_other_formats_left_to_the_picture_check(
+    data, condition
+):
+    assert condition_of(data) == condition
 
 
 def test_base64_is_read_with_and_without_a_head_line_breaks_and_padding():
@@ -54,13 +66,23 @@ def test_base64_is_read_with_and_without_a_head_line_breaks_and_padding():
         assert from_base64(spelling).data == b"picture!"
 
 
-@pytest.mark.parametrize("text", [None, "", "  ", 7, [], {}])
+@pytest.mark.parametrize("text", [None, ""])
 def test_nothing_is_a_refusal(text):
     assert from_base64(text).refusal.startswith("an empty place")
 
 
-def test_what_is_no_base64_comes_as_its_own_bytes():
-    assert from_base64("<html>no picture</html>").data == b"<html>no picture</html>"
+@pytest.mark.parametrize("text", ["<html>no picture</html>", "é", "\ud800", "  ", "====", "data:", 7, [], {}])
+def test_what_is_no_base64_is_a_failure(text):
+    found = from_base64(text)
+    assert (found.data, found.refusal) == (None, None)
+    assert "where a picture belongs" in found.failure
+
+
+def test_an_empty_place_beside_an_error_is_no_refusal():
+    filled, empty = from_base64("AAAA"), from_base64(None)
+    assert held({"data": []}, [filled, empty]) == [filled, empty]
+    kept, other = held({"data": [], "error": "out of memory"}, [filled, empty])
+    assert (kept, other.refusal) == (filled, None)
 
 
 def test_a_data_url_is_a_picture_and_another_url_is_fetched_later():
@@ -78,8 +100,3 @@ def test_a_reply_with_a_picture_is_no_refusal():
     assert reply([filled, empty]).usage.refusal is None
     assert reply([filled, empty]).usage.images == 1
     assert reply([empty, empty]).usage.refusal.startswith("an empty place")
-
-
-@pytest.mark.parametrize("words", ["width must be a multiple of 16", "CUDA out of memory", "boom"])
-def test_a_failure_of_another_kind_is_not_taken_for_moderation(words):
-    assert not moderated(words)

@@ -116,9 +116,23 @@ def test_a_picture_among_thoughts_is_not_taken():
     assert reply.slots[0].data == b"\x04\x10A"
 
 
-@pytest.mark.parametrize("answer", [{}, {"candidates": []}])
-def test_no_candidate_is_a_refusal(answer):
-    assert read_gemini(answer).slots[0].refusal.startswith("an empty place")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"candidates": []},
+        {"candidates": [None]},
+        {"promptFeedback": {"blockReason": "BLOCK_REASON_UNSPECIFIED"}},
+        {"promptFeedback": {"blockReason": 7}},
+        {"candidates": [{"finishReason": "NO_IMAGE"}]},
+        {"candidates": [{"finishReason": "IMAGE_OTHER", "finishMessage": "Please try again."}]},
+        {"candidates": [{"finishReason": "STOP", "content": {"parts": [{"text": "Here is your car!"}]}}]},
+        {"candidates": [{"finishReason": "STOP", "content": {"parts": [{"text": "Sorry, overloaded."}]}}]},
+    ],
+)
+def test_what_brings_neither_picture_nor_reason_is_a_failure(answer):
+    with pytest.raises(ModelError, match=r"^answered "):
+        read_gemini(answer)
 
 
 def test_a_black_picture_is_a_refusal(server, url):
@@ -188,10 +202,19 @@ def test_pictures_that_imagen_leaves_out_of_a_batch_are_refusals(server, url):
     assert len(server.received) == 1
 
 
-def test_an_empty_answer_of_imagen_is_a_refusal(server, url):
+def test_an_empty_answer_of_imagen_is_asked_for_again(server, url):
     server.misbehave("empty_slot")
-    assert one(imagen(url)).status == "refused"
-    assert read_imagen({}).slots == ()
+    assert one(imagen(url)).status == "ok"
+    assert len(server.received) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"predictions": []}, {"predictions": [{}]}, {"predictions": [{"raiFilteredReason": {"why": 1}}]}],
+)
+def test_without_a_picture_or_a_reason_imagen_has_not_answered(answer):
+    with pytest.raises(ModelError, match="answered something else than pictures"):
+        read_imagen(answer)
 
 
 def test_a_mixed_answer_of_imagen_keeps_its_order():

@@ -237,10 +237,13 @@ def test_a_black_picture_is_a_refusal_that_keeps_its_cost(server):
     assert "uniformly black" in result.reason
 
 
-def test_what_is_no_picture_is_handed_on_to_the_picture_check(server):
+def test_words_in_the_place_of_a_picture_are_asked_for_once_more_and_then_an_error(server):
     server.misbehave("not_a_picture")
-    result = one(made(images(server)), request(seed=1))
-    assert (result.status, result.data[:6]) == ("ok", b"<html>")
+    assert one(made(images(server)), request(seed=1)).status == "ok"
+    server.misbehave("not_a_picture", times=None)
+    with pytest.raises(ModelError, match="must arrive whole, this one came as words: <html>"):
+        one(made(images(server)), request(seed=2))
+    assert len(server.received) == 4
 
 
 def test_a_picture_given_by_url_is_fetched(server):

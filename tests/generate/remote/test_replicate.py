@@ -133,7 +133,9 @@ def test_the_key_goes_to_no_address_that_the_answer_names(monkeypatch):
 
 @pytest.mark.parametrize("name", ["../../v1/account", "a/b", "", None, 7])
 def test_a_name_that_is_none_is_not_asked_for(server, name):
-    server.register("POST", "/v1/models/", lambda asked: Response(201, {"id": name}), kind="images")
+    server.register(
+        "POST", "/v1/models/", lambda asked: Response(201, {"id": name, "status": "starting"}), kind="images"
+    )
     with pytest.raises(ModelError, match="without a name"):
         one(flux(server), request(seed=1))
     assert looks(server) == 0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import re
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stereotrope.clients import Usage
-from stereotrope.errors import PictureError
+from stereotrope.clients import ErrorReply, Usage, tells_error
+from stereotrope.errors import ModelError, PictureError
 from stereotrope.pictures import decode, sniff
 
 __all__ = [
@@ -22,10 +21,11 @@ __all__ = [
     "count_of",
     "from_base64",
     "from_url",
+    "held",
     "items",
     "mapping",
-    "moderated",
     "reply",
+    "text_of",
 ]
 
 EMPTY = "an empty place in the answer, as when a picture was filtered"
@@ -34,10 +34,9 @@ _MOST_TOKENS = 10**9
 """More than this in one answer is no count of tokens."""
 _DARKEST = 2
 """Levels of 255 that compression leaves of black; a photograph of the night has brighter pixels."""
-_MODERATED = re.compile(
-    r"nsfw|moderation|content.?policy|safety|flagged|sensitive|prohibited|responsible.?ai|\bE005\b", re.I
-)
-"""How a model says in words that it declined; Replicate has no code for it but E005."""
+_LOOKED_AT = 100_000
+_FORMATS_IN_WORDS = (b"GIF8", b"%PDF", b"%!PS")
+"""Pictures and pages that begin with printable characters."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,11 @@ class Slot:
     refusal: str | None = None
     failure: str | None = None
     revised_prompt: str | None = None
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it holds a picture, or the address of one."""
+        return self.data is not None or self.url is not None
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Reply:
 
 def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = None) -> Reply:
     """Return a reply with what it used; an answer without any picture books its first refusal."""
-    pictures = sum(slot.data is not None or slot.url is not None for slot in slots)
+    pictures = sum(slot.is_picture for slot in slots)
     declined = next((slot.refusal for slot in slots if slot.refusal is not None), None)
     return Reply(
         tuple(slots),
@@ -75,20 +79,49 @@ def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = 
     )
 
 
-def from_base64(text: Any, revised_prompt: Any = None) -> Slot:
-    """Read a picture given as base64, with or without ``data:…,`` in front; empty is a refusal.
+def held(answer: Any, slots: Sequence[Slot]) -> Sequence[Slot]:
+    """Return the places of an answer where it holds a picture, or a refusal in a refusal's form.
 
-    What is no base64 becomes the text's own bytes, so that the picture check says what it is.
+    Beside an error that the answer tells, an empty place is a failure and no refusal.
+
+    Raises
+    ------
+    ErrorReply
+        There is no picture, and it tells an error.
+    ModelError
+        There is neither a picture nor a refusal; asking again may bring one.
+    """
+    told = tells_error(answer)
+    if any(slot.is_picture for slot in slots):
+        broken = Slot(failure="an empty place beside an error that the answer tells")
+        return [broken if told and slot.refusal == EMPTY else slot for slot in slots]
+    if told:
+        raise ErrorReply(answer)
+    if all(slot.refusal is None for slot in slots):
+        why = next((slot.failure for slot in slots if slot.failure), "something else than pictures")
+        raise ModelError(f"answered {why}: {json.dumps(answer)[:_LOOKED_AT]}")
+    return slots
+
+
+def from_base64(text: Any, revised_prompt: Any = None) -> Slot:
+    """Read a picture given as base64, with or without ``data:…,`` in front.
+
+    Null and an empty text are an empty place, which is a refusal; what is no base64 is a failure.
     """
     said = revised_prompt if isinstance(revised_prompt, str) and revised_prompt else None
-    if not isinstance(text, str) or not text.strip():
+    if text is None or text == "":
         return Slot(refusal=EMPTY, revised_prompt=said)
+    if not isinstance(text, str):
+        return Slot(failure="something else than a text where a picture belongs", revised_prompt=said)
     body = text.partition(",")[2] if text.startswith("data:") else text
     body = "".join(body.split())
     try:
-        return Slot(data=base64.b64decode(body + "=" * (-len(body) % 4), validate=True), revised_prompt=said)
-    except binascii.Error:
-        return Slot(data=text.encode(errors="replace"), revised_prompt=said)
+        data = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
+    except ValueError:
+        data = b""
+    if not data:
+        return Slot(failure="a text that is no base64 where a picture belongs", revised_prompt=said)
+    return Slot(data=data, revised_prompt=said)
 
 
 def from_url(url: str, revised_prompt: Any = None) -> Slot:
@@ -100,24 +133,30 @@ def from_url(url: str, revised_prompt: Any = None) -> Slot:
 
 
 def condition_of(data: bytes) -> str | None:
-    """Say ``"black"`` of a picture without a lit pixel, ``"damaged"`` of one cut or broken on the way.
+    """Say what is wrong with what came for a picture: ``"black"``, ``"damaged"`` or ``"words"``.
 
-    None is said of every other picture, and of what is no picture: asking again for HTML, JSON or SVG
-    brings the same, so that is left to the picture check, which excludes it with its reason.
+    Black is one without a lit pixel, damaged one cut or broken on the way, words is text of any kind: the
+    page or the message of a server. None is said of every other picture, and of bytes in another format:
+    asking again brings the same, so that is left to the picture check, which excludes it with its reason.
     """
     try:
         sniff(data)
     except PictureError:
-        return None
+        return "words" if _is_text(data) else None
     try:
         return "black" if int(decode(data).max()) <= _DARKEST else None
     except PictureError as error:
         return "damaged" if error.reason.startswith(("truncated", "damaged")) else None
 
 
-def moderated(text: str) -> bool:
-    """Whether the words of an error say that the content was declined."""
-    return _MODERATED.search(text) is not None
+def _is_text(data: bytes) -> bool:
+    if data.startswith(_FORMATS_IN_WORDS):
+        return False
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(character.isprintable() or character.isspace() for character in text)
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -128,6 +167,11 @@ def mapping(value: Any) -> Mapping[str, Any]:
 def items(value: Any) -> list[Any]:
     """Return a list, empty where the answer holds something else there."""
     return value if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str:
+    """Return a text, empty where the answer holds something else there."""
+    return value if isinstance(value, str) else ""
 
 
 def count_of(value: Any) -> int | None:

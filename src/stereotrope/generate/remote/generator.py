@@ -23,20 +23,21 @@ from stereotrope.pictures import MAX_BYTES
 __all__ = ["RemoteGenerator", "Send"]
 
 Send = Callable[[], Awaitable[Reply]]
+_LOOKED_AT = 10_000
 _CHARACTERS_A_TOKEN = (3, 6)
 """Of an English prompt, at least and at most; only for the range a plan states."""
 
 
 class _Damaged(ModelError):
-    """A picture that did not arrive whole."""
+    """A picture that did not arrive, or not whole."""
 
 
 class RemoteGenerator(ABC):
     """A text-to-image model behind an HTTP endpoint.
 
     Every call goes through :class:`stereotrope.clients.Caller`, which limits, retries, accounts and
-    classifies. A refusal is a result; a picture that is cut or broken is a
-    :class:`~stereotrope.errors.ModelError` of its item, so that the next run asks for it again.
+    classifies. A refusal is a result; a picture that is cut, broken or words is asked for once more and
+    then a :class:`~stereotrope.errors.ModelError` of its item, so that the next run asks for it again.
 
     Parameters
     ----------
@@ -200,14 +201,14 @@ class RemoteGenerator(ABC):
                 return await self._singly(requests)
             return [ImageResult(None, "refused", self._words(reply.reason))]
         slots = reply.slots[:count]
-        if len(slots) < count and (self.missing_is_refused or count == 1):
+        if self.missing_is_refused:
             slots = (*slots, *[Slot(refusal=EMPTY)] * (count - len(slots)))
         if count > 1 and all(slot.refusal is not None for slot in slots):
             return await self._singly(requests)
         cost = self._share(reply, slots)
         outcomes = list(await asyncio.gather(*(self._result(slot, reply.seconds, cost) for slot in slots)))
         for index, outcome in enumerate(outcomes):
-            if again and isinstance(outcome, _Damaged):
+            if again and (isinstance(outcome, _Damaged) or (count > 1 and slots[index].failure is not None)):
                 (outcomes[index],) = await self._drawn([requests[index]], again=False)
         return outcomes + await self._singly(requests[len(slots) :])
 
@@ -270,10 +271,13 @@ class RemoteGenerator(ABC):
         condition = await asyncio.to_thread(condition_of, data)
         if condition == "black":
             return ImageResult(None, "refused", BLACK, revised, seconds, cost)
-        if condition == "damaged":
+        if condition is not None:
+            came = "came cut or broken"
+            if condition == "words":
+                came = f"came as words: {self._words(data[:_LOOKED_AT].decode('utf-8', 'replace'))}"
             return _Damaged(
-                f"{self.provider}:{self.model}: a picture must arrive whole, this one came cut or broken; "
-                "run the same command again to ask for it once more"
+                f"{self.provider}:{self.model}: a picture must arrive whole, this one {came}; run the same "
+                "command again to ask for it once more"
             )
         return ImageResult(data, "ok", None, revised, seconds, cost)
 

@@ -11,31 +11,27 @@ it as a bearer token.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from stereotrope.clients import Account, HttpClient
-from stereotrope.errors import ModelError, UsageError
-from stereotrope.generate.remote.answer import EMPTY, Reply, Slot, from_base64, items, mapping, reply
+from stereotrope.clients import FILTERED, Account, HttpClient, is_trouble
+from stereotrope.errors import UsageError
+from stereotrope.generate.remote.answer import Reply, Slot, from_base64, held, items, mapping, reply, text_of
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
 from stereotrope.generate.remote.settings import Settings
 
 __all__ = ["GeminiGenerator", "ImagenGenerator", "is_imagen"]
 
-_DECLINED = frozenset(
-    {
-        "BLOCKLIST",
-        "IMAGE_PROHIBITED_CONTENT",
-        "IMAGE_RECITATION",
-        "IMAGE_SAFETY",
-        "PROHIBITED_CONTENT",
-        "RECITATION",
-        "SAFETY",
-        "SPII",
-    }
+_BLOCKED = re.compile(r"(?!.*UNSPECIFIED)[A-Z][A-Z_]+")
+"""A ``blockReason``: one of its enum, which grows; its default value says nothing."""
+_DECLINES = re.compile(
+    r"\b(can(no|['’]?)t|unable|won['’]t|not (able|allowed|permitted)|sorry|apologi[sz]e|decline[ds]?"
+    r"|polic(y|ies)|guidelines?|inappropriate|harmful)\b",
+    re.I,
 )
-"""``finishReason`` values that mean a filter held the picture back."""
+"""How a model declines in words; others are said beside a picture that does not come."""
 _TOP_LEVEL = ("safetySettings", "systemInstruction", "cachedContent", "tools", "toolConfig")
 _IMAGE_CONFIG = ("aspectRatio", "imageSize")
 
@@ -148,47 +144,58 @@ class ImagenGenerator(_Google):
 def read_gemini(answer: Any) -> Reply:
     """Read the answer of ``generateContent``: the first picture, or why there is none.
 
+    A refusal is a ``blockReason``, a ``finishReason`` of a filter, or words that decline.
+
     Raises
     ------
-    ModelError
-        There is no picture, no word and no reason that speaks of the content: asking again may bring one.
+    ErrorReply, ModelError
+        As :func:`held`.
     """
     said = mapping(answer)
     usage = mapping(said.get("usageMetadata"))
-    return reply([_gemini_slot(said)], usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
+    slots = held(answer, [_gemini_slot(said)])
+    return reply(slots, usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
 
 
 def _gemini_slot(said: Mapping[str, Any]) -> Slot:
     blocked = mapping(said.get("promptFeedback")).get("blockReason")
-    if blocked:
+    if isinstance(blocked, str) and _BLOCKED.fullmatch(blocked):
         return Slot(refusal=f"prompt blocked: {blocked}")
-    candidates = items(said.get("candidates"))
-    if not candidates:
-        return Slot(refusal=EMPTY)
-    candidate = mapping(candidates[0])
+    candidate = mapping(next(iter(items(said.get("candidates"))), None))
+    if not candidate:
+        return Slot(failure="no candidate")
     parts = [mapping(part) for part in items(mapping(candidate.get("content")).get("parts"))]
     parts = [part for part in parts if not part.get("thought")]
     for part in parts:
         inline = mapping(part.get("inlineData"))
         if inline.get("data"):
             return from_base64(inline["data"])
-    reason = str(candidate.get("finishReason") or "")
-    words = " ".join(str(part["text"]) for part in parts if part.get("text"))
-    told = str(candidate.get("finishMessage") or words)
-    if reason in _DECLINED:
+    reason = text_of(candidate.get("finishReason"))
+    words = " ".join(filter(None, (text_of(part.get("text")) for part in parts)))
+    told = text_of(candidate.get("finishMessage")) or words
+    if reason in FILTERED:
         return Slot(refusal=f"{reason}: {told}" if told else reason)
-    if words:
+    if reason == "STOP" and _DECLINES.search(words) and not is_trouble(words):
         return Slot(refusal=f"answered in words instead of a picture: {words}")
-    raise ModelError(f"answered without a picture, finish reason {reason or 'not given'}")
+    return Slot(failure=f"without a picture, finish reason {reason or 'not given'}")
 
 
 def read_imagen(answer: Any) -> Reply:
-    """Read the answer of ``:predict``."""
+    """Read the answer of ``:predict``.
+
+    Asked for reasons, it gives a picture or a reason for at least one place; fewer than asked for beside
+    these are filtered.
+
+    Raises
+    ------
+    ErrorReply, ModelError
+        As :func:`held`.
+    """
     slots = []
     for place in map(mapping, items(mapping(answer).get("predictions"))):
-        reason = place.get("raiFilteredReason")
-        if reason and not place.get("bytesBase64Encoded"):
+        reason, picture = place.get("raiFilteredReason"), place.get("bytesBase64Encoded")
+        if isinstance(reason, str) and reason and not picture:
             slots.append(Slot(refusal=f"filtered: {reason}"))
         elif "bytesBase64Encoded" in place:
-            slots.append(from_base64(place["bytesBase64Encoded"], place.get("prompt")))
-    return reply(slots)
+            slots.append(from_base64(picture, place.get("prompt")))
+    return reply(held(answer, slots))

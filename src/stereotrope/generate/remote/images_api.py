@@ -13,14 +13,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from stereotrope.clients import PROVIDERS, Account, HttpClient
-from stereotrope.errors import ModelError
+from stereotrope.clients import PROVIDERS, Account, ErrorReply, HttpClient, classify, tells_error
 from stereotrope.generate.remote.answer import (
     EMPTY,
     Reply,
     Slot,
     from_base64,
     from_url,
+    held,
     items,
     mapping,
     reply,
@@ -85,23 +85,43 @@ class ImagesApiGenerator(RemoteGenerator):
 def read_reply(answer: Any) -> Reply:
     """Read the answer of an images endpoint.
 
+    A place that holds null or an empty text where its picture belongs is a refusal, as is one that Azure's
+    filter or a code of moderation speaks of, and an empty one beside pictures.
+
     Raises
     ------
-    ModelError
-        It is no object with ``data``: the page of a proxy, or of another service. Asking again may
-        bring one.
+    ErrorReply, ModelError
+        As :func:`held`.
     """
-    if not isinstance(answer, Mapping) or not isinstance(answer.get("data"), list | None):
-        raise ModelError("answered something else than pictures")
-    usage = mapping(answer.get("usage"))
-    slots = [_slot(mapping(place)) for place in items(answer.get("data"))]
-    return reply(slots, usage.get("input_tokens"), usage.get("output_tokens"))
+    said = mapping(answer)
+    places = items(said.get("data"))
+    slots = [_slot(mapping(place)) for place in places]
+    if any(slot.is_picture for slot in slots):
+        slots = [slot if place else Slot(refusal=EMPTY) for slot, place in zip(slots, places, strict=True)]
+    usage = mapping(said.get("usage"))
+    return reply(held(answer, slots), usage.get("input_tokens"), usage.get("output_tokens"))
 
 
 def _slot(place: Mapping[str, Any]) -> Slot:
     revised, url = place.get("revised_prompt"), place.get("url")
+    if isinstance(url, str) and url and not place.get("b64_json"):
+        return from_url(url, revised)
     if place.get("b64_json"):
         return from_base64(place["b64_json"], revised)
-    if isinstance(url, str) and url:
-        return from_url(url, revised)
-    return Slot(refusal=EMPTY, revised_prompt=revised if isinstance(revised, str) else None)
+    filtered = [
+        name
+        for name, found in mapping(place.get("content_filter_results")).items()
+        if mapping(found).get("filtered") is True
+    ]
+    if filtered:
+        return Slot(refusal=f"content filter: {', '.join(filtered)}")
+    if tells_error(place):
+        told = classify(ErrorReply(place))
+        return (
+            Slot(refusal=told.reason)
+            if told.outcome == "refused"
+            else Slot(failure=f"an error ({told.reason})")
+        )
+    if not ({"b64_json", "url"} & place.keys()) or url not in (None, ""):
+        return Slot(failure="a place without a picture")
+    return from_base64(place.get("b64_json"), revised)

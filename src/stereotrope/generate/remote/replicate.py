@@ -11,14 +11,23 @@ with the code E005 where the model is Replicate's own wrapper.
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from stereotrope.clients import Account, HttpClient
+from stereotrope.clients import (
+    Account,
+    ErrorReply,
+    HttpClient,
+    error_in,
+    is_moderation,
+    is_trouble,
+    tells_error,
+)
 from stereotrope.errors import ModelError, UsageError
-from stereotrope.generate.remote.answer import EMPTY, Reply, Slot, from_url, mapping, moderated, reply
+from stereotrope.generate.remote.answer import EMPTY, Reply, Slot, from_url, mapping, reply
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
 from stereotrope.generate.remote.settings import Settings
 
@@ -28,13 +37,12 @@ _LONGEST_HELD = 60
 """Seconds that ``Prefer: wait`` can hold an answer, by the documentation."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.5, 5.0
 _GONE = 404
+_LOOKED_AT = 100_000
 _NAME = re.compile(r"[A-Za-z0-9]+")
 _VERSION = re.compile(r"[0-9a-f]{64}")
 _MODEL = re.compile(r"[\w.-]+/[\w.-]+")
-_PASSING = re.compile(
-    r"interrupted|time[d ]*out|unavailable|overload|try again later|out of memory|internal", re.I
-)
-"""Failures in words that another try can get past."""
+_ENDED = ("failed", "canceled", "aborted")
+_WORKING = ("starting", "queued", "processing")
 
 
 class ReplicateGenerator(RemoteGenerator):
@@ -81,7 +89,7 @@ class ReplicateGenerator(RemoteGenerator):
             if not running:
                 held = max(1, min(_LONGEST_HELD, int(self.endpoint.timeout) - 1))
                 headers = {"Prefer": f"wait={held}"}
-                said = mapping(await self._http.post(self._path, body, headers=headers))
+                said = _prediction(await self._http.post(self._path, body, headers=headers))
                 running.append(_name_of(said))
             else:
                 said = await self._look(running)
@@ -90,8 +98,8 @@ class ReplicateGenerator(RemoteGenerator):
                 await asyncio.sleep(min(wait, self.endpoint.longest_wait))
                 wait = min(2 * wait, _LONGEST_LOOK)
                 said = await self._look(running)
-            why = str(said.get("error") or said.get("status"))
-            if said.get("status") != "succeeded" and not moderated(why) and _PASSING.search(why):
+            why = _why(said)
+            if why is not None and not is_moderation(why) and is_trouble(why):
                 running.clear()
                 raise ModelError(f"a prediction {said.get('status')}: {why}")
             return read_prediction(said)
@@ -103,7 +111,7 @@ class ReplicateGenerator(RemoteGenerator):
         import httpx2  # noqa: PLC0415
 
         try:
-            return mapping(await self._http.get(f"predictions/{running[0]}"))
+            return _prediction(await self._http.get(f"predictions/{running[0]}"))
         except httpx2.HTTPStatusError as error:
             if error.response.status_code != _GONE:
                 raise
@@ -118,27 +126,47 @@ class ReplicateGenerator(RemoteGenerator):
 def read_prediction(said: Mapping[str, Any]) -> Reply:
     """Read a prediction that is done: its picture, or why there is none.
 
-    What a model declines is a refusal. Every other failure, a cancelled prediction and an output that
-    was removed meanwhile are failures of the item: the same request would fail again.
+    What a model declines is a refusal, and so is an empty place where a prediction succeeded: models leave
+    out what their safety checker holds back. Every other failure, a cancelled prediction and an output that
+    is none or was removed meanwhile are failures of the item: the same request would fail again.
     """
     output = said.get("output")
-    if isinstance(output, list):
-        output = next((place for place in output if place), None)
-    if isinstance(output, str) and output:
-        return reply([from_url(output)])
-    if said.get("status") != "succeeded":
-        why = str(said.get("error") or said.get("status"))
-        return reply([Slot(refusal=why) if moderated(why) else Slot(failure=why)])
+    places = output if isinstance(output, list) else [output]
+    picture = next((place for place in places if isinstance(place, str) and place), None)
+    if picture is not None:
+        slot = from_url(picture)
+        return reply([slot])
+    why = _why(said)
+    if why is not None:
+        return reply([Slot(refusal=why) if is_moderation(why) else Slot(failure=why)])
     if said.get("data_removed"):
         return reply([Slot(failure="its output was removed before it was fetched")])
-    if output:
-        return reply([Slot(failure="its output is neither a URL nor a list of URLs")])
-    return reply([Slot(refusal=EMPTY)])
+    if output is not None and all(place is None or place == "" for place in places):
+        return reply([Slot(refusal=EMPTY)])
+    return reply([Slot(failure="its output is neither a URL nor a list of URLs")])
+
+
+def _prediction(answer: Any) -> Mapping[str, Any]:
+    """Return a prediction; another answer is an error, or none of Replicate's."""
+    said = mapping(answer)
+    if said.get("status") in (*_WORKING, *_ENDED, "succeeded"):
+        return said
+    if tells_error(answer):
+        raise ErrorReply(answer)
+    raise ModelError(f"answered something else than a prediction: {json.dumps(answer)[:_LOOKED_AT]}")
 
 
 def _is_done(said: Mapping[str, Any]) -> bool:
     """Whether a prediction has ended, or holds its whole output although it has not."""
-    return said.get("status") not in ("starting", "processing") or bool(said.get("output"))
+    return said.get("status") not in _WORKING or bool(said.get("output"))
+
+
+def _why(said: Mapping[str, Any]) -> str | None:
+    """Return why a prediction has failed, None where it has not."""
+    error, status = said.get("error"), said.get("status")
+    if not error and status not in _ENDED:
+        return None
+    return error if isinstance(error, str) and error else str(error_in(said)["message"]) or str(status)
 
 
 def _name_of(said: Mapping[str, Any]) -> str:

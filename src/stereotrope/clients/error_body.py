@@ -1,0 +1,245 @@
+"""What JSON from a server tells of an error, whatever the status that it came with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = [
+    "FILTERED",
+    "codes_in",
+    "details_in",
+    "error_in",
+    "is_declined",
+    "is_moderation",
+    "is_trouble",
+    "parse_json",
+    "refuse_depth",
+    "status_in",
+    "tells_error",
+]
+
+FILTERED = frozenset(
+    {
+        "BLOCKLIST",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_SAFETY",
+        "MODEL_ARMOR",
+        "PROHIBITED_CONTENT",
+        "RECITATION",
+        "SAFETY",
+        "SPII",
+    }
+)
+"""Google's ``finishReason`` values that mean that a filter held the answer back."""
+_DEEPEST = 100
+"""Levels of nesting; what is deeper cannot be shown or compared without running out of stack."""
+_HOLDERS = ("error", "errors", "detail", "fault")
+_WORDS = ("message", "msg", "detail", "error_msg", "error_message", "title", "reason", "description")
+_CODES = ("code", "type", "status", "error_code", "reason")
+_STATUSES = ("status_code", "statusCode", "http_status", "status", "code", "error_code")
+_FAILED = {"failed", "failure", "error", "canceled", "cancelled", "timeout", "timed_out", "aborted"}
+_WELL = {"", "ok", "success", "succeeded", "none"}
+_MODERATION = {
+    "contentfilter",
+    "contentfiltered",
+    "contentmoderated",
+    "contentpolicy",
+    "contentpolicyviolation",
+    "datainspectionfailed",
+    "imagesafety",
+    "moderationblocked",
+    "prohibitedcontent",
+    "requestmoderated",
+    "responsibleaipolicyviolation",
+    "safety",
+}
+"""Codes without case and punctuation."""
+_SENSITIVE = "sensitivecontentdetected"
+"""In ByteDance's codes, for texts and pictures."""
+_LIMITED = {"ratelimitexceeded", "ratelimiterror", "resourceexhausted", "toomanyrequests"}
+_NO_KEY = {"invalidapikey", "authenticationerror", "unauthenticated", "unauthorized"}
+_MODERATED = re.compile(
+    r"safety (system|filter|polic|setting|reason|guideline|violation|standard)"
+    r"|content[ _-]?(management[ _-]?)?(policy|policies|filter|guideline)"
+    r"|moderation[ _](blocked|system|filter|polic|reason|check)"
+    r"|(by|our|the|content|image|input|output|prompt)[ _]moderation"
+    r"|\bmoderated\b|responsible[ _]?ai|usage polic|\bflagged\b|violat\w+ .{0,60}polic|\bE005\b"
+    r"|nsfw (content|image|material|concept|output)|(detected|contains?) .{0,20}nsfw"
+    r"|nsfw\b.{0,20} (detected|blocked|filtered)"
+    r"|(sensitive|prohibited|unsafe|inappropriate|disallowed)[ _](content|words?|material|image|prompt)",
+    re.I,
+)
+"""How servers say in words that they decline what was asked for; E005 is Replicate's code for it."""
+_TROUBLE = re.compile(
+    r"overload|out of memory|\boom\b|\bcuda\b|time[d ]*out|internal (server )?error|interrupted|crash"
+    r"|\bqueue|\bbusy\b|\bcapacity\b|\bunavailable\b|temporar|connection|too many requests|rate.?limit"
+    r"|failed to (load|start|connect|run|reach|initiali)|(could not|cannot) be (loaded|reached|started)",
+    re.I,
+)
+"""Trouble of the server, that of its safety checks among it."""
+_PARAMETER = re.compile(
+    r"supported values|must be (one of|an?|at|between|in|less|greater|lower|low|true)\b|invalid value"
+    r"|unrecogni[sz]ed|(unknown|unexpected|unsupported|missing|required) (param|field|argument|key|propert)"
+    r"|additional propert|extra inputs|field required|(is not|isn't) (supported|a valid)|does not exist",
+    re.I,
+)
+"""A parameter that does not fit, such as ``safety_tolerance`` or OpenAI's ``moderation``."""
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Return the JSON of a server.
+
+    Raises
+    ------
+    ValueError
+        It is none, or nested deeper than 100 levels.
+    """
+    try:
+        found = json.loads(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    refuse_depth(found)
+    return found
+
+
+def refuse_depth(found: Any) -> None:
+    """Raise a ValueError where JSON is nested deeper than 100 levels."""
+    level = [found]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for node in level
+            if isinstance(node, dict | list)
+            for inner in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
+
+
+def error_in(body: Any) -> Mapping[str, Any]:
+    """Return the error that a body tells, in the shapes that servers give it, with a text ``message``."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        return {"message": body} if isinstance(body, str) else {}
+    found = next((body[name] for name in _HOLDERS if body.get(name) and body[name] is not True), body)
+    beside = {name: value for name, value in body.items() if name not in _HOLDERS}
+    if isinstance(found, list) and isinstance(found[0], Mapping) and isinstance(found[0].get("message"), str):
+        found = found[0]
+    if isinstance(found, Mapping):
+        message = _words_of(found) or _words_of(beside) or (_shown(found) if found is not body else "")
+        return {**found, "message": message}
+    if isinstance(found, str):
+        return {**beside, "message": found}
+    if isinstance(found, list):
+        return {**beside, "message": _shown(found)}
+    return {"code": found, **beside, "message": _words_of(beside)}
+
+
+def codes_in(error: Mapping[str, Any]) -> set[str]:
+    """Return the codes of an error, in lower case."""
+    codes = {_code(error.get(name)) for name in _CODES}
+    for inner in (error.get("innererror"), error.get("inner_error")):
+        if isinstance(inner, Mapping):
+            codes.add(_code(inner.get("code")))
+    return codes - {""}
+
+
+def details_in(body: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the details of an error as Google lists them."""
+    details = error_in(body).get("details")
+    return [entry for entry in details if isinstance(entry, Mapping)] if isinstance(details, list) else []
+
+
+def is_declined(error: Mapping[str, Any], *, words: bool = True) -> bool:
+    """Whether an error is one of the content, by its code or else, with ``words``, by its words."""
+    codes = {_bare(code) for code in codes_in(error)}
+    if codes & _MODERATION or any(_SENSITIVE in code for code in codes):
+        return True
+    if not words or error.get("param") not in (None, "", "prompt"):
+        return False
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    return is_moderation(f"{error.get('message') or ''} {raw if isinstance(raw, str) else ''}")
+
+
+def is_moderation(text: str) -> bool:
+    """Whether the words of an error say that the content was declined.
+
+    Words that speak of a server in trouble, or of a parameter that does not fit, do not say so, even where
+    it is the safety filter that is in trouble.
+
+    Examples
+    --------
+    >>> is_moderation("NSFW content detected."), is_moderation("safety filter: CUDA out of memory")
+    (True, False)
+    """
+    return bool(_MODERATED.search(text)) and not is_trouble(text) and not _PARAMETER.search(text)
+
+
+def is_trouble(text: str) -> bool:
+    """Whether words speak of a server in trouble, which another try may not meet."""
+    return _TROUBLE.search(text) is not None
+
+
+def tells_error(body: Any) -> bool:
+    """Whether a body that brought nothing says that something went wrong."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        return False
+    if any(body.get(name) for name in _HOLDERS) or body.get("success") is False or body.get("ok") is False:
+        return True
+    return (
+        _code(body.get("status")) in _FAILED
+        or _words_of(body).lower() not in _WELL
+        or any(_error_status(body.get(name)) for name in _STATUSES)
+    )
+
+
+def status_in(body: Any) -> int:
+    """Return the error status that a body should have come with: as it says, else 400, 401, 429 or 500."""
+    error = error_in(body)
+    for holder in (error, body if isinstance(body, Mapping) else {}):
+        for name in _STATUSES:
+            told = _error_status(holder.get(name))
+            if told is not None:
+                return told
+    codes = {_bare(code) for code in codes_in(error)}
+    if is_declined(error):
+        return 400
+    if codes & _LIMITED:
+        return 429
+    return 401 if codes & _NO_KEY else 500
+
+
+def _error_status(found: Any) -> int | None:
+    if isinstance(found, str) and re.fullmatch(r"[45]\d\d", found):
+        found = int(found)
+    is_status = isinstance(found, int) and not isinstance(found, bool) and 400 <= found <= 599
+    return found if is_status else None
+
+
+def _words_of(found: Any) -> str:
+    """Return the first text that an object says of itself."""
+    if isinstance(found, str):
+        return found
+    texts = (found.get(name) for name in _WORDS) if isinstance(found, Mapping) else ()
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _shown(found: Any) -> str:
+    return json.dumps(found) if found else ""
+
+
+def _code(found: Any) -> str:
+    return found.lower() if isinstance(found, str) else ""
+
+
+def _bare(code: str) -> str:
+    return re.sub(r"[\W_]+", "", code)
