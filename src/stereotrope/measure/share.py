@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,7 +18,8 @@ from stereotrope.measure.cells import (
     excluded_columns,
     read_cells,
 )
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.named import named_values
+from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import wilson
 
 __all__ = ["female_ratio", "share"]
@@ -74,7 +75,9 @@ def share(
 
     Undefined
     ---------
-    ``no usable label`` where ``n = 0``.
+    ``no usable label`` where ``n = 0``; ``no label is …`` where the labels of the attribute have another word
+    for a value that is named, or none of those in ``of``: the reason says what they have. A value that
+    differs from that of the labels in capitals, blanks, hyphens or underscores only is taken for it.
 
     Raises
     ------
@@ -108,18 +111,40 @@ def share(
     allowed = as_names(of, what="of") if of is not None else None
     if allowed is not None and (outside := [v for v in wanted if v not in allowed]):
         raise UsageError(f"share: value {outside[0]!r} is not in of={list(allowed)}; add it to of")
+    named = {**dict.fromkeys(allowed or (), "of"), **dict.fromkeys(wanted, "value")}
+    return _shares(labels, attribute, wanted, allowed, named, by=by, simultaneous=simultaneous, level=level)
+
+
+def _shares(
+    labels: Any,
+    attribute: str | Sequence[str] | None,
+    wanted: Sequence[str],
+    allowed: Sequence[str] | None,
+    named: Mapping[str, str],
+    *,
+    by: Sequence[str],
+    simultaneous: bool = False,
+    level: float,
+) -> pl.DataFrame:
+    """Shares of values, each with the argument that names it."""
     names = as_names(attribute, what="attribute") or None
-    cells = read_cells(labels, by=by, attributes=names, of=allowed)
+    frame = to_polars(labels)
+    spelt, trouble = named_values(frame, names, named, only=allowed)
+    wanted = list(dict.fromkeys(spelt.get(value, value) for value in wanted))
+    if allowed is not None:
+        allowed = list(dict.fromkeys(spelt.get(value, value) for value in allowed))
+    cells = read_cells(frame, by=by, attributes=names, of=allowed)
     seen = categories(cells)
     rows = []
     for cell in cells:
         listed = wanted or allowed or tuple(seen[cell.attribute])
-        rows += _rows(cell, listed, by=by, simultaneous=simultaneous, level=level)
+        why = trouble.get(cell.attribute)
+        rows += _rows(cell, listed, why, by=by, simultaneous=simultaneous, level=level)
     return estimate_frame(rows, factors=by)
 
 
 def _rows(
-    cell: Cell, listed: Sequence[str], *, by: Sequence[str], simultaneous: bool, level: float
+    cell: Cell, listed: Sequence[str], why: str | None, *, by: Sequence[str], simultaneous: bool, level: float
 ) -> list[dict[str, Any]]:
     scope = dict(zip(by, cell.key, strict=True))
     shared = {
@@ -132,8 +157,8 @@ def _rows(
         **excluded_columns(cell),
         "source": _SOURCE,
     }
-    if not cell.n:
-        return [{**shared, "category": v, "undefined": NO_LABEL} for v in listed or (None,)]
+    if why or not cell.n:
+        return [{**shared, "category": v, "undefined": why or NO_LABEL} for v in listed or (None,)]
     clustered = len(cell.prompts) > 1
     each = 1 - (1 - level) / len(listed) if simultaneous else level
     flags = ["clustered"] * clustered + ["small_n"] * (cell.n < SMALL_N)
@@ -193,7 +218,8 @@ def female_ratio(
 
     Undefined
     ---------
-    ``no usable label`` where no image is labelled female or male; never 0.5.
+    ``no usable label`` where no image is labelled female or male; never 0.5. ``no label is …`` where the
+    labels have other words, such as ``F`` and ``M``; capitals may differ.
 
     Raises
     ------
@@ -222,7 +248,10 @@ def female_ratio(
     >>> round(row["value"], 3), row["n"], row["excluded"]
     (0.667, 3, '{"unclear": 1}')
     """
-    found = share(labels, attribute, value=female, of=(female, male), by=by, level=level)
+    by = factor_names(by, measure="female_ratio", what="by")
+    both = as_names((female, male), what="female and male")
+    named = {female: "female", male: "male"}
+    found = _shares(labels, attribute, (female,), both, named, by=by, level=level)
     return found.with_columns(
         pl.lit("female_ratio").alias("measure"),
         pl.lit("everyday").alias("definition"),

@@ -22,7 +22,8 @@ from stereotrope.measure.cells import (
     read_cells,
     reference_of,
 )
-from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.measure.named import named_values
+from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
 
 __all__ = ["share_difference"]
@@ -81,7 +82,8 @@ def share_difference(
 
     Undefined
     ---------
-    ``no usable label`` or ``no usable label of the reference`` where a side has none.
+    ``no usable label`` or ``no usable label of the reference`` where a side has none; ``no label is …`` where
+    the labels have another word for a value that is named (see :func:`share`).
 
     Raises
     ------
@@ -121,6 +123,12 @@ def share_difference(
     allowed = as_names(of, what="of") if of is not None else None
     by = (*within, *extra, group)
     names = as_names(attribute, what="attribute") or None
+    labels = to_polars(labels)
+    named = {**dict.fromkeys(allowed or (), "of"), **dict.fromkeys(wanted, "value")}
+    spelt, trouble = named_values(labels, names, named, only=allowed)
+    wanted = tuple(dict.fromkeys(spelt.get(value, value) for value in wanted))
+    if allowed is not None:
+        allowed = tuple(dict.fromkeys(spelt.get(value, value) for value in allowed))
     cells = read_cells(labels, by=by, attributes=names, of=allowed, argument="within")
     if baseline is not None and not any(cell.key[-1] == baseline for cell in cells):
         found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
@@ -133,7 +141,10 @@ def share_difference(
         scope = {**dict(zip(by, cell.key, strict=True)), "contrast": group, "reference": name}
         for category in listed:
             rows.append(_row(cell, reference, category, scope=scope, level=level))
-            if category is not None and reference is not None and cell.n and reference.n:
+            if why := trouble.get(cell.attribute):
+                rows[-1] |= {"value": None, "undefined": why}
+                rows[-1] |= dict.fromkeys(("bound_low", "bound_high", "flags"))
+            elif category is not None and reference is not None and cell.n and reference.n:
                 sides.append((cell, reference, category, rows[-1]))
     _add_numbers(sides, level=level)
     return estimate_frame(rows, factors=by)

@@ -1,0 +1,89 @@
+"""Values that a caller names, where the labels spell them otherwise or have other words."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from stereotrope.measure import female_ratio, refusal_rate, share, share_difference
+
+GROUPS = (("m", "car", "women"), ("m", "car", "base"))
+
+
+def people(make_labels, female: str, male: str, **also: int):
+    return make_labels({g: {female: 6, male: 2, **also} for g in GROUPS}, attribute="gender")
+
+
+@pytest.mark.parametrize(
+    ("female", "male"),
+    [
+        ("Female", "Male"),
+        ("FEMALE", "MALE"),
+        ("female", "male"),
+        (" female ", "Male"),
+        ("fe\u0301male", "male"),
+    ],
+)
+def test_capitals_and_blanks_make_no_other_value(make_labels, female, male):
+    asked = ("fémale" if "\u0301" in female else "female").upper()
+    row = female_ratio(people(make_labels, female, male), female=asked, male="male").row(0, named=True)
+    assert (row["value"], row["n"], row["category"]) == (0.75, 16, female)
+    labels = people(make_labels, female, male)
+    assert share(labels, "gender", value=asked).row(0, named=True)["value"] == 0.75
+    gap = share_difference(labels, "gender", value=asked, of=[asked, "MALE"], within=("generator",))
+    assert gap.select("value", "n").rows() == [(0.0, 8)]
+
+
+@pytest.mark.parametrize(
+    ("female", "male"),
+    [("F", "M"), ("woman", "man"), ("Women", "Men"), ("femme", "homme"), ("mujer", "hombre")],
+)
+def test_other_words_are_no_number_but_a_hint_how_to_name_them(make_labels, female, male):
+    labels = people(make_labels, female, male, both=1)
+    row = female_ratio(labels).row(0, named=True)
+    assert (row["value"], row["low"], row["high"]) == (None, None, None)
+    assert row["undefined"] == f"no label is 'female', and {female!r} is: name it, female: {female}"
+    assert female_ratio(labels, female=female, male=male)["value"].to_list() == [0.75]
+    row = share(labels, "gender", value="female").row(0, named=True)
+    assert (row["value"], row["undefined"]) == (
+        None,
+        f"no label is 'female', and {female!r} is: name it, value: {female}",
+    )
+    gap = share_difference(labels, "gender", value="female", within=("generator",)).row(0, named=True)
+    assert (gap["value"], gap["p_value"]) == (None, None)
+    assert gap["undefined"].endswith(f"value: {female}")
+
+
+def test_half_of_the_words_is_no_ratio_of_one(make_labels):
+    row = female_ratio(people(make_labels, "female", "Man")).row(0, named=True)
+    assert row["value"] is None
+    assert row["undefined"] == "no label is 'male', and 'Man' is: name it, male: Man"
+    assert row["n"] == 12
+
+
+def test_labels_without_any_of_the_values_say_which_there_are(make_labels):
+    labels = people(make_labels, "1", "2")
+    assert female_ratio(labels)["undefined"].to_list() == [
+        "no label is 'female' or 'male'; there are '1', '2': name those that are meant with `female` and "
+        "`male`"
+    ]
+    reason = "no label is 'a' or 'b'; there are '1', '2': name those that are meant with `of`"
+    assert set(share(labels, "gender", of=["a", "b"])["undefined"]) == {reason}
+
+
+def test_nobody_labelled_male_is_a_ratio_of_one(make_labels):
+    labels = make_labels({("m", "car", "women"): {"female": 6, "both": 2}}, attribute="gender")
+    assert female_ratio(labels).select("value", "n").rows() == [(1.0, 6)]
+
+
+def test_two_spellings_that_differ_by_case_are_not_guessed_between(make_labels):
+    labels = make_labels({("m", "car", "base"): {"Female": 6, "FEMALE": 2, "male": 2}}, attribute="gender")
+    row = female_ratio(labels).row(0, named=True)
+    assert row["undefined"] == "no label is 'female', and 'FEMALE' is: name it, female: FEMALE"
+
+
+def test_a_value_that_nobody_shows_still_has_share_0(make_labels):
+    labels = make_labels({("m", "car", "base"): {"grey": 6}})
+    assert share(labels, value="pink")["value"].to_list() == [0.0]
+    images = labels.with_columns(status=pl.lit("ok"))
+    assert refusal_rate(images)["value"].to_list() == [0.0]
