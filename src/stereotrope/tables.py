@@ -104,12 +104,15 @@ QUALITY_ATTRIBUTES = (
     "exact_duplicate_of",
     "near_duplicate_of",
     "seen_in_discovery",
+    "text_words",
+    "background_text_words",
+    "text_mark",
     *CONSTRAINTS,
     CAPTION,
     *CAPTION_LISTS,
 )
-"""Attributes that say whether a picture can be used, or hold its caption and what was found in that, not how
-it looks: no measure of looks takes them in, and their values are not folded."""
+"""Attributes that say whether a picture can be used, or hold its caption, what was found in that and what OCR
+read, not how it looks: no measure of looks takes them in, and their values are not folded."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +174,7 @@ LABELS = (
     Column("annotator", _S, "name of the instrument"),
     Column("status", _S, "ok | unclear | refused | invalid"),
     Column("rationale", _S, "in the annotator's words, or the reason of a status that is not ok"),
-    Column("written", _S, "value as the annotator wrote it, where folding changed it; else null"),
+    Column("written", _S, "value as the annotator wrote it, where folding or a mark changed it; else null"),
     Column("derived_from", _S, "annotator whose labels it follows from; null where somebody looked"),
 )
 """Columns of ``labels``."""

@@ -20,7 +20,7 @@ def test_every_name_makes_an_annotator_of_that_name(name):
     made = annotate.create(name)
     assert made.name == name
     assert isinstance(made, PictureAnnotator)
-    assert isinstance(made, TableAnnotator) is (name == "duplicates")
+    assert isinstance(made, TableAnnotator) is (name in ("duplicates", "text"))
     assert len(made.fingerprint) == 16
     assert made.concurrency >= 1
 

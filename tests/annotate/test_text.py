@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,7 +27,7 @@ def written(image: Image.Image, words: str, at: tuple[int, int], size: int = 30)
 
 
 def seen(annotator: TextAnnotator, picture) -> tuple[str | None, str | None]:
-    product, background = annotator.process(picture)
+    product, background, *_ = annotator.process(picture)
     assert (product.attribute, background.attribute) == ("text_presence", "background_text_presence")
     return product.value, background.value
 
@@ -47,13 +48,18 @@ def test_letters_on_the_wall_that_touch_the_product_are_the_walls(drawing, annot
     assert seen(annotator, drawing.picture(touching)) == ("absent", "present")
 
 
-def test_the_words_are_kept_as_data(drawing, annotator):
-    product, background = annotator.process(
-        drawing.picture(written(drawing.cup("yellow", "white"), "OBEY ME", (122, 138), 24))
-    )
+@pytest.mark.parametrize("times", [1, 4])
+def test_the_words_are_kept_as_data_with_their_place(drawing, annotator, times):
+    cup = written(drawing.cup("yellow", "white"), "OBEY ME", (122, 138), 24)
+    width, height = cup.size[0] * times, cup.size[1] * times
+    product, background, read = annotator.process(drawing.picture(cup.resize((width, height))))
     assert product.rationale == "OBEY ME"
     assert 0.7 <= product.confidence <= 1
     assert (background.value, background.rationale) == ("absent", None)
+    assert (read.attribute, read.value, read.confidence) == ("text_words", "OBEY ME", product.confidence)
+    left, top, right, bottom = json.loads(read.region)
+    assert left < 122 * times < right < width
+    assert top < 138 * times < bottom < height
 
 
 @pytest.mark.parametrize("size", [(1, 1), (40, 3), (64, 64), (300, 20)])
@@ -108,6 +114,6 @@ def test_print_across_the_edge_belongs_where_most_of_it_lies(monkeypatch, left, 
     monkeypatch.setattr(TextAnnotator, "_pair", lambda self: (None, None))
     data = io.BytesIO()
     Image.new("RGB", (64, 64), "white").save(data, "PNG")
-    product, background = TextAnnotator().process(Picture("i", "0", data.getvalue()))
+    product, background, *_ = TextAnnotator().process(Picture("i", "0", data.getvalue()))
     assert (product.value == "present") == (where == "product")
     assert (background.value == "present") == (where == "background")

@@ -19,6 +19,7 @@ from stereotrope.annotate.folding import fold, fold_labels
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
 from stereotrope.annotate.lexicon import LexiconAnnotator
+from stereotrope.annotate.marks import discount_marks
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
@@ -52,6 +53,7 @@ __all__ = [
     "Taxonomy",
     "TextAnnotator",
     "create",
+    "discount_marks",
     "fold",
     "fold_labels",
     "read_taxonomies",

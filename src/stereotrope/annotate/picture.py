@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope import pictures
+from stereotrope.pictures import container
 
 __all__ = ["Picture"]
 
@@ -36,6 +37,13 @@ class Picture:
     def original(self) -> bytes:
         """Return the original bytes, read anew where they were given as a function."""
         return self._data if isinstance(self._data, bytes) else self._data()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the upright original, as its header says."""
+        found = container.read(self.original())
+        width, height = found.stored
+        return (width, height) if found.orientation < 5 else (height, width)
 
     def pixels(self, max_side: int | None = None) -> NDArray[np.uint8]:
         """Return the normalised copy: uint8 sRGB, (height, width, 3), upright, read-only.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.annotate import foreground
-from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate import foreground, marks
+from stereotrope.annotate.label import Attributes, Label, fingerprint_of, labels_frame
 from stereotrope.annotate.picture import Picture
 
 __all__ = ["TextAnnotator"]
@@ -51,15 +53,23 @@ class TextAnnotator:
 
     The picture is read twice by PP-OCR (through RapidOCR on one CPU thread): whole, and the product cut
     out, so that small print is found too. A reading belongs to the product when at least half of its box
-    lies on it. The words are kept as ``rationale``, as data: they are never acted on.
+    lies on it. The words are kept as data, one label a reading with its box: ``text_words`` and
+    ``background_text_words``; they are never acted on.
+
+    Text at one place of a model's pictures whatever it was asked for, such as a watermark or a signature,
+    says nothing of what the pictures show. It is derived from the readings of all pictures
+    (:func:`stereotrope.annotate.marks.find_marks`): ``text_mark``, a label a reading, with how the mark is
+    mostly read as ``value`` and where it is as ``rationale``. A picture on which nothing else was read counts
+    as one without text.
 
     ``confidence`` of ``present`` is the best reading's; of ``absent`` it is 1 − the confidence of the
     best reading that did not count, 1 where nothing was read.
     """
 
     name = "text"
-    version = 1
+    version = 2
     concurrency = 2
+    needs: tuple[str, ...] = tuple(marks.WORDS.values())
 
     def __init__(self) -> None:
         # An engine keeps state while it reads, so every thread has its own.
@@ -67,9 +77,9 @@ class TextAnnotator:
 
     @property
     def attributes(self) -> Attributes:
-        """``text_presence`` and ``background_text_presence``: present or absent."""
+        """``text_presence`` and ``background_text_presence``: present or absent; the readings, open."""
         values = ("present", "absent")
-        return {"text_presence": values, "background_text_presence": values}
+        return {**dict.fromkeys(marks.WORDS, values), **dict.fromkeys([*self.needs, marks.MARK])}
 
     @property
     def fingerprint(self) -> str:
@@ -79,6 +89,7 @@ class TextAnnotator:
             "sides": [READ_SIDE, WHOLE_SIDE, PRODUCT_SIDE],
             "counts": [BOX_THRESHOLD, MIN_CONFIDENCE, MIN_CHARACTERS, ON_PRODUCT],
             "foreground": foreground.parameters(),
+            **marks.parameters(),
         }
         return fingerprint_of(self.name, self.version, parameters)
 
@@ -99,10 +110,41 @@ class TextAnnotator:
             readings += _readings(close, pixels, _bounds(product))
             product = _product(relief, readings)
         on = [_share_on(product, reading.box) >= ON_PRODUCT for reading in readings]
-        return [
-            _label("text_presence", [r for r, here in zip(readings, on, strict=True) if here]),
-            _label("background_text_presence", [r for r, here in zip(readings, on, strict=True) if not here]),
-        ]
+        sides = (
+            [r for r, here in zip(readings, on, strict=True) if here is wanted] for wanted in (True, False)
+        )
+        said = [list(_labels(*side, picture)) for side in zip(marks.WORDS, sides, strict=True)]
+        return [presence for presence, *_ in said] + [word for _, *words in said for word in words]
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return a label for each reading that is a mark, in the order of ``images``."""
+        own = labels.filter(pl.col("annotator") == self.name, pl.col("status") == "ok")
+        looked = own.filter(pl.col("attribute").is_in(list(marks.WORDS)))["subject_id"].unique()
+        readings = own.filter(pl.col("attribute").is_in(list(self.needs))).select(
+            image_id="subject_id", words="value", region="region"
+        )
+        found = marks.find_marks(readings, images.filter(pl.col("image_id").is_in(looked.implode())))
+        order = images.select("image_id").join(found, on="image_id", how="inner", maintain_order="left")
+        fixed = {
+            "subject_kind": "image",
+            "attribute": marks.MARK,
+            "annotator": self.name,
+            "status": "ok",
+            "derived_from": self.name,
+        }
+        return labels_frame(
+            [
+                {
+                    **fixed,
+                    "subject_id": image,
+                    "region": region,
+                    "value": mark,
+                    "written": words if words != mark else None,
+                    "rationale": place,
+                }
+                for image, region, words, mark, place in order.iter_rows()
+            ]
+        )
 
     def _pair(self) -> tuple[Any, Any]:
         if not hasattr(self._engines, "pair"):
@@ -173,13 +215,18 @@ def _share_on(product: NDArray[np.bool_], box: tuple[float, float, float, float]
     return float(product[_cells(product.shape, box)].mean())
 
 
-def _label(attribute: str, readings: list[Reading]) -> Label:
+def _labels(attribute: str, readings: list[Reading], picture: Picture) -> Iterator[Label]:
     counted = _distinct(r for r in readings if r.counts)
-    if counted:
-        words = " | ".join(r.words for r in counted)
-        return Label(attribute, "present", round(max(r.confidence for r in counted), 4), rationale=words)
-    doubt = max((r.confidence for r in readings), default=0.0)
-    return Label(attribute, "absent", round(1 - doubt, 4))
+    if not counted:
+        doubt = max((r.confidence for r in readings), default=0.0)
+        yield Label(attribute, "absent", round(1 - doubt, 4))
+        return
+    words = " | ".join(r.words for r in counted)
+    yield Label(attribute, "present", round(max(r.confidence for r in counted), 4), rationale=words)
+    sides = picture.size * 2
+    for reading in counted:
+        region = json.dumps([round(share * side) for share, side in zip(reading.box, sides, strict=True)])
+        yield Label(marks.WORDS[attribute], reading.words, round(reading.confidence, 4), region=region)
 
 
 def _distinct(readings: Iterable[Reading]) -> list[Reading]:

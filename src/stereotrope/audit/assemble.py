@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import fold_labels
+from stereotrope.annotate import discount_marks, fold_labels
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.file import shorten
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
@@ -115,7 +115,8 @@ def derive_labels(
     for each in plan.annotators:
         for name, values in each.attributes.items():
             listed.setdefault(name, []).extend(values or ())
-    return fold_labels(labels, open_attributes(plan), listed=listed, merge=plan.spec.merge_colours)
+    folded, folds = fold_labels(labels, open_attributes(plan), listed=listed, merge=plan.spec.merge_colours)
+    return discount_marks(folded), folds
 
 
 def _with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from stereotrope import measure
+from stereotrope.annotate.marks import MARK, WORDS
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.measures import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan, encodes, is_given
@@ -149,7 +150,39 @@ def estimate(
     estimates = _stack(done)
     shown = _answered(plan, looks) if partial else looks
     captions = [frame for source, frame in given.items() if source.startswith(OF_CAPTIONS)]
-    return estimates, measure.findings(estimates, shown, images=images, captions=captions, lexicons=lexicons)
+    found = measure.findings(
+        estimates,
+        shown,
+        images=images,
+        captions=captions,
+        lexicons=lexicons,
+        marks=_marks(labels, images),
+    )
+    return estimates, found
+
+
+def _marks(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    """Readings of text that are marks, with their models and how many pictures of these were read."""
+    placed = labels.join(images.select(subject_id="image_id", generator="generator"), on="subject_id")
+    keys = ["generator", "annotator"]
+    readers = pl.col("attribute").is_in([MARK, *WORDS])
+    of = (
+        placed.filter(readers, pl.col("status") == "ok")
+        .group_by(keys)
+        .agg(of=pl.col("subject_id").n_unique())
+    )
+    return (
+        placed.filter(pl.col("attribute") == MARK)
+        .join(of, on=keys, maintain_order="left")
+        .select(
+            *keys,
+            "of",
+            image_id="subject_id",
+            mark="value",
+            words=pl.coalesce("written", "value"),
+            place="rationale",
+        )
+    )
 
 
 def _source(call: MeasureCall) -> str:

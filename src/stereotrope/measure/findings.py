@@ -17,6 +17,7 @@ from stereotrope.measure.evidence import Conditions, Evidence
 from stereotrope.measure.homogenisation import homogenised, told
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.lexicon_warnings import lexicon_warnings
+from stereotrope.measure.mark_warnings import mark_warnings
 from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, FINDINGS
@@ -62,6 +63,7 @@ def findings(
     images: Any | None = None,
     captions: Sequence[Any] = (),
     lexicons: Sequence[Mapping[str, Any]] = (),
+    marks: Any | None = None,
     limit: int = 50,
     alpha: float = 0.05,
 ) -> pl.DataFrame:
@@ -89,6 +91,9 @@ def findings(
         Captions frames, one a lexicon, that lead from findings about captions to their pictures.
     lexicons
         What the matching audit says of each lexicon: its ``annotator`` and its ``values``, rows of counts.
+    marks
+        Readings of text that are marks of a model: ``generator, annotator, image_id, mark, words, place`` and
+        ``of``, how many of the model's pictures were read.
     limit
         Most findings returned.
     alpha
@@ -130,8 +135,10 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     level = _level(table)
     frames = [to_polars(frame, what="captions") for frame in captions]
     of_captions = caption_findings(table, frames, alpha=alpha, level=level)
-    misread = _misread(lexicons)
-    warnings = [*_unusable(tidy), *_disagreements(table, level), *misread, *_copies(images)][:limit]
+    misread, marks_found = _misread(lexicons), _marked(marks)
+    warnings = [*_unusable(tidy), *_disagreements(table, level), *misread, *marks_found, *_copies(images)][
+        :limit
+    ]
     together = _by_all_annotators(_strongest(found, evidence), evidence, table)
     candidates: list[_Candidate | CaptionFinding] = [*together, *of_captions]
     ranked = sorted(candidates, key=_place)
@@ -437,6 +444,12 @@ def _misread(lexicons: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for name, attribute, value, sentence, shown in lexicon_warnings(lexicons):
         scope = {"annotator": name} if name else {}
         yield _row("instrument", scope, attribute, sentence, "representation_parity", shown, value)
+
+
+def _marked(marks: Any | None) -> Iterator[dict[str, Any]]:
+    """Text that a model puts at one place of its pictures, which is nothing that they show."""
+    for scope, sentence, shown, mark in mark_warnings(marks):
+        yield _row("instrument", scope, None, sentence, "text_mark", shown, mark)
 
 
 def _copies(images: Any | None) -> Iterator[dict[str, Any]]:
