@@ -32,6 +32,12 @@ class Visit:
         self.page.on("request", lambda r: self.asked.append(r.url))
         self.page.goto(index.as_uri())
 
+    def opened(self) -> Visit:
+        """Open every line, and wait until what is behind them is drawn too."""
+        self.page.evaluate("for (const line of document.querySelectorAll('details')) line.open = true")
+        self.page.wait_for_selector(".chart:not(:has(> svg))", state="detached", timeout=120_000)
+        return self
+
     def drawn(self) -> Visit:
         self.page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
         return self

@@ -21,7 +21,7 @@ def test_the_console_is_silent_and_no_request_leaves_the_file(visit: Any, object
 
 def test_every_chart_is_drawn_within_the_page_at_every_width(visit: Any, people_report: Path) -> None:
     for width in (1280, 390):
-        v = visit(people_report, viewport={"width": width, "height": 844}).drawn()
+        v = visit(people_report, viewport={"width": width, "height": 844}).opened()
         boxes = v.page.locator(".chart")
         assert boxes.count() == v.page.locator(".chart > svg").count() > 0
         assert v.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -35,7 +35,7 @@ def test_a_page_with_everything_of_a_remote_run_fits_every_width(
 
     index = report.write(make_remote(tmp_path_factory.mktemp("remote"), n=4), figures=False)
     for width, scheme in ((1280, "light"), (390, "dark")):
-        v = visit(index, viewport={"width": width, "height": 844}, color_scheme=scheme).drawn()
+        v = visit(index, viewport={"width": width, "height": 844}, color_scheme=scheme).opened()
         assert v.page.evaluate("document.documentElement.scrollWidth") <= width
         assert v.page.locator(".chart").count() == v.page.locator(".chart > svg").count() > 0
         for name in ("missing", "judges", "published", "cost"):

@@ -206,7 +206,8 @@ def _drawn(
 ) -> list[Panel]:
     domain = domain_of([row for rows in panels.values() for row in rows])
     drawn = []
-    for heading, rows in list(panels.items())[:_MOST_PANELS]:
+    drawable = [(h, rows) for h, rows in panels.items() if any(r["value"] is not None for r in rows)]
+    for heading, rows in drawable[:_MOST_PANELS]:
         shown = list(rows)[: 2 * _MOST_ROWS]
         spec = charts.dots(shown, unit=unit, domain=domain, series=names, zero_line=domain[0] < 0)
         height = len(dict.fromkeys(row["label"] for row in shown)) * 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from stereotrope.report.escape import shorten, visible
 
 __all__ = [
     "CONFIG",
+    "LABEL_SIGNS",
     "NARROW",
     "PALETTE",
     "SHAPES",
@@ -35,7 +37,12 @@ _LEFT = 7
 NARROW = 400
 """Units of a chart below which it says less."""
 _HEAD_SIGNS = 13
-_LABEL_SIGNS = 18
+LABEL_SIGNS = 18
+"""After so many signs a label is broken that must be read whole on a narrow page."""
+_NARROW_LABELS = 110
+_SIGN_OF_LABEL = 7
+"""Units that a sign of a label takes at most, on average."""
+_LONGEST = 80
 _LINE = 14
 _LIGHT_VIRIDIS = 0.55
 """Share of the viridis scale from which dark text reads better than white."""
@@ -112,7 +119,7 @@ def dots(
     zero_line: bool = False,
     bars: bool = False,
     apart: Sequence[str] = (),
-    wrapped: bool = False,
+    wrapped: int = 0,
     ticks: Sequence[float] = (),
 ) -> dict[str, Any]:
     """One row an estimate: dot, interval, grey band up to the noise floor, its numbers at the right.
@@ -136,14 +143,14 @@ def dots(
     apart
         Labels of the first rows that are set apart from the rest: in heavier type, above a line.
     wrapped
-        Break long labels over lines instead of cutting them.
+        Signs after which long labels are broken over lines instead of being cut; 0 cuts them.
     ticks
         Where the axis has its lines and numbers; about five round places unless given.
     """
-    values = chart_texts(rows, 80)
+    values = _told_apart(chart_texts(rows, 2 * _LONGEST if wrapped else _LONGEST), "label", "series")
     if wrapped:
         for v in values:
-            v["label"] = _wrapped(str(v["label"]), _LABEL_SIGNS)
+            v["label"] = _wrapped(str(v["label"]), wrapped)
     order = list(dict.fromkeys(str(v["label"]) for v in values))
     names = [_plain(s) for s in series or ()]
     several = len(names) > 1
@@ -157,7 +164,7 @@ def dots(
     layers = _band(x) if any("floor" in v for v in values) else []
     step = max(_STEP, 18 * len(names)) if several else _STEP
     step = max(step, 4 + _LINE * max((label.count("\n") + 1 for label in order), default=1))
-    named = {_wrapped(_plain(a), _LABEL_SIGNS) if wrapped else _plain(a) for a in apart}
+    named = {_wrapped(_plain(a), wrapped) if wrapped else _plain(a) for a in apart}
     first = [label for label in order if label in named]
     if bars:
         layers.append(_bar(x, names if several else []))
@@ -177,11 +184,13 @@ def dots(
     }
 
 
-def _labels(apart: Sequence[str], order: Sequence[str], *, several_lines: bool) -> dict[str, Any]:
+def _labels(apart: Sequence[str], order: Sequence[str], *, several_lines: int) -> dict[str, Any]:
     """The axis of the labels; those set apart are heavier, and a line is drawn below them."""
     axis: dict[str, Any] = {
         "grid": False,
-        "labelLimit": {"expr": f"containerWidth < {NARROW} ? 110 : 200"},
+        "labelLimit": {
+            "expr": f"containerWidth < {NARROW} ? {max(_NARROW_LABELS, _SIGN_OF_LABEL * several_lines)} : 200"
+        },
     }
     if several_lines:
         axis["labelExpr"] = "split(datum.label, '\\n')"
@@ -209,6 +218,17 @@ def chart_texts(rows: Sequence[Mapping[str, Any]], longest: int) -> list[dict[st
         {k: (_plain(v, longest) if isinstance(v, str) else v) for k, v in row.items() if v is not None}
         for row in rows
     ]
+
+
+def _told_apart(values: list[dict[str, Any]], label: str, *others: str) -> list[dict[str, Any]]:
+    """The rows with a number behind labels that stand for several: two rows never lie upon each other."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for v in values:
+        key = (v.get(label), *(v.get(other) for other in others))
+        seen[key] += 1
+        if seen[key] > 1:
+            v[label] = f"{v[label]} ({seen[key]})"
+    return values
 
 
 def chart_frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
@@ -313,10 +333,12 @@ def heat(
     On viridis from 0 to ``top`` (the largest value when None); ``signed`` numbers on a scale of two colours
     from ``-top`` to ``top``.
     """
-    values = chart_texts(rows, 80)
+    values = chart_texts(rows, _LONGEST)
     heads = [_wrapped(_plain(v)) for v in columns]
     for v in values:
         v["column"] = _wrapped(v["column"])
+    _told_apart(values, "line", "column")
+    order = list(dict.fromkeys([*(_plain(v) for v in lines), *(str(v["line"]) for v in values)]))
     largest = max((abs(float(v["value"])) for v in values if "value" in v), default=1.0)
     top = (largest if top is None else top) or 1.0
     axis = {
@@ -329,12 +351,12 @@ def heat(
         "labelPadding": 6 + 13 * max((h.count("\n") for h in heads), default=0),
     }
     return {
-        **chart_frame(values, 24 * len(set(lines))),
+        **chart_frame(values, 24 * len(order)),
         "encoding": {
             "y": {
                 "field": "line",
                 "type": "nominal",
-                "sort": [_plain(v) for v in lines],
+                "sort": order,
                 "title": None,
                 "axis": {"labelLimit": {"expr": f"containerWidth < {NARROW} ? 110 : 260"}},
             },

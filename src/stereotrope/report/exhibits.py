@@ -17,6 +17,7 @@ __all__ = ["MOST_EXHIBITED", "Exhibits"]
 MOST_EXHIBITED = 6
 """Pictures of one condition beside a finding."""
 _MANY_PICTURES = 2000
+_MOST_OPEN_LINES = 24
 _MOST_LABELS, _FEW_LABELS = 8, 3
 
 
@@ -144,6 +145,7 @@ class Exhibits:
             "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
             "attributes": d.attributes,
             "lines": lines,
+            "open_lines": _MOST_OPEN_LINES if len(lines) > _MOST_OPEN_LINES + 1 else len(lines),
             "some_missing": any(s.left_out for line in d.lines for s in line.strips),
             "any_pictures": any(line["shown"] for line in lines),
             "legend": d.keys,

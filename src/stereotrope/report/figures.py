@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from stereotrope.report.panels import (
     SIGNIFICANT,
     Figure,
     Panel,
+    distinct_labels,
     domain_of,
     files_of,
     n_text,
@@ -33,7 +34,7 @@ from stereotrope.report.panels import (
 from stereotrope.report.prose import MeasureProse, explain, listing
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, WITHOUT_VIOLATIONS
 
-__all__ = ["MOST_FIGURES", "figures_of"]
+__all__ = ["MOST_FIGURES", "dot_rows", "figures_of"]
 
 MOST_FIGURES = 12
 """Figures of one measure, one an attribute; with discovered attributes there can be many more."""
@@ -223,13 +224,18 @@ def _dots_figure(
         names = sorted(
             frame[factor].drop_nulls().unique().to_list(), key=lambda v: material.position(factor, v)
         )
+        names += ["–"] * bool(frame.filter(pl.col("value").is_not_null())[factor].null_count())
     panels, cut = [], 0
-    for heading, part in [] if undrawn else parts[:MOST_PANELS]:
+    drawable = [(heading, part) for heading, part in parts if part["value"].drop_nulls().len()]
+    empty = len(parts) - len(drawable)
+    for heading, part in [] if undrawn else drawable[:MOST_PANELS]:
         rows, left = _dot_rows(material, part, layout, prose)
         cut += left
         spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(rows)))
-    notes = notes_of(frame, 0 if undrawn else len(parts) - len(panels), cut, dots=not undrawn)
+    notes = notes_of(
+        frame, 0 if undrawn else len(parts) - empty - len(panels), cut, dots=bool(panels) and not undrawn
+    )
     if undrawn:
         notes.append(undrawn)
     return Figure(
@@ -241,6 +247,7 @@ def _dots_figure(
         table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         notes=notes,
         reads=prose.reads,
+        cut=cut + len(parts) - empty - len(panels),
     )
 
 
@@ -266,34 +273,50 @@ def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
 def _dot_rows(
     material: Material, part: pl.DataFrame, layout: _Layout, prose: MeasureProse
 ) -> tuple[list[dict[str, Any]], int]:
-    records = list(part.iter_rows(named=True))
+    records = [r for r in part.iter_rows(named=True) if r["value"] is not None]
     series = layout.series
     if series:
         records.sort(key=lambda r: [material.position(c, r[c]) for c in (*layout.rows, series)])
     elif layout.most < _ROWS_A_PANEL:
-        records.sort(key=lambda r: (r["value"] is None, -abs(r["value"] or 0.0)))
+        records.sort(key=lambda r: -abs(r["value"]))
     else:
         upwards = 1.0 if prose.unit.startswith("rank") else -1.0
-        records.sort(key=lambda r: (r["value"] is None, upwards * (r["value"] or 0.0)))
+        records.sort(key=lambda r: upwards * r["value"])
+    return dot_rows(records[: layout.most], layout.rows, series), max(0, len(records) - layout.most)
+
+
+def dot_rows(
+    records: Sequence[Mapping[str, Any]], columns: Sequence[str], series: str | None = None
+) -> list[dict[str, Any]]:
+    """The rows of a panel: what is drawn of each defined estimate, and a label that no other row has."""
+    named = [str(r[series]) if r[series] is not None else "–" for r in records] if series else []
+    labels = [row_label(r, columns) for r in records]
+    for level in dict.fromkeys(named):
+        mine = [i for i, name in enumerate(named) if name == level]
+        apart = distinct_labels([records[i] for i in mine], [labels[i] for i in mine])
+        for i, label in zip(mine, apart, strict=True):
+            labels[i] = label
+    if not series:
+        labels = distinct_labels(records, labels)
     rows = []
-    for r in records[: layout.most]:
-        label = row_label(r, layout.rows)
-        text = estimate_text(r)
+    for i, (r, label) in enumerate(zip(records, labels, strict=True)):
+        said = estimate_text(r)
+        text = said
         if r["q_value"] is not None:
             q = probability(r["q_value"])
             text += f"{_GAP}q {q}" if q.startswith("<") else f"{_GAP}q = {q}"
         rows.append(
             {
                 "label": label,
-                "series": str(r[series]) if series and r[series] is not None else None,
+                "series": named[i] if series else None,
                 "value": r["value"],
                 "low": r["low"],
                 "high": r["high"],
-                "floor": r["floor"] if r["value"] is not None else None,
+                "floor": r["floor"],
                 "sure": None if r["q_value"] is None else r["q_value"] <= SIGNIFICANT,
                 "text": shorten(text, 60),
-                "short": "n. d." if r["value"] is None else estimate_text(r).partition(" [")[0],
-                "tip": f"{label}{', ' + str(r[series]) if series else ''}: {text}, n = {r['n']}",
+                "short": said.partition(" [")[0],
+                "tip": f"{label}{', ' + named[i] if series else ''}: {said}, n = {r['n']}",
             }
         )
-    return rows, max(0, len(records) - layout.most)
+    return rows

@@ -19,6 +19,7 @@ from stereotrope.report.panels import (
     SIGNIFICANT,
     Figure,
     Panel,
+    distinct_labels,
     files_of,
     n_text,
     notes_of,
@@ -38,7 +39,6 @@ _HEADS_BESIDE = 60
 _DEEPER = "Purple is more, orange less; the stronger the colour, the larger the difference."
 _Parts = Sequence[tuple[str, pl.DataFrame]]
 _NAMED = {"generator": "model"}
-_NONE: _Parts = ()
 _Cells = Callable[[pl.DataFrame], tuple[list[dict[str, Any]], list[str]]]
 
 
@@ -79,7 +79,8 @@ def heat_figure(
         records = sorted(
             part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
         )
-        rows = [_cell(r, row_label(r, lines_by), column) for r in records]
+        labels = _lines(records, lines_by, column)
+        rows = [_cell(r, label, column) for r, label in zip(records, labels, strict=True)]
         return rows, [words(c) if column == "attribute" else c for c in across]
 
     every = parts_of(material, frame, panels_by)
@@ -121,14 +122,12 @@ def overview_figure(
     def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
         records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
         present = set(part[column].to_list())
-        rows = [_cell(r, row_label(r, [down]), column, heads[r[column]]) for r in records]
+        labels = _lines(records, [down], column)
+        rows = [_cell(r, label, column, heads[r[column]]) for r, label in zip(records, labels, strict=True)]
         return rows, [heads[level] for level in order if level in present]
 
     every = parts_of(material, frame, panels_by)
-    if frame["value"].null_count() == frame.height:
-        parts, said = _NONE, ["No row is defined, so nothing is drawn; the table has the reasons."]
-    else:
-        parts, said = _few(material, frame, prose, every, panels_by)
+    parts, said = _few(material, frame, prose, every, panels_by)
     panels, _ = _panels(parts, cells, title, len(order), signed=signed, top=_top(frame))
     across = f"One line a level of {words(down)}, one column a level of {words(column)}."
     intervals = f"Intervals and tests of all {thousands(frame.height)} rows are in {files_of(prose.name)}."
@@ -144,6 +143,17 @@ def overview_figure(
         stacked=True,
         crowded=True,
     )
+
+
+def _lines(records: Sequence[Mapping[str, Any]], by: Sequence[str], column: str) -> list[str]:
+    """The line of each cell; two cells of one place are two lines, which say in what they differ."""
+    labels = [row_label(r, by) for r in records]
+    places = [f"{label}\n{r[column]}" for label, r in zip(labels, records, strict=True)]
+    apart = distinct_labels(records, places)
+    return [
+        label if said == place else f"{label}{said[len(place) :]}"
+        for label, place, said in zip(labels, places, apart, strict=True)
+    ]
 
 
 def _is_change(prose: MeasureProse) -> bool:
@@ -169,6 +179,8 @@ def _panels(
     panels: list[Panel] = []
     longest = widest = 0
     for heading, part in parts:
+        if not part["value"].drop_nulls().len():
+            continue
         rows, heads = cells(part)
         longest = max(longest, *(len(str(r["text"])) for r in rows))
         widest = max(widest, sum(charts.head_width(head) for head in heads))

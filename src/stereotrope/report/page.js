@@ -45,25 +45,28 @@ for (const box of boxes) {
   seen.observe(box);
 }
 
-/* A print begins at once and waits for no promise: what was not seen yet is drawn while the page is idle. */
+/* A print begins at once and waits for no promise: what was not seen yet is drawn while the page is idle.
+   What is behind a closed line is not printed, and waits until the line is opened. */
 const idle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
+const open = (box) => !box.closest("details:not([open])");
 function next() {
-  const box = boxes.find((candidate) => !drawn.has(candidate));
+  const box = boxes.find((candidate) => !drawn.has(candidate) && open(candidate));
   if (box) draw(box).then(() => idle(next));
   else document.documentElement.dataset.charts = "drawn";
 }
 idle(next);
+addEventListener("toggle", () => idle(next), true);
 window.addEventListener("beforeprint", () => {
-  boxes.forEach(draw);
+  for (const part of document.querySelectorAll("details.printed")) part.open = true;
+  boxes.filter(open).forEach(draw);
   for (const picture of document.images) picture.loading = "eager";
 });
 
-/* A link into a closed disclosure opens it. */
+/* A link into a closed disclosure opens it, and those around it. */
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const closed = target?.closest("details:not([open])");
-  if (!closed) return;
-  closed.open = true;
+  if (!target?.closest("details:not([open])")) return;
+  for (let closed; (closed = target.closest("details:not([open])")); ) closed.open = true;
   target.scrollIntoView();
 }
 addEventListener("hashchange", reveal);

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 import stereotrope
 from stereotrope.report import charts, escape
+from stereotrope.report.arrangement import arranged
 from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
 from stereotrope.report.captions import captions_blocks, chosen_pictures
 from stereotrope.report.datatable import Cell, Table, shown_rows
@@ -30,16 +31,22 @@ from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure
-from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order
+from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order, split_name
 from stereotrope.report.thumbnails import Thumbnails
-from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, AVERAGE, DELTA
+from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, DELTA
 
 __all__ = ["Page", "build"]
 
 _CASES = ("deterministic", "dominance_shift")
 _MOST_CASES = 8
-_MOST_OPEN_ROWS = 24
-_MOST_OPEN_SHEETS = 60
+_MOST_OPEN_CASES = 4
+_MOST_OPEN_ROWS = 12
+_MOST_OPEN_SHEETS = 12
+_MOST_OPEN_PICTURES = 100
+_MOST_OPEN_LINES = 45
+_LINES_AROUND = 10
+"""Lines that the head and the key of a figure of strips take the place of."""
+_MOST_OPEN_DEFINITIONS = 8
 _MOST_WAYS = 4
 _OF = re.compile(r"(?<=\bk = )\d+|\b\d+(?= elements declared)")
 _HITS = re.compile(r"\bS = \d+, D = \d+ ")
@@ -105,14 +112,14 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
     shown = Exhibits(material, thumbs)
     blocks = captions_blocks(material, shown)
     told = {measure for block in blocks for measure in block.replaces}
-    by_section: dict[str, list[Figure]] = {s: [] for s in (*SECTIONS, _STRIPS, "lexicon")}
-    made = {m: _figures(material, m, measures) for m in measures if m not in told}
-    for measure, of_measure in _in_reading_order(made):
-        by_section[explain(measure).section] += of_measure
-    published = published_beside(material)
-    in_blocks = [f for block in blocks for f in block.figures]
-    figures = [f for section in (in_blocks, *by_section.values(), published.figures) for f in section]
     strips = spread(material)
+    made = {m: _figures(material, m, measures) for m in measures if m not in told}
+    found = arranged(material, made, strips=bool(strips.shown))
+    chapters = {s: found.get(s, []) for s in (*SECTIONS, _STRIPS, "lexicon")}
+    published = published_beside(material)
+    in_chapters = [f for section in chapters.values() for chapter in section for f in chapter.figures]
+    in_blocks = [f for block in blocks for f in block.figures]
+    figures = [*in_blocks, *in_chapters, *published.figures]
     context = {
         "suite": material.info.get("suite"),
         "sensitive": bool(material.info.get("sensitive")),
@@ -124,18 +131,22 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
         "cost": head["cost"] and _plain_table("Calls to model servers", head["cost"], "spending"),
         "reasons": reasons(material)[:40],
         "quality": quality(material),
-        "figures": by_section,
-        "blocks": {s: [b for b in blocks if b.section == s] for s in by_section},
+        "chapters": chapters,
+        "blocks": {s: [b for b in blocks if b.section == s] for s in chapters},
         "scored": _scored(strips.shown),
         "spread": [shown.distribution(d, material) for d in strips.shown],
         "spread_note": _spread_note(strips),
         "text_rows": thousands(MOST_TEXT_ROWS),
+        "strips_open": _open_strips(strips.shown),
         "cases": [shown.case(r) for r in cases[:_MOST_CASES]],
+        "cases_open": _MOST_OPEN_CASES,
         "cases_left": max(0, len(cases) - _MOST_CASES),
         "pictures_note": _pictures_note(material, thumbs),
         "sheets_by_generator": shown.sheets(),
-        "sheets_closed": len(material.sheets) > _MOST_OPEN_SHEETS,
+        "sheets_closed": len(material.sheets) > _MOST_OPEN_SHEETS
+        or material.images.height > _MOST_OPEN_PICTURES,
         "most_open_rows": _MOST_OPEN_ROWS,
+        "definitions_open": _MOST_OPEN_DEFINITIONS,
         "methods": _methods(material, measures),
         "thumbs": thumbs,
     }
@@ -144,17 +155,6 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
     context["charts"] = escape.json_script({**_drawn(figures), "config": charts.CONFIG})
     html = render_document("page.html.j2", context, script=_script())
     return Page(html, [*exported, *figures], strips.shown)
-
-
-def _in_reading_order(made: Mapping[str, list[Figure]]) -> list[tuple[str, list[Figure]]]:
-    """The figures of each measure; averages stand before an overview of very many scores."""
-    order = list(made)
-    for measure in made:
-        average = f"{measure}{AVERAGE}"
-        if average in order and any(f.crowded for f in made[measure]):
-            order.remove(average)
-            order.insert(order.index(measure), average)
-    return [(measure, made[measure]) for measure in order]
 
 
 def _scored(strips: Sequence[Distribution]) -> list[tuple[str, str, str]]:
@@ -175,6 +175,17 @@ def _scored(strips: Sequence[Distribution]) -> list[tuple[str, str, str]]:
             "there “unknown” says that a caption names no group.",
         )
     return [(section, title, lead) for section, (title, lead) in told.items()]
+
+
+def _open_strips(shown: Sequence[Distribution]) -> int:
+    """How many of the figures of strips stand open: at least one, and no more lines than one reads."""
+    open_ones = lines = 0
+    for distribution in shown:
+        lines += len(distribution.lines) + _LINES_AROUND
+        if open_ones and lines > _MOST_OPEN_LINES:
+            break
+        open_ones += 1
+    return open_ones
 
 
 def _spread_note(strips: Spread) -> str:
@@ -205,8 +216,8 @@ def _wanted(material: Material, cases: Sequence[Mapping[str, Any]]) -> list[str]
 
 def _contents(context: Mapping[str, Any]) -> list[tuple[str, str]]:
     filled = {
-        **context["figures"],
-        "cases": context["figures"]["cases"] or context["cases"],
+        **context["chapters"],
+        "cases": context["chapters"]["cases"] or context["cases"],
         _STRIPS: context["spread"],
     }
     scored = [(i, title) for i, title, _ in context["scored"] if filled[i] or context["blocks"][i]]
@@ -287,7 +298,8 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
 
 def _measures_words(material: Material, measures: Sequence[str]) -> list[dict[str, str]]:
     """Every measure in words; differences from the baseline model are one entry at the end."""
-    entries = [entry for m in measures if not m.endswith(DELTA) for entry in _measure_words(material, m)]
+    first = sorted(measures, key=lambda m: bool(split_name(m)[1] or explain(m).beneath))
+    entries = [entry for m in first if not m.endswith(DELTA) for entry in _measure_words(material, m)]
     deltas = [m for m in measures if m.endswith(DELTA)]
     if len(deltas) < 2:
         return entries + [entry for m in deltas for entry in _measure_words(material, m)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse
-from stereotrope.tables import AVERAGE
+from stereotrope.tables import AVERAGE, ESTIMATES
 
 __all__ = [
     "FEW_VALUES",
@@ -23,6 +24,7 @@ __all__ = [
     "SIGNIFICANT",
     "Figure",
     "Panel",
+    "distinct_labels",
     "domain_of",
     "files_of",
     "n_text",
@@ -31,6 +33,7 @@ __all__ = [
     "parts_of",
     "row_label",
     "safe_name",
+    "undefined_words",
 ]
 
 MOST_PANELS = 12
@@ -43,6 +46,14 @@ NEUTRAL = ("absent", "no", "none")
 """Of two values the one that needs no drawing."""
 SIGNIFICANT = 0.05
 """q at or below which a dot is drawn full."""
+
+
+_MOST_REASONS = 4
+_MOST_OPEN = 50
+_ROWS_AROUND = 3
+"""Rows that the head and the axis of a panel take the place of."""
+_ESTIMATED = {column.name for column in ESTIMATES}
+_TELLING = ("definition", "contrast", "reference", "attribute", "category", "method")
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Figure:
     """A figure with everything that is needed to believe it.
 
     ``crowded`` marks an overview of very many conditions, ``detail`` what stands beside such a one: it is
-    exported as SVG only.
+    exported as SVG only. ``cut`` counts rows and panels that are not drawn, though they have a value.
     """
 
     name: str
@@ -75,6 +86,47 @@ class Figure:
     stacked: bool = False
     crowded: bool = False
     detail: bool = False
+    cut: int = 0
+
+    @property
+    def tall(self) -> bool:
+        """Whether it takes more than about one screen and a half, panels standing two abreast."""
+        rows = sum(panel.rows + _ROWS_AROUND for panel in self.panels)
+        return rows / (1 if self.stacked or len(self.panels) == 1 else 2) > _MOST_OPEN
+
+
+def undefined_words(frame: pl.DataFrame) -> str:
+    """The reasons of the rows without a value, each with its count, the most frequent first."""
+    reasons = Counter(
+        str(why or "no reason given")
+        for value, why in frame.select("value", "undefined").iter_rows()
+        if value is None
+    )
+    told = [f"{why} ({thousands(k)})" for why, k in sorted(reasons.items(), key=lambda x: (-x[1], x[0]))]
+    return "; ".join(told if len(told) <= _MOST_REASONS else [*told[: _MOST_REASONS - 1], _rest(reasons)])
+
+
+def _rest(reasons: Counter[str]) -> str:
+    known = sum(k for _, k in sorted(reasons.items(), key=lambda x: (-x[1], x[0]))[: _MOST_REASONS - 1])
+    return f"{count(len(reasons) - _MOST_REASONS + 1, 'other reason')} ({thousands(reasons.total() - known)})"
+
+
+def distinct_labels(records: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
+    """The labels of some rows; those that stand for several rows say in what these rows differ."""
+    alike: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        alike.setdefault(label, []).append(i)
+    found = list(labels)
+    for members in alike.values():
+        if len(members) < 2:
+            continue
+        rows = [records[i] for i in members]
+        varying = [c for c in rows[0] if len({str(r[c]) for r in rows}) > 1]
+        differs = [c for c in varying if c not in _ESTIMATED] or [c for c in varying if c in _TELLING]
+        for i in members:
+            more = [words(str(records[i][c])) for c in differs if records[i][c] is not None]
+            found[i] = ", ".join([found[i], *more])
+    return found
 
 
 def row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
@@ -150,9 +202,8 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
         )
     undefined = frame.filter(pl.col("value").is_null()).height
     if undefined:
-        notes.append(
-            f"{count(undefined, 'row is', 'rows are')} not defined; the reason stands in place of the number."
-        )
+        are = f"{thousands(undefined)} of {count(frame.height, 'row')} {'is' if undefined == 1 else 'are'}"
+        notes.append(f"{are} not defined: {undefined_words(frame)}.")
     if frame["bound_low"].drop_nulls().len():
         notes.append(
             "Where more than 5% of the labels are missing, the table gives the bounds: the value if none, "

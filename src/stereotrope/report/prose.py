@@ -39,7 +39,7 @@ PERCEIVED = (
 
 @dataclass(frozen=True)
 class MeasureProse:
-    """Title, definition and reading of a measure."""
+    """Title, definition and reading of a measure; ``beneath`` names the one below which it is shown."""
 
     name: str
     section: str
@@ -49,6 +49,7 @@ class MeasureProse:
     definition: str
     reads: str
     source: str
+    beneath: str = ""
 
 
 @cache

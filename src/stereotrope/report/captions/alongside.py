@@ -169,7 +169,7 @@ def panel_of(material: Material, heading: str, entries: Sequence[Entry], look: L
         zero_line=look.zero_line,
         bars=look.bars,
         apart=[entry.label for entry in entries if entry.apart],
-        wrapped=True,
+        wrapped=charts.LABEL_SIGNS,
         ticks=look.ticks,
     )
     return Panel(heading, spec, panel_words(title, heading, rows), len(rows))

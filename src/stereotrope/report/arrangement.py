@@ -1,0 +1,245 @@
+"""What of a run's figures stands open in the page, what waits behind a line, and what is a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from stereotrope.report import charts
+from stereotrope.report.beside import CORRECTED
+from stereotrope.report.datatable import Table, table_of
+from stereotrope.report.figures import dot_rows
+from stereotrope.report.material import Material
+from stereotrope.report.numbers import count, thousands
+from stereotrope.report.panels import (
+    NEUTRAL,
+    Figure,
+    Panel,
+    domain_of,
+    n_text,
+    notes_of,
+    panel_words,
+    safe_name,
+    undefined_words,
+)
+from stereotrope.report.prose import explain, split_name
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
+
+__all__ = ["Chapter", "Disclosure", "Remark", "arranged"]
+
+_MOST_ROWS = 24
+"""Rows of a figure that stands open; of one with more the strongest do."""
+_MOST_PANELS = 6
+_STRONGEST = 10
+_LABEL_SIGNS = 22
+_SHARES = "share"
+_BESIDE = (CORRECTED,)
+"""Measures each of whose figures sets two numbers side by side: their rows alone would say half of it."""
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """Figures behind one line."""
+
+    title: str
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence in place of figures that would be empty, with the table behind it."""
+
+    sentence: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A measure and what derives from it: one figure that stands open, the others behind lines.
+
+    Attributes
+    ----------
+    title
+        Stands above the lines where no figure does.
+    lead
+        The open figure: the measure's own, or the strongest rows of a large one.
+    note
+        Why no figure is open.
+    further, remarks
+        What waits, and what is not defined.
+    """
+
+    title: str
+    lead: Figure | None = None
+    note: str = ""
+    further: Sequence[Disclosure] = ()
+    remarks: Sequence[Remark] = field(default=())
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure, the open one first."""
+        return [*([self.lead] if self.lead else []), *(f for d in self.further for f in d.figures)]
+
+
+def arranged(
+    material: Material, made: Mapping[str, Sequence[Figure]], *, strips: bool
+) -> dict[str, list[Chapter]]:
+    """The chapters of each section, in the order of the measures.
+
+    Parameters
+    ----------
+    made
+        The figures of each measure.
+    strips
+        Whether the page shows the labels themselves, so that shares of them repeat what is there.
+    """
+    families: dict[str, list[str]] = {}
+    for measure in made:
+        name, _ = split_name(measure)
+        families.setdefault(explain(name).beneath or name, []).append(measure)
+    sections: dict[str, list[Chapter]] = {}
+    for family, measures in families.items():
+        made_of = {measure: made[measure] for measure in measures}
+        chapter = _chapter(material, family, made_of, strips=strips)
+        sections.setdefault(explain(family).section, []).append(chapter)
+    return sections
+
+
+def _chapter(
+    material: Material, family: str, made: Mapping[str, Sequence[Figure]], *, strips: bool
+) -> Chapter:
+    frames = {measure: material.estimates.filter(pl.col("measure") == measure) for measure in made}
+    drawn = [m for m in made if any(f.panels for f in made[m])]
+    undefined = [m for m in made if made[m] and not frames[m]["value"].drop_nulls().len()]
+    remarks = [
+        _undefined(material, frames[m]) if m in undefined else _undrawn(m, made[m])
+        for m in made
+        if m in undefined or (made[m] and not drawn)
+    ]
+    shown = [m for m in made if m not in undefined] if drawn else []
+    title = explain(family).title
+    if not shown:
+        return Chapter(title, remarks=remarks)
+    if any(f.crowded for f in made[shown[0]]) and f"{shown[0]}{AVERAGE}" in shown:
+        shown.remove(average := f"{shown[0]}{AVERAGE}")
+        shown.insert(0, average)
+    shown.sort(key=lambda m: m not in drawn)
+    first = made[shown[0]][0]
+    lead = first if _is_small(first) else None
+    note = ""
+    if lead is None and family == _SHARES and strips:
+        note = "The strips above show these labels; their shares, with intervals, are behind these lines."
+    elif lead is None and first.prose.unit.startswith("rank"):
+        note = "Each condition has a ranking of its own; those of all are behind these lines."
+    elif lead is None and family not in _BESIDE:
+        lead = _strongest(material, frames[shown[0]])
+    own = [f for f in made[shown[0]] if f is not lead]
+    further = _own_lines(shown[0], own, frames[shown[0]])
+    for measure in shown[1:]:
+        short = explain(measure).short
+        of = f" ({count(len(made[measure]), 'figure')})" if len(made[measure]) > 1 else ""
+        further.append(Disclosure(f"{short[:1].upper()}{short[1:]}{of}", made[measure]))
+    return Chapter(title, lead, note, [d for d in further if d.figures], remarks)
+
+
+def _is_small(figure: Figure) -> bool:
+    rows = sum(panel.rows for panel in figure.panels)
+    return 0 < rows <= _MOST_ROWS and len(figure.panels) <= _MOST_PANELS and not figure.cut
+
+
+def _own_lines(measure: str, figures: Sequence[Figure], frame: pl.DataFrame) -> list[Disclosure]:
+    """The lines of the leading measure itself: all its rows, and its attributes."""
+    whole = [f for f in figures if f.name.startswith(safe_name(measure)) and not _is_part(measure, f)]
+    parts = [f for f in figures if _is_part(measure, f)]
+    lines = [
+        Disclosure(f"All {thousands(f.table.total)} rows" if len(whole) == 1 else f.title, [f]) for f in whole
+    ]
+    if parts:
+        of = f" ({count(len(parts), 'figure')})" if len(parts) > 1 else ""
+        all_rows = "" if whole or len(parts) == 1 else f"All {thousands(frame.height)} rows, "
+        by = "by attribute" if all_rows else "By attribute"
+        lines.append(Disclosure(f"{all_rows}{by}{of}", parts))
+    return lines
+
+
+def _is_part(measure: str, figure: Figure) -> bool:
+    """Whether a figure is of one attribute, or of all of them side by side."""
+    rest = figure.name.removeprefix(safe_name(measure))
+    return bool(rest) and not rest.removeprefix("-").isdigit()
+
+
+def _undefined(material: Material, frame: pl.DataFrame) -> Remark:
+    measure = str(frame["measure"][0])
+    short = explain(measure).short
+    of = "the only row is not" if frame.height == 1 else f"none of {thousands(frame.height)} rows is"
+    sentence = f"{short[:1].upper()}{short[1:]}: {of} defined: {undefined_words(frame)}."
+    table = table_of(material, frame, explain(measure).title, file=f"tables/{measure}.csv")
+    return Remark(sentence, table)
+
+
+def _undrawn(measure: str, figures: Sequence[Figure]) -> Remark:
+    short, figure = explain(measure).short, figures[0]
+    why = figure.notes[-1] if figure.notes else figure.reads
+    return Remark(f"{short[:1].upper()}{short[1:]}: {why[:1].lower()}{why[1:]}", figure.table)
+
+
+def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
+    """The rows of a large figure that are farthest from what they would read if there were nothing."""
+    whole = frame.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    frame = whole if whole["value"].drop_nulls().len() else frame
+    defined = frame.filter(pl.col("value").is_not_null())
+    definition = defined["definition"][0]
+    frame = _once(frame.filter(pl.col("definition").eq_missing(definition)))
+    measure = str(frame["measure"][0])
+    prose = explain(measure, definition)
+    title = prose.title
+    columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
+    columns += material.scope_columns(frame)
+    columns += ["reference"] * (frame["reference"].drop_nulls().n_unique() > 1)
+    records = sorted(
+        (r for r in frame.iter_rows(named=True) if r["value"] is not None),
+        key=lambda r: (
+            (r["floor"] or 0.0) - abs(r["value"]),
+            -(r["n"] or 0),
+            [material.position(c, r[c]) for c in columns],
+        ),
+    )[:_STRONGEST]
+    rows = dot_rows(records, columns)
+    domain = domain_of(records)
+    spec = charts.dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
+    shown = pl.DataFrame(records, schema=frame.schema)
+    caption = f"{title}: {_chosen(frame, len(records))}"
+    return Figure(
+        name=safe_name(f"{measure}-strongest"),
+        title=title,
+        prose=prose,
+        n=n_text(frame),
+        panels=[Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
+        table=table_of(material, shown, caption, file=f"tables/{measure}.csv"),
+        notes=notes_of(frame, 0, 0),
+        reads=f"{_chosen(frame, len(records))} {prose.reads if whole.height else ''}".strip(),
+        detail=True,
+    )
+
+
+def _chosen(frame: pl.DataFrame, shown: int) -> str:
+    """Which rows are shown, of how many."""
+    defined = frame["value"].drop_nulls().len()
+    if shown == defined:
+        return f"All {count(shown, 'defined row')}, the strongest first."
+    if frame["floor"].drop_nulls().len():
+        return f"The {shown} rows farthest above their noise floor, of {thousands(defined)}."
+    return f"The {shown} largest of {thousands(defined)} rows."
+
+
+def _once(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows without those that only mirror others: of two values of an attribute one says it all."""
+    if not frame["category"].drop_nulls().len() or frame["attribute"].null_count():
+        return frame
+    kept = []
+    for _, rows in frame.group_by("attribute", maintain_order=True):
+        values = sorted(rows["category"].drop_nulls().unique().to_list(), key=lambda v: (v in NEUTRAL, v))
+        kept.append(rows.filter(pl.col("category") == values[0]) if len(values) == 2 else rows)
+    return pl.concat(kept)

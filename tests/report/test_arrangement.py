@@ -1,0 +1,253 @@
+"""What stands open in the page, what waits behind a line, and what is one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.report.captions.made_up_captions import captions_run
+from tests.report.captions.made_up_gallery import gallery_run
+from tests.report.made_up_judged import ATTRIBUTES, make_judged
+from tests.report.made_up_large import make_large
+from tests.report.made_up_remote import make_remote
+
+from stereotrope import report
+from stereotrope.report import charts
+from stereotrope.report.arrangement import arranged
+from stereotrope.report.figures import figures_of
+from stereotrope.report.heats import heat_figure
+from stereotrope.report.material import Material
+from stereotrope.report.prose import explain, measures_in_order
+
+SCREEN = 900
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return make_judged(tmp_path_factory.mktemp("judged"))
+
+
+@pytest.fixture(scope="module")
+def index(judged: Any) -> Path:
+    return report.write(judged, figures=False)
+
+
+def made(material: Material) -> dict[str, Any]:
+    measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
+    return {measure: figures_of(material, measure) for measure in measures}
+
+
+def chapters(run: Any) -> dict[str, Any]:
+    material = Material(run)
+    return arranged(material, made(material), strips=True)
+
+
+def values(panel: Any) -> list[dict[str, Any]]:
+    return list(panel.spec["data"]["values"])
+
+
+def test_a_measure_without_a_defined_row_is_one_sentence_with_the_reasons_counted(judged: Any) -> None:
+    remarks = [r for c in chapters(judged)["cases"] for r in c.remarks]
+    said = [r.sentence for r in remarks]
+    assert (
+        "Deterministic cases: none of 28 rows is defined: no cell with enough usable labels (14); "
+        "only one value is possible (14)."
+    ) in said
+    assert any(s.startswith("Dominance shifts: none of 384 rows is defined: fewer than 10") for s in said)
+    assert all(remark.table.total for remark in remarks)
+    assert not [f for c in chapters(judged)["cases"] for f in c.figures]
+
+
+def test_no_figure_has_an_empty_panel_and_undefined_rows_are_counted_by_reason(judged: Any) -> None:
+    (chapter,) = chapters(judged)["other"]
+    (panel,) = chapter.lead.panels
+    assert len(values(panel)) == 1
+    assert "3 of 4 rows are not defined: fewer than 4 scores (3)." in chapter.lead.notes
+    for sections in chapters(judged).values():
+        for figure in (f for c in sections for f in c.figures):
+            assert all(any("value" in v for v in values(p)) for p in figure.panels), figure.name
+
+
+def test_of_a_large_figure_the_strongest_rows_are_open_and_all_are_behind_a_line(judged: Any) -> None:
+    bds = chapters(judged)["divergence"][0]
+    assert bds.lead.name == "bds-strongest"
+    drawn = values(bds.lead.panels[0])
+    assert len(drawn) == 10
+    excess = [v["value"] - v["floor"] for v in drawn]
+    assert excess == sorted(excess, reverse=True)
+    assert bds.lead.reads.startswith("The 10 rows farthest above their noise floor, of ")
+    figures = f"({1 + len(ATTRIBUTES)} figures)"
+    assert [d.title for d in bds.further] == [
+        "All 64 rows",
+        f"By attribute ({len(ATTRIBUTES)} figures)",
+        f"Baseline divergence (BDS), average {figures}",
+        f"Baseline divergence (BDS), without violations {figures}",
+        f"Baseline divergence (BDS), without violations, average {figures}",
+    ]
+
+
+def test_what_repeats_another_measure_waits_below_it(judged: Any) -> None:
+    found = chapters(judged)
+    titles = [c.title for c in found["divergence"]]
+    assert titles == [explain(m).title for m in ("bds", "vac", "default_rank")]
+    vac = found["divergence"][1]
+    assert any("Chao–Shen" in d.title for d in vac.further)
+    share = found["shares"][0]
+    assert share.lead is None
+    assert "The strips above show these labels" in share.note
+
+
+def test_nothing_is_lost_between_what_is_made_and_what_is_shown(judged: Any) -> None:
+    material = Material(judged)
+    every = made(material)
+    sections = arranged(material, every, strips=True)
+    shown = {f.name for found in sections.values() for c in found for f in c.figures}
+    told = {r.table.caption.split(".")[0] for found in sections.values() for c in found for r in c.remarks}
+    for measure, figures in every.items():
+        if explain(measure).title in told:
+            continue
+        assert {f.name for f in figures} <= shown, measure
+
+
+def test_a_small_figure_stands_open_as_it_is(objects_run: Any) -> None:
+    bds = chapters(objects_run)["divergence"][0]
+    assert bds.lead.name == "bds"
+    assert [d.title for d in bds.further] == ["By attribute"]
+
+
+def test_of_two_values_the_mirrored_difference_is_left_out_of_the_strongest(judged: Any) -> None:
+    rows = judged.estimates.filter(pl.col("measure") == "share_difference", attribute="scene", category="red")
+    both = [
+        rows.with_columns(category=pl.lit(c), value=pl.lit(v)) for c, v in (("female", 0.4), ("male", -0.4))
+    ]
+    found = chapters(replace(judged, estimates=pl.concat(both)))["shares"][0]
+    assert len(values(found.lead.panels[0])) == 10
+    assert all(v["value"] == 0.4 for v in values(found.lead.panels[0]))
+
+
+@pytest.mark.parametrize("make", [make_judged, make_remote, make_large])
+def test_no_two_rows_of_a_panel_lie_upon_each_other_and_every_row_has_its_mark(
+    make: Any, tmp_path: Path
+) -> None:
+    material = Material(make(tmp_path))
+    for figures in made(material).values():
+        for figure in figures:
+            for panel in figure.panels:
+                places = Counter(
+                    (v.get("label", v.get("line")), v.get("series"), v.get("column")) for v in values(panel)
+                )
+                assert places.most_common(1)[0][1] == 1, (figure.name, panel.title)
+
+
+def alike(run: Any, **columns: Any) -> Any:
+    """Rows whose labels say nothing of what tells them apart."""
+    rows = run.estimates.filter(pl.col("measure") == "bds", object="laptop", attribute="all")
+    return pl.concat([rows.with_columns(**columns), rows.with_columns(value=pl.lit(0.9))])
+
+
+def test_rows_of_one_label_say_in_what_they_differ(objects_run: Any) -> None:
+    both = alike(objects_run, method=pl.lit("by another method"))
+    (figure,) = figures_of(Material(replace(objects_run, estimates=both)), "bds")
+    labels = [v["label"] for p in figure.panels for v in values(p)]
+    assert len(labels) == len(set(labels)) == 10
+    assert sum(label.endswith("by another method") for label in labels) == 5
+    assert charts.dots([{"label": "a", "value": 1.0}] * 3)["encoding"]["y"]["sort"] == ["a", "a (2)", "a (3)"]
+
+
+def test_labels_that_differ_only_beyond_the_cut_stay_two_rows() -> None:
+    rows = [{"label": "x" * 90 + end, "value": 1.0, "text": "1"} for end in "ab"]
+    assert len(charts.dots(rows)["encoding"]["y"]["sort"]) == 2
+    cells = [{"line": "x" * 90 + end, "column": "c", "value": 1.0, "text": "1"} for end in "ab"]
+    lines = [cell["line"] for cell in cells]
+    spec = charts.heat(cells, columns=["c"], lines=lines)
+    assert len({v["line"] for v in spec["data"]["values"]}) == 2
+    assert set(spec["encoding"]["y"]["sort"]) == {v["line"] for v in spec["data"]["values"]}
+
+
+def test_cells_of_one_place_are_two_lines(objects_run: Any) -> None:
+    rows = objects_run.estimates.filter(pl.col("measure") == "bds", pl.col("attribute") != "all")
+    both = pl.concat([rows, rows.with_columns(method=pl.lit("by another method"))])
+    figure = heat_figure(
+        Material(objects_run), both, explain("bds"), "t", "attribute", reads="", defined=True
+    )
+    for panel in figure.panels:
+        places = [(v["line"], v["column"]) for v in values(panel)]
+        assert len(places) == len(set(places)) > 0
+
+
+MEASURED = """() => {
+  const specs = JSON.parse(document.getElementById("charts").textContent).charts;
+  const marked = (v) => ["value", "start", "x"].some((name) => name in v);
+  const empty = Object.values(specs).filter((chart) => !chart.values.some(marked));
+  return [document.documentElement.scrollHeight, empty.length, Object.keys(specs).length];
+}"""
+
+
+def test_the_page_of_a_judged_run_is_short_has_no_empty_axes_and_draws_every_row(
+    visit: Any, index: Path
+) -> None:
+    v = visit(index).drawn()
+    height, empty, charts_made = v.page.evaluate(MEASURED)
+    assert height <= 25 * SCREEN
+    assert empty == 0
+    assert charts_made > 100
+    opened = v.page.locator(".chart > svg").count()
+    assert 0 < opened < charts_made / 3, "what is behind a line is drawn when it is opened"
+    v.page.locator("details.further > summary", has_text="All 64 rows").first.click()
+    line = v.page.locator("details.further[open]")
+    line.locator(".chart > svg").first.wait_for()
+    assert "All 64 rows" in line.inner_text()
+    drawn = v.page.evaluate(
+        """() => { const specs = JSON.parse(document.getElementById("charts").textContent).charts;
+          return [...document.querySelectorAll(".chart:has(> svg)")].map((box) => [
+            box.id, box.querySelectorAll(".mark-symbol.role-mark path").length,
+            specs[box.id].values.filter((v) => "label" in v && "value" in v).length]); }"""
+    )
+    assert [(name, n) for name, n, rows in drawn if rows and n != rows] == []
+    assert v.said == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_height_does_not_grow_with_the_number_of_conditions(
+    visit: Any, index: Path, tmp_path: Path, width: int
+) -> None:
+    small = visit(index, viewport={"width": width, "height": SCREEN}).page.evaluate(MEASURED)[0]
+    many = make_judged(tmp_path, models=4, objects=6, groups=5, n=1)
+    v = visit(report.write(many, figures=False), viewport={"width": width, "height": SCREEN})
+    height, empty, _ = v.page.evaluate(MEASURED)
+    assert height <= 1.3 * small
+    assert empty == 0
+    assert v.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    "make",
+    [make_large, make_remote, lambda p: captions_run(p, models=3, prompts=20),
+     lambda p: gallery_run(p, models=4, prompts=20)],
+    ids=["large", "remote", "captions", "gallery"],
+)  # fmt: skip
+def test_other_large_pages_are_short_too(visit: Any, tmp_path: Path, make: Any) -> None:
+    height, empty, _ = visit(report.write(make(tmp_path), figures=False)).page.evaluate(MEASURED)
+    assert height <= 25 * SCREEN
+    assert empty == 0
+
+
+def test_a_link_to_a_figure_behind_several_lines_opens_them_all(visit: Any, index: Path) -> None:
+    v = visit(index)
+    target = v.page.locator("#figure-share-scene")
+    assert not target.is_visible()
+    v.page.evaluate("location.hash = '#figure-share-scene'")
+    target.wait_for()
+    target.locator(".chart > svg").first.wait_for()
+
+
+def test_definitions_behind_a_line_are_printed(visit: Any, index: Path) -> None:
+    v = visit(index)
+    assert re.search(r"\d+ further definitions", v.page.locator("#methods").inner_text())
+    v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert v.page.locator("details.printed[open]").count() == 1
