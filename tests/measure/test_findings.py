@@ -331,3 +331,82 @@ def test_measures_that_scope_the_same_pictures_differently_make_one_finding(make
         dominance_shift(labels, within=("generator",)),
     )
     assert findings(table, labels)["kind"].to_list() == ["dominance_shift"]
+
+
+@pytest.fixture
+def strong_and_weak(make_labels) -> pl.DataFrame:
+    """A larger shift of the car's colour and a smaller one of the cup's."""
+    return make_labels(
+        {
+            ("m", "car", "base"): {"x": 20},
+            ("m", "car", "women"): {"y": 20},
+            ("m", "cup", "base"): {"x": 18, "y": 2},
+            ("m", "cup", "women"): {"x": 4, "y": 16},
+        }
+    )
+
+
+def first_and_last(found: pl.DataFrame) -> tuple[str, str]:
+    sentences = found.filter(pl.col("kind") != "instrument")["sentence"].to_list()
+    assert len(sentences) == 2
+    return sentences[0], sentences[1]
+
+
+def test_without_a_doubt_the_larger_effect_leads(strong_and_weak) -> None:
+    table = share_difference(strong_and_weak, value="y")
+    first, last = first_and_last(findings(table, strong_and_weak))
+    assert "the product colour of the car" in first
+    assert "the product colour of the cup" in last
+
+
+def test_copies_of_few_pictures_do_not_lead(strong_and_weak) -> None:
+    table = share_difference(strong_and_weak, value="y")
+    copied = (pl.col("object") == "car") & (pl.col("group") == "women")
+    number = pl.int_range(pl.len()).cast(pl.String)
+    images = strong_and_weak.select(
+        "image_id",
+        "generator",
+        status=pl.lit("ok"),
+        sha256=pl.when(copied).then((pl.int_range(pl.len()) % 3).cast(pl.String)).otherwise(number),
+    )
+    first, last = first_and_last(findings(table, strong_and_weak, images=images))
+    assert "the product colour of the cup" in first
+    assert last.endswith("; it rests on 3 distinct pictures.")
+
+
+def test_fewer_than_ten_pictures_do_not_lead_though_a_test_supports_them(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "base"): {"x": 7},
+            ("m", "car", "women"): {"y": 8},
+            ("m", "cup", "base"): {"x": 18, "y": 2},
+            ("m", "cup", "women"): {"x": 4, "y": 16},
+        }
+    )
+    first, last = first_and_last(findings(share_difference(labels, value="y"), labels))
+    assert "the product colour of the cup" in first
+    assert last.endswith("; it rests on 8 pictures.")
+
+
+@pytest.mark.parametrize("how", ["reference", "card", "card of another attribute", "card of all"])
+def test_an_annotator_that_failed_its_check_does_not_lead(strong_and_weak, how: str) -> None:
+    car = strong_and_weak.with_columns(annotator=pl.lit("judge"))
+    labels = car.with_columns(
+        attribute=pl.when(pl.col("object") == "car").then(pl.lit("shape")).otherwise(pl.lit("product_colour"))
+    )
+    within = ("generator", "object", "annotator")
+    table = share_difference(labels, value="y", within=within)
+    failed = {
+        "reference": set(),
+        "card": {("judge", "shape")},
+        "card of another attribute": {("judge", "size"), ("other", "shape")},
+        "card of all": {("judge", None)},
+    }[how]
+    if how == "reference":
+        flipped = pl.col("value").replace({"x": "y", "y": "x"})
+        wrong = pl.when(pl.col("attribute") == "shape").then(flipped).otherwise("value")
+        known = labels.select("image_id", "attribute", value=wrong)
+        table = stacked(table, agreement(labels, known, by=("attribute", "annotator"), n_bootstrap=20))
+    first, last = first_and_last(findings(table, labels, failed=failed))
+    assert ("of the car" in first) == (how in ("card of another attribute", "card of all"))
+    assert last.endswith("; the annotator failed a check of it.") == (how != "card of another attribute")

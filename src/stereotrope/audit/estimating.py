@@ -157,6 +157,12 @@ def estimate(
         captions=captions,
         lexicons=lexicons,
         marks=_marks(labels, images),
+        failed={
+            (name, row["attribute"])
+            for name, check in plan.checks.items()
+            for row in check.card["rows"]
+            if row["verdict"] == "fail"
+        },
     )
     return estimates, found
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,25 +12,18 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.caption_findings import CAPTION_KINDS, CaptionFinding, caption_findings
+from stereotrope.measure.doubts import Doubts
 from stereotrope.measure.evidence import Conditions, Evidence
 from stereotrope.measure.homogenisation import homogenised, told
-from stereotrope.measure.join import PICTURE_REASONS
-from stereotrope.measure.lexicon_warnings import lexicon_warnings
-from stereotrope.measure.mark_warnings import mark_warnings
-from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
+from stereotrope.measure.instrument_warnings import instrument_warnings
+from stereotrope.measure.sentences import Wording, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, FINDINGS
 
 __all__ = ["findings"]
 
-LITTLE_LABELLED = 0.05
-"""Share of unusable labels above which the annotator itself is a finding."""
-
-LOW_ACCURACY = 0.90
-"""Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
-
 _MOST_NAMED = 6
-"""Attributes that one sentence names."""
+"""Annotators that one sentence names."""
 _ESTIMATE_NAMES = {column.name for column in ESTIMATES}
 _COMPARING = ("bds", "dominance_shift", "share_difference", "refusal_rate_difference")
 # Where several kinds are about one attribute of one condition, the first one says it best.
@@ -54,6 +46,8 @@ class _Candidate:
     """Where it cannot be told by the value of one attribute."""
     others: tuple[str, ...] = ()
     """What the other annotators of the same attribute say of the same pictures."""
+    doubt: str | None = None
+    """Why it must not lead."""
 
 
 def findings(
@@ -64,6 +58,7 @@ def findings(
     captions: Sequence[Any] = (),
     lexicons: Sequence[Mapping[str, Any]] = (),
     marks: Any | None = None,
+    failed: Collection[tuple[str, str | None]] = (),
     limit: int = 50,
     alpha: float = 0.05,
 ) -> pl.DataFrame:
@@ -75,7 +70,8 @@ def findings(
     Where several are about one attribute of one condition, one finding is made; where several annotators
     label it, too, with the counts of each, and one that sees less than half of the shift is said to differ.
     The rank goes by effect, never by p: the adjusted divergence, or the difference of the shares, as a mean
-    over the annotators, 0 for one without a finding. What measures of captions find
+    over the annotators, 0 for one without a finding. After all others comes, with the reason, what rests on
+    fewer than ten distinct pictures or on an annotator that failed its check. What measures of captions find
     enters by rules of its own (:func:`stereotrope.measure.caption_findings.caption_findings`). Warnings
     about annotators and copies come last but are never cut off by ``limit``.
 
@@ -94,6 +90,8 @@ def findings(
     marks
         Readings of text that are marks of a model: ``generator, annotator, image_id, mark, words, place`` and
         ``of``, how many of the model's pictures were read.
+    failed
+        Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
     limit
         Most findings returned.
     alpha
@@ -135,11 +133,10 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     level = _level(table)
     frames = [to_polars(frame, what="captions") for frame in captions]
     of_captions = caption_findings(table, frames, alpha=alpha, level=level)
-    misread, marks_found = _misread(lexicons), _marked(marks)
-    warnings = [*_unusable(tidy), *_disagreements(table, level), *misread, *marks_found, *_copies(images)][
-        :limit
-    ]
-    together = _by_all_annotators(_strongest(found, evidence), evidence, table)
+    told = instrument_warnings(tidy, table, level, lexicons=lexicons, marks=marks, images=images)
+    warnings = [_row("instrument", *warning) for warning in told][:limit]
+    doubted = _doubted(_strongest(found, evidence), evidence, Doubts(table, failed, images))
+    together = _by_all_annotators(doubted, evidence, table)
     candidates: list[_Candidate | CaptionFinding] = [*together, *of_captions]
     ranked = sorted(candidates, key=_place)
     rows = [_finding(c, evidence, level) for c in ranked[: limit - len(warnings)]] + warnings
@@ -249,7 +246,7 @@ def _by_all_annotators(found: list[_Candidate], evidence: Evidence, table: pl.Da
     judged = table["annotator"].drop_nulls().unique().sort().to_list() if "annotator" in table.columns else []
     together = []
     for members in groups.values():
-        lead = min(members, key=lambda c: (_ORDER.index(c.kind), -c.effect, c.scope.get("annotator", "")))
+        lead = min(members, key=_best)
         own = {c.scope.get("annotator"): c for c in members}
         others, asked = list[str](), 1
         for name in judged if "annotator" in lead.scope else ():
@@ -259,6 +256,24 @@ def _by_all_annotators(found: list[_Candidate], evidence: Evidence, table: pl.Da
         effect = sum(c.effect for c in own.values()) / max(asked, len(own))
         together.append(replace(lead, effect=effect, others=tuple(others)))
     return together
+
+
+def _best(candidate: _Candidate) -> tuple[bool, int, float, str]:
+    kind = _ORDER.index(candidate.kind)
+    return (candidate.doubt is not None, kind, -candidate.effect, candidate.scope.get("annotator", ""))
+
+
+def _doubted(found: list[_Candidate], evidence: Evidence, doubts: Doubts) -> list[_Candidate]:
+    """The candidates, each with what the run itself says against it."""
+    told = []
+    for candidate in found:
+        sides: list[list[str]] = []
+        if candidate.attribute is not None:
+            here, there = _sides(candidate, evidence)
+            sides = [[i for listed in side.values() for i in listed] for side in (here, there) if side]
+        doubt = doubts.of(candidate.scope, candidate.attribute, sides)
+        told.append(replace(candidate, doubt=doubt))
+    return told
 
 
 def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
@@ -301,10 +316,17 @@ def _shift(here: Mapping[str, list[str]], there: Mapping[str, list[str]], value:
     return (k / n if n else 0.0) - (j / m if m else 0.0)
 
 
-def _place(candidate: _Candidate | CaptionFinding) -> tuple[float, int, str, str]:
-    """Where a candidate stands among all: the largest effect first."""
+def _place(candidate: _Candidate | CaptionFinding) -> tuple[bool, float, int, str, str]:
+    """Where a candidate stands among all: the largest effect first, what is doubted last."""
     kind = _KINDS.index(candidate.kind)
-    return (-candidate.effect, kind, json.dumps(candidate.scope, sort_keys=True), candidate.attribute or "")
+    doubted = isinstance(candidate, _Candidate) and candidate.doubt is not None
+    return (
+        doubted,
+        -candidate.effect,
+        kind,
+        json.dumps(candidate.scope, sort_keys=True),
+        candidate.attribute or "",
+    )
 
 
 def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: float) -> dict[str, Any]:
@@ -352,7 +374,8 @@ def _joined(sentence: str, candidate: _Candidate) -> str:
     """The sentence with what the other annotators say."""
     shown = candidate.others[:_MOST_NAMED]
     more = [f"{len(candidate.others) - len(shown)} more annotators"] * (len(candidate.others) > len(shown))
-    return "; ".join([sentence.removesuffix("."), *shown, *more]) + "."
+    doubt = [candidate.doubt] if candidate.doubt is not None else []
+    return "; ".join([sentence.removesuffix("."), *shown, *more, *doubt]) + "."
 
 
 def _moved_most(here: Mapping[str, list[str]], there: Mapping[str, list[str]]) -> str:
@@ -387,85 +410,6 @@ def _rates_only(candidate: _Candidate, wording: Wording) -> str:
         f"{wording.lead(scope)}requests {group}{wording.rest(scope)} are refused {more} often than "
         f"{wording.condition(wording.reference)}{_tail(candidate)}."
     )
-
-
-def _unusable(tidy: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Attributes of which an annotator read too little, those without the same pictures in one finding."""
-    if "excluded" not in tidy.columns:
-        return
-    by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
-    there = tidy.filter(pl.col("excluded").is_null() | ~pl.col("excluded").is_in(list(PICTURE_REASONS)))
-    alike: dict[tuple[Any, ...], list[str]] = {}
-    for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
-        lost = part.filter(pl.col("excluded").is_not_null())
-        if lost.height <= LITTLE_LABELLED * part.height:
-            continue
-        reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
-        annotator = key[1] if len(key) > 1 else None
-        same = (annotator, part.height, reasons, tuple(lost["image_id"].to_list()))
-        alike.setdefault(same, []).append(str(key[0]))
-    for (annotator, n, reasons, images), attributes in alike.items():
-        who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
-        listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
-        names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
-        sentence = f"{len(images)} of {n} labels of {names}{who} cannot be used ({listed})."
-        scope = {"annotator": str(annotator)} if who else {}
-        one = attributes[0] if len(attributes) == 1 else None
-        yield _row("instrument", scope, one, sentence, "share", list(images))
-
-
-def _series(names: Sequence[str]) -> str:
-    """One attribute as *the gender*, several as *each of gender, species and skin tone*."""
-    if len(names) == 1:
-        return f"the {names[0]}"
-    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] * (len(names) > _MOST_NAMED))]
-    return f"each of {', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def _disagreements(table: pl.DataFrame, level: float) -> Iterator[dict[str, Any]]:
-    """Attributes on which the annotator and the reference differ too often."""
-    weak = table.filter(measure="agreement", definition="accuracy") if "definition" in table.columns else None
-    if weak is None:
-        return
-    factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
-    for row in weak.filter(pl.col("value") < LOW_ACCURACY).iter_rows(named=True):
-        same, n = round(row["value"] * row["n"]), row["n"]
-        words = clean(row["attribute"]).replace("_", " ")
-        sentence = (
-            f"The labels of the {words} agree with the reference on {same} of {n} pictures"
-            f"{span(row['low'], row['high'])}; measures of it carry that error."
-        )
-        scope = {f: str(row[f]) for f in factors if row[f] is not None}
-        yield _row("instrument", scope, row["attribute"], sentence, "agreement", [])
-
-
-def _misread(lexicons: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Groups of captions that rest on hits which do not mean what they should."""
-    for name, attribute, value, sentence, shown in lexicon_warnings(lexicons):
-        scope = {"annotator": name} if name else {}
-        yield _row("instrument", scope, attribute, sentence, "representation_parity", shown, value)
-
-
-def _marked(marks: Any | None) -> Iterator[dict[str, Any]]:
-    """Text that a model puts at one place of its pictures, which is nothing that they show."""
-    for scope, sentence, shown, mark in mark_warnings(marks):
-        yield _row("instrument", scope, None, sentence, "text_mark", shown, mark)
-
-
-def _copies(images: Any | None) -> Iterator[dict[str, Any]]:
-    """Generators that returned the same bytes more than once."""
-    if images is None:
-        return
-    made = to_polars(images, what="images").filter(status="ok")
-    for (generator,), part in made.group_by(["generator"], maintain_order=True):
-        copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())
-        if copies.height:
-            sentence = (
-                f"{clean(str(generator))}: {copies.height} of {part.height} pictures are byte-for-byte "
-                "copies of another one; intervals that count them are too narrow."
-            )
-            scope = {"generator": str(generator)}
-            yield _row("instrument", scope, None, sentence, "effective_n", copies["image_id"].to_list())
 
 
 def _row(

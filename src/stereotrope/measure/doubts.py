@@ -1,0 +1,67 @@
+"""What a run itself says against a finding: few pictures, copies, an instrument that failed its check."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.tidy import to_polars
+
+__all__ = ["LOW_ACCURACY", "Doubts", "disagreeing"]
+
+LOW_ACCURACY = 0.90
+"""Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
+
+
+def disagreeing(estimates: pl.DataFrame) -> pl.DataFrame:
+    """The rows of accuracies that are too low."""
+    if not {"definition", "attribute"} <= set(estimates.columns):
+        return estimates.clear()
+    return estimates.filter(
+        pl.col("measure") == "agreement", pl.col("definition") == "accuracy", pl.col("value") < LOW_ACCURACY
+    )
+
+
+class Doubts:
+    """Reasons why a pattern must not lead, though a test supports it.
+
+    Parameters
+    ----------
+    estimates
+        Agreement of annotators with a reference, among others.
+    failed
+        Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
+    images
+        The table ``images``, for copies; None leaves these out.
+    """
+
+    def __init__(
+        self, estimates: pl.DataFrame, failed: Collection[tuple[str, str | None]], images: Any | None
+    ) -> None:
+        low = disagreeing(estimates)
+        names = low["annotator"] if "annotator" in low.columns else [None] * low.height
+        self._failed = {*failed, *zip(names, low["attribute"], strict=True)}
+        self._bytes: dict[str, str] = {}
+        if images is not None:
+            frame = to_polars(images, what="images").filter(pl.col("sha256").is_not_null())
+            self._bytes = dict(frame.select("image_id", "sha256").iter_rows())
+
+    def of(
+        self, scope: Mapping[str, str], attribute: str | None, sides: Sequence[Collection[str]]
+    ) -> str | None:
+        """The reason, None where there is none.
+
+        ``sides`` are the pictures of the condition and of its reference, where it has one.
+        """
+        name = scope.get("annotator")
+        if attribute is not None and self._failed & {(name, attribute), (None, attribute), (name, None)}:
+            return "the annotator failed a check of it"
+        for pictures in sides:
+            distinct = len({self._bytes.get(image, image) for image in pictures})
+            if distinct < SMALL_N:
+                what = "distinct pictures" if distinct < len(pictures) else "pictures"
+                return f"it rests on {distinct} {what}"
+        return None

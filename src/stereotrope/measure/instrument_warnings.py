@@ -1,0 +1,142 @@
+"""What findings say of the instruments: labels that cannot be used, marks, copies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.measure.doubts import disagreeing
+from stereotrope.measure.join import PICTURE_REASONS
+from stereotrope.measure.lexicon_warnings import lexicon_warnings
+from stereotrope.measure.sentences import clean, quoted, span
+from stereotrope.measure.tidy import to_polars
+from stereotrope.tables import ESTIMATES
+
+__all__ = ["instrument_warnings"]
+
+LITTLE_LABELLED = 0.05
+"""Share of unusable labels above which the annotator itself is a finding."""
+
+_MOST_NAMED = 6
+"""Attributes that one sentence names."""
+_MOST_READ = 3
+"""Readings of one mark that are quoted, where OCR reads it differently each time."""
+_ESTIMATE_NAMES = {column.name for column in ESTIMATES}
+
+Warned = tuple[Any, ...]
+"""Scope, attribute, sentence, measure and images; a value that tells apart several of one kind."""
+
+
+def instrument_warnings(
+    labels: pl.DataFrame,
+    estimates: pl.DataFrame,
+    level: float,
+    *,
+    lexicons: Sequence[Mapping[str, Any]],
+    marks: Any | None,
+    images: Any | None,
+) -> Iterator[Warned]:
+    """Every warning about annotators, lexicons, marks and copies, in this order.
+
+    The arguments are those of :func:`stereotrope.measure.findings`.
+    """
+    yield from _unusable(labels)
+    yield from _disagreements(estimates, level)
+    yield from _misread(lexicons)
+    yield from _marked(marks)
+    yield from _copies(images)
+
+
+def _unusable(tidy: pl.DataFrame) -> Iterator[Warned]:
+    """Attributes of which an annotator read too little, those without the same pictures in one finding."""
+    if "excluded" not in tidy.columns:
+        return
+    by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
+    there = tidy.filter(pl.col("excluded").is_null() | ~pl.col("excluded").is_in(list(PICTURE_REASONS)))
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
+        lost = part.filter(pl.col("excluded").is_not_null())
+        if lost.height <= LITTLE_LABELLED * part.height:
+            continue
+        reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
+        annotator = key[1] if len(key) > 1 else None
+        same = (annotator, part.height, reasons, tuple(lost["image_id"].to_list()))
+        alike.setdefault(same, []).append(str(key[0]))
+    for (annotator, n, reasons, images), attributes in alike.items():
+        who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
+        listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
+        names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
+        sentence = f"{len(images)} of {n} labels of {names}{who} cannot be used ({listed})."
+        scope = {"annotator": str(annotator)} if who else {}
+        one = attributes[0] if len(attributes) == 1 else None
+        yield scope, one, sentence, "share", list(images)
+
+
+def _series(names: Sequence[str]) -> str:
+    """One attribute as *the gender*, several as *each of gender, species and skin tone*."""
+    if len(names) == 1:
+        return f"the {names[0]}"
+    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] * (len(names) > _MOST_NAMED))]
+    return f"each of {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _disagreements(table: pl.DataFrame, level: float) -> Iterator[Warned]:
+    """Attributes on which the annotator and the reference differ too often."""
+    factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
+    for row in disagreeing(table).iter_rows(named=True):
+        same, n = round(row["value"] * row["n"]), row["n"]
+        words = clean(row["attribute"]).replace("_", " ")
+        sentence = (
+            f"The labels of the {words} agree with the reference on {same} of {n} pictures"
+            f"{span(row['low'], row['high'])}; measures of it carry that error."
+        )
+        scope = {f: str(row[f]) for f in factors if row[f] is not None}
+        yield scope, row["attribute"], sentence, "agreement", []
+
+
+def _misread(lexicons: Sequence[Mapping[str, Any]]) -> Iterator[Warned]:
+    """Groups of captions that rest on hits which do not mean what they should."""
+    for name, attribute, value, sentence, shown in lexicon_warnings(lexicons):
+        scope = {"annotator": name} if name else {}
+        yield scope, attribute, sentence, "representation_parity", shown, value
+
+
+def _marked(marks: Any | None) -> Iterator[Warned]:
+    """Text that a model puts at one place of its pictures, which is nothing that they show."""
+    if marks is None:
+        return
+    keys = ["generator", "annotator", "mark", "place", "of"]
+    for key, part in to_polars(marks, what="marks").group_by(keys, maintain_order=True):
+        generator, annotator, mark, place, of = key
+        shown = part["image_id"].unique(maintain_order=True).to_list()
+        read = part["words"].value_counts(sort=True)
+        alike = int(read["count"][0]) * 2 >= part.height
+        what = f"the same mark {quoted(str(mark))}" if alike else "a mark"
+        where = f"at one place ({clean(str(place))})"
+        words = read.sort("count", "words", descending=[True, False])["words"].head(_MOST_READ)
+        told = "" if alike else f", read as {', '.join(map(quoted, words))} and otherwise"
+        sentence = (
+            f"{clean(str(generator))}: the text read in {len(shown)} of {of} pictures is {what} {where}"
+            f"{told}; it is not counted as text of the pictures."
+        )
+        scope = {"generator": str(generator), "annotator": str(annotator)}
+        yield scope, None, sentence, "text_mark", shown, str(mark)
+
+
+def _copies(images: Any | None) -> Iterator[Warned]:
+    """Generators that returned the same bytes more than once."""
+    if images is None:
+        return
+    made = to_polars(images, what="images").filter(status="ok")
+    for (generator,), part in made.group_by(["generator"], maintain_order=True):
+        copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())
+        if copies.height:
+            sentence = (
+                f"{clean(str(generator))}: {copies.height} of {part.height} pictures are byte-for-byte "
+                "copies of another one; intervals that count them are too narrow."
+            )
+            scope = {"generator": str(generator)}
+            yield scope, None, sentence, "effective_n", copies["image_id"].to_list()
