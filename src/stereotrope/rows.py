@@ -14,13 +14,14 @@ import stat
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from stereotrope.errors import MetadataError, did_you_mean
 
-__all__ = ["PICTURE_KEYS", "Row", "RowFile", "picture_column", "read_rows", "read_whole"]
+__all__ = ["PICTURE_KEYS", "Row", "RowFile", "long_fields", "picture_column", "read_rows", "read_whole"]
 
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 """Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
@@ -272,29 +273,36 @@ def _delimiter(text: str) -> str:
     return max(_MARKS, key=counts.__getitem__)
 
 
-def _records(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records that are not blank, each with the line it begins on."""
+@contextmanager
+def long_fields() -> Iterator[None]:
+    """Let the csv module read long fields; its limit is one for the whole process."""
     with _FIELD_LIMIT:
         before = csv.field_size_limit(_LONGEST_FIELD)
         try:
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-            found = []
-            line = 1
-            while True:
-                try:
-                    record = next(reader)
-                except StopIteration:
-                    break
-                except csv.Error as error:
-                    raise MetadataError(
-                        f"{name}:{line}: is not well-formed CSV ({error}); close every double quote, and "
-                        'write a quote inside a value as ""'
-                    ) from error
-                if any(cell.strip() for cell in record):
-                    found.append((line, record))
-                line = reader.line_num + 1
+            yield
         finally:
             csv.field_size_limit(before)
+
+
+def _records(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records that are not blank, each with the line it begins on."""
+    with long_fields():
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        found = []
+        line = 1
+        while True:
+            try:
+                record = next(reader)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                raise MetadataError(
+                    f"{name}:{line}: is not well-formed CSV ({error}); close every double quote, and "
+                    'write a quote inside a value as ""'
+                ) from error
+            if any(cell.strip() for cell in record):
+                found.append((line, record))
+            line = reader.line_num + 1
     yield from found
 
 

@@ -21,7 +21,7 @@ from stereotrope.annotate.lexicon import (
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.report.escape import shorten
-from stereotrope.suites.biasbench.captions_file import prompt_of_name
+from stereotrope.suites.biasbench.captions_file import prompt_named, prompt_of_name
 from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
 
 __all__ = ["CheckedLexicon", "check_lexicon"]
@@ -196,7 +196,7 @@ def _prompts(
     prompts: list[str | None] = []
     by_image = 0
     for said, image in found.frame.select("prompt", "image").iter_rows():
-        own = known.get(str(said).strip().casefold()) if said is not None else None
+        own = known.get(str(said).strip().casefold()) or known.get(prompt_named(said)) if said else None
         if said is None and (own := known.get((prompt_of_name(image or "") or "").casefold())):
             by_image += 1
         prompts.append(own or said)

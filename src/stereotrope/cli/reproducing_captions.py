@@ -82,6 +82,7 @@ def run_captions(
         return
     out = console(settings)
     if report is not None:
+        _skipped(found, out)
         for sentence in findings_of(found):
             print_line(Text(f"- {terminal(sentence)}"), out)
         print_line(Text(f"Page: {terminal(str(report))}", style="bold"), out)
@@ -130,9 +131,14 @@ def _head(found: CaptionsReproduction, out: Console) -> None:
     kind = "the authors' lists, unchanged" if found.authors_lexicon else "not the authors' lists"
     line = f"Figures of {found.source}, {found.licence}. Lexicon: {found.lexicon}, {kind}."
     print_line(Text(terminal(line), style="dim"), out)
-    for skipped in found.skipped:
-        print_line(Text(f"Not read: {terminal(skipped)}"), out)
+    _skipped(found, out)
     out.print()
+
+
+def _skipped(found: CaptionsReproduction, out: Console) -> None:
+    """Files of the folder that hold no captions: told whatever else is printed."""
+    for skipped in found.skipped:
+        print_line(Text(f"Not read: {terminal(skipped)}", style="yellow"), out)
 
 
 def _model(model: ComparedModel, matchings: Sequence[str], out: Console) -> None:

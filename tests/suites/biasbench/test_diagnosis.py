@@ -121,5 +121,5 @@ def test_captions_over_several_lines_and_another_encoding_are_told(tmp_path: Pat
     (tmp_path / "made.csv").write_bytes('image,caption\nGender_1,"a caf\xe9\nat night"\n'.encode("cp1252"))
     (found,) = diagnose(read_captions(tmp_path / "made.csv"))
     assert remark(found, "line breaks").lines == (2,)
-    assert "read as Windows-1252" in remark(found, "encoding").what
+    assert "read as Windows-1252" in remark(found, "reading").what
     assert found.rows[0].caption == "a caf\xe9\nat night"

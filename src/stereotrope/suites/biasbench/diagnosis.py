@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
+from stereotrope.annotate.captions.headings import is_header_row
 from stereotrope.confusables import lookalikes
-from stereotrope.suites.biasbench.captions_file import COLUMNS, CaptionRow, CaptionsFile, prompt_of_name
+from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, prompt_of_name
 from stereotrope.suites.biasbench.figures import printed, published_name
 from stereotrope.suites.biasbench.formulas import split_words
 from stereotrope.suites.biasbench.prompts import PROMPTS
@@ -60,6 +61,7 @@ class ModelCaptions:
 
 def diagnose(files: Sequence[CaptionsFile]) -> list[ModelCaptions]:
     """Look at every file and return the captions by model, each with what is odd about it."""
+    names: dict[str, str] = {}
     by_model: dict[str, list[tuple[CaptionsFile, list[CaptionRow]]]] = {}
     for file in files:
         if file.skipped:
@@ -68,7 +70,8 @@ def diagnose(files: Sequence[CaptionsFile]) -> list[ModelCaptions]:
         models = list(dict.fromkeys(r.model for r in file.rows if r not in strays)) or [file.path.stem]
         for model in models:
             mine = [r for r in file.rows if r.model == model or r in strays]
-            by_model.setdefault(model, []).append((file, mine))
+            name = names.setdefault(model.casefold(), model)
+            by_model.setdefault(name, []).append((file, mine))
     return [_of_model(model, parts) for model, parts in by_model.items()]
 
 
@@ -76,7 +79,9 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
     remarks: list[Remark] = []
     rows: list[CaptionRow] = []
     for file, mine in parts:
-        remarks += [Remark("encoding", (), note, "counted as read") for note in file.notes]
+        remarks += [
+            Remark("reading", (), f"{file.path.name}: {note}", "counted as read") for note in file.notes
+        ]
         if not file.header:
             remarks.append(_no_header(file))
         kept, found = _left_out(mine)
@@ -117,11 +122,7 @@ def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark
 
 
 def _is_header(row: CaptionRow) -> bool:
-    """Whether a row names columns: by its image, or a caption that is such names run together."""
-    named = row.image.lower().replace(" ", "_") in COLUMNS["image"]
-    caption = row.caption.lower()
-    snake = bool(re.fullmatch(r"[a-z]+(_[a-z]+)+", caption)) and caption.count("_") > 2
-    return (named and not re.search(r"\s", caption)) or snake or caption in COLUMNS["caption"]
+    return is_header_row(row.image, row.caption)
 
 
 def _broken(rows: Sequence[CaptionRow]) -> list[Remark]:

@@ -11,6 +11,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from stereotrope.suites.biasbench.captions_file import FILLERS
+
 __all__ = ["LICENCE", "SOURCE", "Figure", "figures", "printed", "published_name"]
 
 SOURCE = "T2I-BiasBench, arXiv:2604.12481v1"
@@ -67,13 +69,15 @@ def printed(model: str, prompt: str, measure: str, level: str = "") -> list[Figu
 def published_name(model: str) -> str | None:
     """Return the paper's name of a model, None where the paper has no such model.
 
-    Case, spaces and signs do not count, nor what stands before a last slash; nicknames do only where
-    they are listed with the figures.
+    Case, spaces and signs do not count, nor what stands before a last slash, nor words that say nothing of a
+    model (``koala_all``, ``captions of Koala``); nicknames do only where they are listed with the figures.
     """
-    bare = _bare(model)
-    for name, others in _manifest()["names"].items():
-        if bare in {_bare(name), *map(_bare, others)}:
-            return str(name)
+    words = re.split(r"[\W_]+", model.rsplit("/", 1)[-1].removesuffix(".csv"))
+    telling = " ".join(word for word in words if word.lower() not in FILLERS)
+    for bare in filter(None, (_bare(model), _bare(telling))):
+        for name, others in _manifest()["names"].items():
+            if bare in {_bare(name), *map(_bare, others)}:
+                return str(name)
     return None
 
 

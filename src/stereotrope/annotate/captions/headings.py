@@ -1,0 +1,101 @@
+"""Headings of a table of captions: what a column is, whatever it is called."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "LONG",
+    "ROLES",
+    "clean",
+    "is_header_row",
+    "looks_like_image",
+    "named_roles",
+    "numbered_stem",
+    "plain",
+]
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "model": ("model", "model_name", "generator", "generator_name", "t2i_model"),
+    "prompt": (
+        *("prompt", "prompt_id", "prompt_name", "prompt_type", "prompt_category", "category", "class"),
+        *("prompt_class", "prompt_text"),
+    ),
+    "image": (
+        *("image_id", "image", "image_name", "image_file", "image_filename", "image_file_name", "image_path"),
+        *("file_name", "filename", "file", "path", "source", "img", "img_name", "picture", "id", "sha256"),
+    ),
+    "caption": (
+        *("caption", "captions", "image_caption", "image_captions", "generated_caption", "caption_text"),
+        *("image_description", "description", "descriptions", "generated_text", "text"),
+    ),
+}
+"""Headings taken for each role, as :func:`plain` has them; of several in one file the first listed."""
+
+LONG = 40
+"""Characters from which a text reads like a caption and not like a name."""
+_MOST_WORDS = 4
+"""Words of a heading; a text with more may be a caption that is about one."""
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad]")
+_SIGNS = re.compile(r"[\W_]+")
+_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_NUMBERED = re.compile(r"^(?P<stem>.*?[^\W\d_].*?)[\W_]*\d+$")
+_EXTENSION = re.compile(r"\.(?:png|jpe?g|webp|gif|bmp|tiff?)$", re.IGNORECASE)
+
+
+def clean(heading: str) -> str:
+    """Return a heading in normal form C, without what cannot be seen and without outer blanks."""
+    return _INVISIBLE.sub("", unicodedata.normalize("NFC", heading)).strip()
+
+
+def plain(heading: str) -> str:
+    """Return a heading as names are compared: lower case, one underscore for all that is no letter or digit.
+
+    Examples
+    --------
+    >>> plain(" Image\u00a0Description "), plain("FileName"), plain("image-name:")
+    ('image_description', 'file_name', 'image_name')
+    """
+    return _SIGNS.sub("_", _CASE.sub("_", clean(heading)).casefold()).strip("_")
+
+
+def named_roles(headings: Sequence[str]) -> dict[str, int]:
+    """Return role → place of the heading that names it."""
+    bare = [plain(heading) for heading in headings]
+    found = {
+        role: next(bare.index(name) for name in names if name in bare)
+        for role, names in ROLES.items()
+        if any(name in bare for name in names)
+    }
+    for word in ("caption", "description"):
+        likely = [
+            at
+            for at, parts in enumerate(name.split("_") for name in bare)
+            if word in parts and len(parts) <= _MOST_WORDS and at not in found.values()
+        ]
+        if "caption" not in found and len(likely) == 1:
+            found["caption"] = likely[0]
+    return found
+
+
+def is_header_row(image: str, caption: str) -> bool:
+    """Say whether a row names columns: by its image, or a caption that is such names run together."""
+    named = plain(image) in ROLES["image"]
+    bare = caption.casefold()
+    snake = bool(re.fullmatch(r"[a-z]+(_[a-z]+)+", bare)) and bare.count("_") > 2
+    return (named and not re.search(r"\s", caption.strip())) or snake or plain(caption) in ROLES["caption"]
+
+
+def looks_like_image(text: str) -> bool:
+    """Say whether a text looks like the name of a picture: by its ending, or a short name with a number."""
+    return bool(_EXTENSION.search(text)) or (len(text) < LONG and _NUMBERED.match(text) is not None)
+
+
+def numbered_stem(image: str | None) -> str | None:
+    """Return what the numbered names of a series share, None where a name has no number."""
+    if image is None:
+        return None
+    found = _NUMBERED.match(_EXTENSION.sub("", image.replace("\\", "/").rsplit("/", 1)[-1]))
+    return found["stem"] if found else None
