@@ -250,7 +250,7 @@ def test_messages_call_the_file_as_its_reader_does(tmp_path: Path) -> None:
 
 
 def test_other_kinds_and_absent_files_are_refused(tmp_path: Path) -> None:
-    assert "m.xlsx:1: must be text, found a NUL character; save it as UTF-8 text, CSV or JSON" in refusal(
+    assert "m.xlsx:1: must be CSV or JSON lines, found an Excel workbook or another zip archive" in refusal(
         tmp_path, "m.xlsx", b"PK\x03\x04\x14\x00\x06"
     )
     assert "m.csv:1: must be CSV, as .csv says, found a JSON object; call the file .jsonl" in refusal(

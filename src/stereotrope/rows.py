@@ -35,6 +35,25 @@ _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEADER_PARTS = re.compile(r'"[^"]*"?|[,;\t]|[\r\n]+|[^,;\t\r\n]+')
 """Quoted text, a delimiter, line ends, or text up to one of them: a quote opens only where a field does."""
+_OTHER_FILES = {
+    b"PK\x03\x04": "an Excel workbook or another zip archive; save the sheet as CSV (UTF-8)",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook; save the sheet as CSV (UTF-8)",
+    b"PAR1": "Parquet; write it as CSV or JSON lines",
+    b"\x1f\x8b": "a gzip archive; unpack it",
+    b"SQLite format 3": "an SQLite database; write the table as CSV",
+    b"%PDF": "a PDF; write the table as CSV",
+    b"<!DOCTYPE": "a web page; fetch the file itself",
+    b"<html": "a web page; fetch the file itself",
+    b"<?xml": "XML; write it as CSV or JSON lines",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file; run `git lfs pull` where it came from",
+}
+"""First bytes of files that are no rows → what they are, and what to do."""
+
+_PICTURE = re.compile(r"\.(png|jpe?g|webp|gif|bmp|tiff?|avif|heic)$", re.IGNORECASE)
+
+_SEP = re.compile(r"sep=([^\r\n])[\r\n]", re.IGNORECASE)
+"""The line that Excel reads to learn the delimiter."""
+
 _LONGEST_FIELD = 64 * 1024 * 1024
 _FIELD_LIMIT = threading.Lock()
 _PART = 2**20
@@ -97,7 +116,7 @@ class RowFile:
     header
         Line of the header; 1 for JSON lines.
     unnamed
-        Positions, from 1, of the columns without a name.
+        Positions, from 1, of the columns without a name that hold something.
     data
         The bytes it was read from.
     """
@@ -133,6 +152,11 @@ def picture_column(found: RowFile, *, option: str) -> str:
     for name in _PICTURE_NAMES:
         if name in plain:
             return plain[name]
+    if any(_PICTURE.search(column) for column in found.columns):
+        raise MetadataError(
+            f"{found.file}:{found.header}: the first line must be the header, found "
+            f"{_short(', '.join(found.columns))}; write above it what the columns are: file_name,gender"
+        )
     raise MetadataError(
         f"{found.file}:{found.header}: a column must name the picture ({', '.join(PICTURE_KEYS)}), found "
         f"{', '.join(found.columns)}; rename one, or name it with {option}: {found.columns[0]}"
@@ -189,16 +213,21 @@ def read_rows(path: Path, *, name: str | None = None) -> RowFile:
     columns: list[str]
     if _kind_of(path, name, text) == "json":
         header, (columns, rows) = 1, _jsonl(name, text)
+        unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
     else:
-        header, columns, rows = _csv(name, text)
+        header, columns, rows, unnamed = _csv(name, text)
     if not rows:
         raise MetadataError(f"{name}:{header}: must have at least one row, found none; add the rows")
-    unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
     return RowFile(name, tuple(filter(None, columns)), tuple(rows), header, unnamed, data)
 
 
 def _kind_of(path: Path, name: str, text: str) -> str:
     start = text.lstrip()[:2]
+    if re.match(r"\s*\[\s*\{", text[:1000]):
+        raise MetadataError(
+            f"{name}:1: must be CSV or JSON lines, found a JSON list; write one object a line, without the "
+            "brackets and commas around them (`jq -c '.[]'`)"
+        )
     kind = _KINDS.get(path.suffix.lower(), "json" if start.startswith("{") else "csv")
     if kind == "csv" and start == '{"':
         raise MetadataError(
@@ -212,6 +241,9 @@ def _clean(name: str) -> str:
 
 
 def _decoded(name: str, data: bytes) -> str:
+    for start, what in _OTHER_FILES.items():
+        if data.lower().startswith(start.lower()) if start[:1] == b"<" else data.startswith(start):
+            raise MetadataError(f"{name}:1: must be CSV or JSON lines, found {what}")
     if data.startswith(_WIDE_MARKS):
         raise MetadataError(f"{name}:1: must be UTF-8, found UTF-16 or UTF-32; save it as UTF-8 text")
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -231,29 +263,36 @@ def _decoded(name: str, data: bytes) -> str:
     return text
 
 
-def _csv(name: str, text: str) -> tuple[int, list[str], list[Row]]:
-    """Return the line of the header, the columns and the rows."""
+def _csv(name: str, text: str) -> tuple[int, list[str], list[Row], tuple[int, ...]]:
+    """Return the line of the header, columns, rows, and which columns without a name hold something."""
+    if told := _SEP.match(text):
+        text = text[: told.start()] + text[told.end() - 1 :]
     delimiter = _delimiter(text)
     records = _records(name, text, delimiter)
     header, cells = next(records, (1, []))
     columns = [_clean(cell) for cell in cells]
     named = [column for column in columns if column]
-    if len(named) == 1 and (mark := next((m for m in ";\t|" if m in named[0]), None)):
+    if len(named) == 1 and (mark := next((m for m in ";\t|," if m in named[0]), None)):
         raise MetadataError(
             f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} in "
             f"the only column {_short(named[0])}; save it so, the header without quotes"
         )
     _refuse_twins(name, header, named)
-    rows = []
+    rows, unnamed = [], set()
     for line, record in records:
+        if len(record) > len(columns) and not any(cell.strip() for cell in record[len(columns) :]):
+            record = record[: len(columns)]  # a spreadsheet ends its rows so
         if len(record) != len(columns):
+            alone = f", {_short(named[0])}" if len(named) == 1 else ""
             raise MetadataError(
-                f"{name}:{line}: must have {len(columns)} fields as the header, found {len(record)}; add or "
+                f"{name}:{line}: must have {len(columns)} fields as the header{alone}, found {len(record)}; "
+                f"add or "
                 f"remove {_MARKS[delimiter]}, and put values that hold {_MARKS[delimiter]} in double quotes"
             )
         values = {column: value for column, value in zip(columns, record, strict=True) if column}
         rows.append(Row(name, line, values))
-    return header, columns, rows
+        unnamed |= {at for at, cell in enumerate(record, start=1) if not columns[at - 1] and cell.strip()}
+    return header, columns, rows, tuple(sorted(unnamed))
 
 
 def _delimiter(text: str) -> str:

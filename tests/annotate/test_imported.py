@@ -90,7 +90,11 @@ def test_byte_order_marks_blank_lines_and_delimiters_are_accepted(tmp_path, deli
 def test_none_and_na_are_values_and_an_empty_cell_is_missing(tmp_path):
     labels = imported(tmp_path, "image_id,text\ni1,None\ni2,NA\ni3,\n")
     assert said(labels) == {("i1", "text"): "None", ("i2", "text"): "NA"}
-    assert labels.notes == ["human.csv: 2 of 4 images have no label of 'text'"]
+    assert labels.notes == [
+        "human.csv: 1 × 'None', 1 × 'NA' count as values; where there is no label leave the cell empty, or "
+        "write unclear",
+        "human.csv: 2 of 4 images have no label of 'text'",
+    ]
 
 
 @pytest.mark.parametrize("word", ["unclear", "Refused", "INVALID"])
@@ -210,7 +214,10 @@ def test_attributes_can_be_chosen(tmp_path):
             "human.csv:1: a column must name the picture (image_id, file_name, source, sha256), "
             "found who, gender; rename one, or name it with key: who",
         ),
-        (b"image_id,\ni1,x\n", "human.csv:1: every column needs a name, found none for column 2; name it"),
+        (
+            b"image_id,\ni1,x\n",
+            "human.csv:1: every column needs a name, found none for column 2 beside image_id",
+        ),
         (b"image_id,g,g\ni1,x,y\n", "human.csv:1: column 'g' is there twice; rename or remove one"),
         (
             b"image_id,g\ni1,x\ni2\n",
@@ -350,3 +357,97 @@ def test_the_published_labels_of_real_pictures_are_matched(shared: Path):
     frame = labels.derive(table, NONE)
     assert frame.height + frame["value"].null_count() >= 2 * len(files)
     assert not any("match no image" in note for note in labels.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "image_id,gender,,\ni1,female,,\n",
+        "image_id,gender\ni1,female,,\n",
+        "sep=;\nimage_id;gender\ni1;female\n",
+        "sep=,\r\nimage_id,gender\r\ni1,female\r\n",
+        "Unnamed: 0,image_id,gender\n0,i1,female\n",
+        "Image ID,gender\ni1,female\n",
+        "IMAGE_ID\tgender\ni1\tfemale\n",
+        '"image_id";"gender"\r"i1";"female"\r',
+    ],
+)
+def test_what_spreadsheets_make_of_a_file_is_read(tmp_path, text):
+    assert said(imported(tmp_path, text)) == {("i1", "gender"): "female"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("l.xlsx", b"PK\x03\x04x", r"l\.xlsx:1: must be CSV or JSON lines, found an Excel workbook"),
+        (
+            "l.csv",
+            b"PK\x03\x04\0\xff",
+            r"found an Excel workbook or another zip archive; save the sheet as CSV",
+        ),
+        ("l.xls", b"\xd0\xcf\x11\xe0x", r"found an Excel workbook; save the sheet as CSV"),
+        ("l.parquet", b"PAR1x", r"found Parquet; write it as CSV or JSON lines"),
+        ("l.csv.gz", b"\x1f\x8bx", r"found a gzip archive; unpack it"),
+        ("l.csv", b"<!doctype html><html>", r"found a web page; fetch the file itself"),
+        (
+            "l.csv",
+            b"version https://git-lfs.github.com/spec/v1\noid x\n",
+            r"a pointer of Git LFS.*git lfs pull",
+        ),
+        ("l.json", b'[{"image_id": "i1"}]', r"found a JSON list; write one object a line"),
+        ("l.jsonl", b'[\n{"image_id": "i1"}\n]', r"found a JSON list; write one object a line"),
+        ("l.csv", b'"image_id,gender"\n"i1,female"\n', r"separated by commas.* found ',' in the only column"),
+        (
+            "l.csv",
+            b"# by me\nimage_id,gender\ni1,x\n",
+            r"l\.csv:2: must have 1 fields as the header, '# by me'",
+        ),
+        (
+            "l.csv",
+            b"a/1.jpg,male\na/2.jpg,male\n",
+            r"the first line must be the header, found 'a/1\.jpg, male'",
+        ),
+        (
+            "l.csv",
+            b",image_id,g\n0,i1,x\n",
+            r"column 1 beside image_id, g; name it, or leave it out \(pandas",
+        ),
+        (
+            "l.csv",
+            b"image_id,g\ni1,x\ni1,y\n",
+            r"'x' on line 2 for 'i1'; keep one, or give every rater a file",
+        ),
+    ],
+)
+def test_files_of_another_kind_are_told(tmp_path, name, content, message):
+    with pytest.raises(MetadataError, match=message):
+        imported(tmp_path, content, name)
+
+
+def test_words_that_mean_no_label_are_told_and_count(tmp_path):
+    labels = imported(tmp_path, "image_id,g\ni1,NaN\ni2,?\ni3,N/A\ni4,male\n")
+    assert len(said(labels)) == 4
+    assert labels.notes[0].startswith("human.csv: 1 × 'NaN', 1 × '?', 1 × 'N/A' count as values; where there")
+
+
+def test_half_of_the_names_of_a_tidy_file_is_told(tmp_path):
+    labels = imported(tmp_path, "image_id,label,value\ni1,gender,male\n")
+    said(labels)
+    assert (
+        "there is a column 'value' and none 'attribute', so every column is taken for an" in labels.notes[0]
+    )
+
+
+def test_pictures_of_one_name_are_told_apart_by_the_model(tmp_path):
+    table = TABLE.head(2).with_columns(source=pl.lit("1.jpg"), generator=pl.Series(["a", "b"]))
+    text = "file_name,by,gender\n1.jpg,b,male\n1.jpg,a,female\n1.jpg,c,male\n"
+    with pytest.raises(MetadataError, match=r"keep one"):
+        imported(tmp_path, text)
+    labels = imported(tmp_path, text, model="by")
+    assert said(labels, table) == {("i1", "gender"): "female", ("i2", "gender"): "male"}
+    with pytest.raises(
+        MetadataError, match=r"found 2 for '1\.jpg'; give image_id or sha256, or name the column"
+    ):
+        imported(tmp_path, "file_name,gender\n1.jpg,male\n").derive(table, NONE)
+    with pytest.raises(MetadataError, match=r"no column 'who', found file_name, by, gender; correct 'model'"):
+        imported(tmp_path, text, model="who")

@@ -165,3 +165,39 @@ def test_rows_that_name_no_file_are_pictures_that_cannot_be_used(study):
     run = audit(study, generator=entry, max_excluded=0.5, measures=["share"]).run(study / "run")
     assert run.images.filter(status="excluded")["reason"].to_list() == ["no file name"] * 2
     assert run.images["image_id"].n_unique() == 18
+
+
+def test_columns_of_the_design_in_the_same_file_are_no_labels(study):
+    run = audit(study, annotators=[{"labels": "labels.csv", "name": "people"}], measures=["share"]).run(
+        study / "run"
+    )
+    assert set(run.labels["attribute"]) == {"gender", "race"}
+    assert any("'condition', 'model', 'occupation' say what was asked for" in n for n in run.info["notes"])
+    assert Audit.from_run(study / "run").measure(study / "run").estimates.equals(run.estimates)
+    other = audit(study, annotators=[{"labels": "l.csv", "name": "people"}], measures=["share"])
+    write(study, rows_of(), "l.csv")
+    assert "occupation" in other.plan().annotators[0].attributes
+
+
+def test_listed_files_that_are_called_otherwise_are_told_with_the_cause(study):
+    write(
+        study,
+        [[row[0].replace(".png", ".PNG").replace("pictures", "Pictures"), *row[1:]] for row in rows_of()],
+    )
+    with pytest.raises(
+        IncompleteError, match=r"16 × file is missing\); likeliest cause: capitals differ: line 2 says"
+    ):
+        audit(study, measures=["share"]).run(study / "run")
+    folder = {"folder": ".", "metadata": "labels.csv", "name_from": "model", "absent": "allowed"}
+    run = audit(study, generator=folder, measures=["share"]).run(study / "allowed")
+    assert any("16 of 16 listed files are not in the folder; likeliest cause" in n for n in run.info["notes"])
+
+
+def test_studies_without_pictures_may_name_pictures_of_several_models_alike(tmp_path):
+    rows = [[str(i), model, "nurse", "plain", "male", "white"] for model in MODELS for i in range(3)]
+    write(tmp_path, rows)
+    entry = {"labels": "labels.csv", "name_from": "model", "factors": ["occupation"]}
+    said = {"labels": "labels.csv", "name": "people", "attributes": ["gender"], "model": "model"}
+    run = audit(tmp_path, generator=entry, annotators=[said], measures=[{"female_ratio": "gender"}])
+    found = run.run(tmp_path / "run").estimates
+    assert found.select("generator", "n", "value").rows() == [("flux", 3, 0.0), ("sdxl", 3, 0.0)]

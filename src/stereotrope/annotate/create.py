@@ -59,7 +59,7 @@ KINDS: Mapping[str, str] = {
 _CAPTIONS_KEYS = ("captions", "name", "image", "caption")
 _EMBEDDINGS_KEYS = ("embeddings", "name", "image", "vector")
 _LEXICON_KEYS = ("lexicon", "name", "of", "factor")
-_LABELS_KEYS = ("labels", "name", "key", "attributes", "layout")
+_LABELS_KEYS = ("labels", "name", "attributes", "key", "layout", "model")
 
 
 _WRITE = {
@@ -216,7 +216,7 @@ def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> Import
                 f"annotator: {key!r} must be given as text, found {spec.get(key)!r}; "
                 "write {labels: human.csv, name: rater-1}"
             )
-    for key in ("key", "layout"):
+    for key in ("key", "layout", "model"):
         if not isinstance(spec.get(key), str | None):
             raise UsageError(f"annotator {spec['name']!r}: {key!r} must be a text, found {spec[key]!r}")
     attributes = spec.get("attributes")
@@ -230,6 +230,7 @@ def _imported(spec: Mapping[str, Any], relative_to: Path | str | None) -> Import
         key=spec.get("key"),
         attributes=attributes,
         layout=spec.get("layout"),
+        model=spec.get("model"),
         folder=relative_to,
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,10 @@ from stereotrope.tables import LABELLED, NOT_VALUES
 
 __all__ = ["ImportedLabels"]
 
+_NO_LABEL = frozenset(["nan", "null", "none", "na", "n/a", "#n/a", "<na>", "undefined", "unknown", "?", "-"])
+"""Words that mostly mean that there is no label; they are told, and count as values."""
+_ROW_NUMBER = re.compile(r"Unnamed: \d+(_level_\d+)?")
+"""What pandas calls a column without a name."""
 _FIRST = 200
 """So many rows say what another column holds."""
 _LONGEST = 131_072
@@ -33,6 +38,7 @@ class _Said:
     key: str
     attribute: str
     value: str
+    model: str | None = None
     confidence: float | None = None
     rationale: str | None = None
 
@@ -60,6 +66,8 @@ class ImportedLabels:
         Attributes to take; all when None.
     layout
         ``"tidy"`` or ``"wide"``; found from the columns when None.
+    model
+        Column that names the generator, where pictures of several have the same name.
     folder
         Folder that a relative ``file`` starts from.
 
@@ -87,19 +95,24 @@ class ImportedLabels:
         key: str | None = None,
         attributes: Sequence[str] | None = None,
         layout: Literal["tidy", "wide"] | None = None,
+        model: str | None = None,
         folder: Path | str | None = None,
     ) -> None:
-        self.name = name
+        self.name, self.model = name, model
         self.file = str(file)
         self.notes: list[str] = []
         self.trouble: str | None = None
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
-        found = read_rows(Path(folder or ".") / file, name=self.file)
+        self.path = Path(folder or ".") / file
+        found = read_rows(self.path, name=self.file)
         columns, rows = found.columns, self._rows(found)
         self._head = f"{self.file}:{found.header}"
-        if key is not None and key not in columns:
-            raise MetadataError(f"{self._head}: no column {key!r}, found {', '.join(columns)}; correct 'key'")
+        for option, column in (("key", key), ("model", model)):
+            if column is not None and column not in columns:
+                raise MetadataError(
+                    f"{self._head}: no column {column!r}, found {', '.join(columns)}; correct {option!r}"
+                )
         self.key = key or picture_column(found, option="key")
         tidy = layout == "tidy" or (layout is None and all(c in columns for c in _TIDY))
         self._others = {
@@ -115,6 +128,8 @@ class ImportedLabels:
         if attributes is not None:
             self._said = self._chosen(attributes, asked)
         self.attributes: Attributes = dict.fromkeys(attributes or sorted(asked))
+        self._open = not tidy and attributes is None
+        self._odd = self._oddities(columns, layout)
         parameters: dict[str, Any] = {
             "key": self.key,
             "attributes": attributes and list(attributes),
@@ -124,7 +139,7 @@ class ImportedLabels:
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the file's labels of the images in the table, in the table's order."""
-        self.notes = []
+        self.notes = list(self._odd)
         if self._doubled:
             what = (
                 "1 label given twice counts"
@@ -138,6 +153,7 @@ class ImportedLabels:
             file=self.file,
             column=self.key,
             others=self._others,
+            models=[said.model for said in self._said] if self.model is not None else None,
         )
         self.trouble = matching.trouble if self._said else f"{self.file}: no label in it"
         self.notes += matching.notes if self._said else [self.trouble or ""]
@@ -174,7 +190,8 @@ class ImportedLabels:
         if found.unnamed:
             raise MetadataError(
                 f"{self.file}:{found.header}: every column needs a name, found none for column "
-                f"{found.unnamed[0]}; name it"
+                f"{found.unnamed[0]} beside {', '.join(found.columns)}; name it, or leave it out (pandas: "
+                "to_csv(index=False))"
             )
         rows = []
         for row in found.rows:
@@ -183,8 +200,42 @@ class ImportedLabels:
             rows.append(Row(row.file, row.line, composed))
         return rows
 
+    def leave_out(self, columns: Collection[str]) -> None:
+        """Take columns that say what a picture was asked for as no labels, unless they were asked for."""
+        left = [name for name in self.attributes if name in columns]
+        if self._open and left:
+            self.attributes = {name: None for name in self.attributes if name not in left}
+            self._said = [said for said in self._said if said.attribute not in left]
+            self._odd.append(
+                f"{self.file}: {', '.join(map(repr, left))} say what was asked for, and are no labels; name "
+                "with attributes: what is"
+            )
+
+    def _oddities(self, columns: Sequence[str], layout: str | None) -> list[str]:
+        """What was taken for granted of the file, one sentence each."""
+        told = []
+        half = [c for c in _TIDY if c in columns]
+        if layout is None and len(half) == 1 and half[0] in self.attributes:
+            other = next(c for c in _TIDY if c not in half)
+            told.append(
+                f"{self.file}: there is a column {half[0]!r} and none {other!r}, so every column is taken "
+                f"for an attribute; where a row is one label, call its columns {' and '.join(_TIDY)}"
+            )
+        numbers = [c for c in columns if _ROW_NUMBER.fullmatch(c) and c not in self.attributes]
+        if numbers:
+            told.append(f"{self.file}: column {numbers[0]!r} is a row number by its name, and no label")
+        doubtful = Counter(s.value for s in self._said if s.value.casefold() in _NO_LABEL)
+        if doubtful:
+            listed = ", ".join(f"{n} × {value!r}" for value, n in doubtful.most_common(5))
+            told.append(
+                f"{self.file}: {listed} count as values; where there is no label leave the cell empty, or "
+                "write unclear"
+            )
+        return told
+
     def _is_attribute(self, column: str) -> bool:
-        return column != self.key and column not in PICTURE_KEYS
+        names = (self.key, self.model, *PICTURE_KEYS)
+        return column not in names and not _ROW_NUMBER.fullmatch(column)
 
     def _tidy(self, columns: Sequence[str], rows: Iterable[Row]) -> list[_Said]:
         for column in _TIDY:
@@ -207,7 +258,7 @@ class ImportedLabels:
                 raise row.error("'attribute' must be given, found nothing; fill it in")
             if value is not None:
                 sure, why = self._confidence(row), row.text("rationale")
-                said.append(_Said(row.line, self._key(row), attribute, value, sure, why))
+                said.append(_Said(row.line, self._key(row), attribute, value, self._model(row), sure, why))
         return said
 
     def _confidence(self, row: Row) -> float | None:
@@ -232,7 +283,7 @@ class ImportedLabels:
                     f"{self._head}: no column {attribute!r}, found {', '.join(columns)}; correct 'attributes'"
                 )
         return [
-            _Said(row.line, self._key(row), attribute, value)
+            _Said(row.line, self._key(row), attribute, value, self._model(row))
             for row in rows
             for attribute in given
             if (value := row.text(attribute)) is not None
@@ -244,15 +295,18 @@ class ImportedLabels:
             raise row.error(f"{self.key!r} must name a picture, found nothing; fill it in")
         return normal_path(key)
 
+    def _model(self, row: Row) -> str | None:
+        return row.text(self.model) if self.model is not None else None
+
     def _once(self, said: Iterable[_Said]) -> list[_Said]:
-        first: dict[tuple[str, str], _Said] = {}
+        first: dict[tuple[str, str, str | None], _Said] = {}
         for one in said:
             if len(one.value) > _LONGEST:
                 raise MetadataError(
                     f"{self.file}:{one.line}: a label must have at most {_LONGEST} characters, found "
                     f"{len(one.value)} of {one.attribute!r}; shorten it"
                 )
-            earlier = first.setdefault((one.key, one.attribute), one)
+            earlier = first.setdefault((one.key, one.attribute, one.model), one)
             if earlier is one:
                 continue
             self._doubled += 1
@@ -263,7 +317,8 @@ class ImportedLabels:
         if earlier.value != one.value:
             raise MetadataError(
                 f"{self.file}:{one.line}: a picture has one label of an attribute, found {one.attribute!r} "
-                f"{one.value!r} here and {earlier.value!r} on line {earlier.line} for {one.key!r}; keep one"
+                f"{one.value!r} here and {earlier.value!r} on line {earlier.line} for {one.key!r}; keep one, "
+                "or give every rater a file"
             )
 
     def _chosen(self, attributes: Sequence[str], present: Collection[str]) -> list[_Said]:
@@ -282,7 +337,7 @@ class ImportedLabels:
             if several:
                 raise MetadataError(
                     f"{self.file}:{said.line}: {self.key!r} must name one image, found {len(ids)} "
-                    f"for {said.key!r}; give image_id or sha256"
+                    f"for {said.key!r}; give image_id or sha256, or name the column of the model with model:"
                 )
             for image_id in ids:
                 earlier = matched[said.attribute].setdefault(image_id, said)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from stereotrope.annotate.mismatch import likeliest_cause
+from stereotrope.mismatch import likeliest_cause
 from stereotrope.tables import LABELLED
 
 __all__ = ["HASH", "IMAGE_COLUMNS", "ImageFinder", "Matching", "normal_path"]
@@ -77,11 +77,13 @@ class ImageFinder:
         What the file calls its column. By :data:`HASH` images are found by that, by a ``file_name`` or
         ``source`` by path or name, by any other column by id, else by path, name or hash.
     bare
-        Whether a name may lack its ending, or have another.
+        Whether a name may lack its ending, or have another; then images are found by id under any column
+        but :data:`HASH`.
     """
 
     def __init__(self, images: pl.DataFrame, column: str, *, bare: bool = False) -> None:
-        ways = _WAYS.get(column, ("image_id", *_PATHS, HASH))
+        strict = column == HASH or not bare
+        ways = _WAYS.get(column if strict else "", ("image_id", *_PATHS, HASH))
         self._ways = [Lookup(images, way) for way in ways if way in images.columns]
         self._bare: dict[str, list[str]] = defaultdict(list)
         if bare and "source" in ways:
@@ -123,6 +125,8 @@ class Matching:
         Further columns of the file with their first values: one of them may name the images instead.
     option
         Key of an audit file's entry that names the column.
+    models
+        For every row the only generator whose images it can mean; of any when None.
 
     Attributes
     ----------
@@ -147,6 +151,7 @@ class Matching:
         bare: bool = False,
         others: Mapping[str, Sequence[str]] | None = None,
         option: str = "key",
+        models: Sequence[str | None] | None = None,
     ) -> None:
         self.file, self.column, self.place, self.option = file, column, place, option
         self.images, self.others = images, others or {}
@@ -157,8 +162,11 @@ class Matching:
         self._strays: dict[int, str] = {}
         self._useless: dict[int, str] = {}
         places = set()
-        for at, called in rows:
+        made_by = dict(images.select("image_id", "generator").iter_rows()) if models is not None else {}
+        for number, (at, called) in enumerate(rows):
             there, by_bytes = find(called)
+            if models is not None:
+                there = [one for one in there if made_by[one] == models[number]]
             found = [one for one in there if one in usable]
             self.ids.append(found)
             self.several.append(len(found) > 1 and not by_bytes)

@@ -353,11 +353,13 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
         reasons = missing["reason"].value_counts(sort=True).head(3).iter_rows()
         listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
         folders = any(isinstance(generator, FolderGenerator) for generator in plan.generators)
+        causes = [why for one in plan.generators if (why := getattr(one, "trouble", None)) is not None]
+        cause = f"; likeliest cause: {causes[0]}" if causes else ""
         labels = "; where files are not at hand and labels of them are enough, write `absent: allowed`"
         raise IncompleteError(
-            f"{missing.height} of {images.height} pictures cannot be used ({listed}); the report, which is "
-            f"written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the pictures, ask "
-            f"for others, or raise it{labels if folders else ''}"
+            f"{missing.height} of {images.height} pictures cannot be used ({listed}){cause}; the report, "
+            f"which is written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the "
+            f"pictures, ask for others, or raise it{labels if folders else ''}"
         )
 
 

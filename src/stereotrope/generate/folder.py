@@ -23,6 +23,7 @@ from stereotrope.generate.listing import (
     seed_of,
 )
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
+from stereotrope.mismatch import likeliest_cause
 from stereotrope.pictures import inspect
 from stereotrope.rows import Row, RowFile
 from stereotrope.tables import RESERVED, SCOPES, check_factors, factors_of
@@ -31,6 +32,7 @@ __all__ = ["FolderGenerator"]
 
 _KEYS = ("folder", "metadata", "name", "name_from", "factors", "prompt", "negative", "seed", "file", "absent")
 _LISTED = 5
+_TRIED = 200
 MISSING = "file is missing"
 NOT_AT_HAND = "picture is not at hand"
 """Reason of an image whose picture is absent, and known to be."""
@@ -71,6 +73,8 @@ class FolderGenerator:
     ----------
     notes
         After :meth:`requests`: what was left out and why, one sentence each.
+    trouble
+        After :meth:`requests`: why none of the listed files is there; None where some are.
 
     Raises
     ------
@@ -134,6 +138,8 @@ class FolderGenerator:
                     )
             self.factors = {str(f): str(pairs[f]) for f in check_factors(list(pairs))}
         self.notes: list[str] = []
+        self.trouble: str | None = None
+        self._column = ""
         self._index: FolderIndex | None = None
 
     @classmethod
@@ -188,7 +194,7 @@ class FolderGenerator:
             The metadata cannot be used, no picture belongs to a designed prompt, or one belongs to
             several.
         """
-        self.notes = []
+        self.notes, self.trouble = [], None
         listings = self._listings()
         factors, self._text = self._columns_of(listings, designed)
         entries = list(self._entries(listings, factors))
@@ -275,6 +281,7 @@ class FolderGenerator:
             for key in ("prompt", "negative", "seed", "name_from"):
                 if (column := getattr(self, key)) is not None:
                     metadata.require(column, key)
+            self._column = file
             for row in metadata.rows:
                 entry = self._entry(folder, row, file, factors)
                 first = seen.setdefault(entry.key, entry)
@@ -329,6 +336,8 @@ class FolderGenerator:
             params["row"] = f"{entry.row.file}:{entry.row.line}"
         if entry.absent:
             params["absent"] = True
+        if entry.among:
+            params["model"] = entry.among
         return ImageRequest(
             image_id=request_id(self.fingerprint, prompt["text"], prompt["negative"], entry.seed, params),
             prompt_id=str(prompt["prompt_id"]),
@@ -341,10 +350,25 @@ class FolderGenerator:
             absent=entry.absent,
         )
 
+    def _note_misnamed(self, entries: Sequence[Entry], unlisted: Sequence[str]) -> None:
+        """Say what listed files that are not there differ by from pictures that no row lists."""
+        lost = {entry.row.line: entry.source for entry in entries if entry.sha256 is None and entry.source}
+        few = dict(list(lost.items())[:_TRIED])
+        cause = (
+            likeliest_cause(few, unlisted, place="line", column=self._column) if lost and unlisted else None
+        )
+        if cause is not None:
+            self.notes.append(
+                f"{self.name}: {len(lost)} of {len(entries)} listed files are not in the folder; likeliest "
+                f"cause: {cause}"
+            )
+            self.trouble = cause if len(lost) == len(entries) else None
+
     def _note_pictures(self, entries: Sequence[Entry]) -> None:
         """Say which pictures have no row, and which rows have no picture."""
         index = self._index = self._index or FolderIndex(self.folder)
         listed = {entry.source for entry in entries}
+        self._note_misnamed(entries, [name for name in index.pictures if name not in listed])
         absent = [entry.source for entry in entries if entry.absent]
         if absent:
             self.notes.append(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.listing import Entry, Listing
 from stereotrope.generate.request import ImageRequest, ImageResult
-from stereotrope.rows import RowFile, picture_column, read_rows
+from stereotrope.rows import Row, RowFile, picture_column, read_rows
 
 __all__ = ["LabelledGenerator"]
 
@@ -84,6 +85,11 @@ class LabelledGenerator(FolderGenerator):
     def _file_column(self, metadata: RowFile) -> str:
         return picture_column(metadata, option="file")
 
+    def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> Entry:
+        """The entry of a row; pictures of different models may have one name."""
+        entry = super()._entry(folder, row, file, factors)
+        return replace(entry, among=entry.generator)
+
     def _located(self, folder: PurePosixPath, listed: str) -> tuple[str, str | None, bool]:
         called = listed.strip()
         return called, None, bool(called)
@@ -91,6 +97,6 @@ class LabelledGenerator(FolderGenerator):
     def _note_pictures(self, entries: Sequence[Entry]) -> None:
         absent = sum(entry.absent for entry in entries)
         self.notes.append(
-            f"{self.name}: {absent} pictures are not at hand; labels made elsewhere count, and whatever "
-            "looks at pictures leaves them out"
+            f"{self.name}: {absent} {'picture is' if absent == 1 else 'pictures are'} not at hand; labels "
+            "made elsewhere count, and whatever looks at pictures leaves them out"
         )

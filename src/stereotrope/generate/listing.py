@@ -146,13 +146,16 @@ class Entry:
     negative: str | None
     seed: int | None
     absent: bool = False
+    among: str = ""
 
     @property
     def key(self) -> str:
         """The same for two rows of one file; a file that is not there is known by its name's NFC form.
 
-        Rows that name no file are of different pictures.
+        Rows that name no file are of different pictures, and so are rows ``among`` different ones.
         """
+        if self.among:
+            return f"{self.among}\0{self.source or self.row.line}"
         if not self.source:
             return f"\0\0{self.row.file}:{self.row.line}"
         return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)

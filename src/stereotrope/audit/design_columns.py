@@ -1,0 +1,38 @@
+"""One file that lists pictures and labels them: what it says of the design is no label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stereotrope.annotate import ImportedLabels
+
+__all__ = ["leave_design"]
+
+_ONE = ("name_from", "prompt", "negative", "seed", "file")
+"""Keys of a generator's entry that name a column each."""
+
+
+def leave_design(annotators: Sequence[Any], generators: Sequence[Any], base: Path) -> None:
+    """Let annotators from the very file of a generator take none of the design's columns for labels."""
+    for annotator in annotators:
+        if isinstance(annotator, ImportedLabels):
+            for entry in generators:
+                if isinstance(entry, Mapping) and annotator.path.resolve() == _file_of(entry, base):
+                    annotator.leave_out(set(_columns_of(entry)))
+
+
+def _file_of(entry: Mapping[str, Any], base: Path) -> Path | None:
+    """The file that lists the pictures of a generator, where its entry names one."""
+    if isinstance(entry.get("labels"), str):
+        return (base / str(entry["labels"])).resolve()
+    if isinstance(entry.get("folder"), str) and isinstance(entry.get("metadata"), str):
+        return (base / str(entry["folder"]) / str(entry["metadata"])).resolve()
+    return None
+
+
+def _columns_of(entry: Mapping[str, Any]) -> Iterator[str]:
+    yield from (str(entry[key]) for key in _ONE if entry.get(key) is not None)
+    factors = entry.get("factors") or ()
+    yield from map(str, factors.values() if isinstance(factors, Mapping) else factors)
