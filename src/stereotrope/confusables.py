@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 
-__all__ = ["Lookalikes", "lookalikes"]
+__all__ = ["Lookalikes", "lookalikes", "reads_like"]
 
 MOST_WRITINGS, MOST_CHARACTERS = 12, 3
 """Writings of a set, and characters of a difference, that are told."""
@@ -89,6 +89,23 @@ def lookalikes(counts: Mapping[str, int], known: Collection[str] = ()) -> list[L
     sets = {id(group): group for group in groups.values() if len(group) > 1}.values()
     kept = (group for group in sets if not known or 0 < sum(text in known for text in group) < len(group))
     return [_set([(text, counts[text]) for text in group], known) for group in kept]
+
+
+def reads_like(given: Iterable[str], known: Collection[str]) -> str:
+    """Return the end of a message that says which names read like known ones; empty where none does.
+
+    Examples
+    --------
+    >>> reads_like(["Gender", "age"], ["gender"])
+    "; 'Gender' reads like 'gender' and differs in case"
+    """
+    told = [
+        f"; {text!r} reads like {one.written[0][0]!r} and {how}"
+        for one in lookalikes(dict.fromkeys(given, 1), known)
+        for (text, _), how in zip(one.written, one.differs, strict=True)
+        if text not in known
+    ]
+    return "".join(told[:MOST_CHARACTERS])
 
 
 def _set(written: list[tuple[str, int]], known: Collection[str]) -> Lookalikes:

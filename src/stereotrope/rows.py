@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
 
 __all__ = ["PICTURE_KEYS", "Row", "RowFile", "long_fields", "picture_column", "read_rows", "read_whole"]
@@ -160,6 +161,7 @@ def picture_column(found: RowFile, *, option: str) -> str:
     raise MetadataError(
         f"{found.file}:{found.header}: a column must name the picture ({', '.join(PICTURE_KEYS)}), found "
         f"{', '.join(found.columns)}; rename one, or name it with {option}: {found.columns[0]}"
+        f"{reads_like(found.columns, _PICTURE_NAMES)}"
     )
 
 

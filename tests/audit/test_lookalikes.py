@@ -9,7 +9,7 @@ from PIL import Image
 from stereotrope.annotate.label import labels_frame
 from stereotrope.audit import Audit
 from stereotrope.audit.lookalikes import MOST_SETS, lookalike_notes, lookalikes_in
-from stereotrope.errors import MetadataError
+from stereotrope.errors import AuditFileError, MetadataError, StereotropeError
 from stereotrope.report import headline
 from stereotrope.run import Run
 
@@ -111,6 +111,56 @@ def test_generators_and_annotators_that_read_alike_are_told():
     ]
     assert lookalikes_in(prompts, images.head(1), labels.head(2)) == []
     assert lookalikes_in(prompts, images.head(0), labels.head(0)) == []
+
+
+def test_values_are_compared_with_those_that_are_listed_and_with_words_of_a_status():
+    prompts = pl.DataFrame({"prompt_id": ["p"], "text": ["a cup"], "negative": [None]})
+    images = pl.DataFrame({"prompt_id": ["p"], "generator": ["sd"]})
+    values = ["gr\u0435at", "uncl\u0435ar", "fine"]
+    labels = labels_frame([{"attribute": "grade", "value": value, "annotator": "people"} for value in values])
+    found = lookalikes_in(prompts, images, labels, {"grade": ["great", "GREAT", "A-"], "x": ["fine\u200b"]})
+    assert [[(form["written"], form["n"]) for form in one["written"]] for one in found] == [
+        [("gr\u0435at", 1), ("great", 0), ("GREAT", 0)],
+        [("uncl\u0435ar", 1), ("unclear", 0)],
+    ]
+    assert lookalikes_in(prompts, images, labels.head(0), {"grade": ["great", "GREAT"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "written", "message"),
+    [
+        ("people.csv", "file_name", "file_n\u0430me", r"reads like 'file_name' and has U\+0430 CYRILLIC"),
+        ("people.csv", "file_name", "file_name\u200b", r"reads like 'file_name' and has U\+200B ZERO WIDTH"),
+        ("pictures/metadata.csv", "file", "fil\u0435", r"reads like 'file' and has U\+0435 CYRILLIC"),
+        (
+            "pictures/metadata.csv",
+            "occupation",
+            "\u043eccupation",
+            r"reads like 'occupation' and has U\+043E",
+        ),
+        ("pictures/metadata.csv", "occupation", "Occupation", "reads like 'occupation' and differs in case"),
+    ],
+)
+def test_a_column_that_only_reads_like_the_one_sought_is_told(tmp_path, file, column, written, message):
+    write(tmp_path, ["occupation", "nurse", "ceo"], ["gender", "male", "male"])
+    path = tmp_path / file
+    path.write_text(path.read_text(encoding="utf-8").replace(column, written, 1), encoding="utf-8")
+    with pytest.raises(StereotropeError, match=message):
+        run_of(tmp_path, DESIGN)
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("{share: g\u0435nder}", r"'g\u0435nder' reads like 'gender' and has U\+0435"),
+        ("{share: gender, by: [\u043eccupation]}", r"reads like 'occupation' and has U\+043E"),
+    ],
+)
+def test_a_measure_of_a_name_that_only_reads_like_one_is_told(tmp_path, measure, message):
+    write(tmp_path, ["occupation", "nurse", "ceo"], ["gender", "male", "male"])
+    text = DESIGN + (AUDIT % PAINTER).replace("[share]", f"[{measure}]")
+    with pytest.raises(AuditFileError, match=message):
+        Audit.from_text(text, base=tmp_path).plan()
 
 
 def test_captions_and_hashes_are_not_compared():

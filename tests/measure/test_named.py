@@ -87,3 +87,42 @@ def test_a_value_that_nobody_shows_still_has_share_0(make_labels):
     assert share(labels, value="pink")["value"].to_list() == [0.0]
     images = labels.with_columns(status=pl.lit("ok"))
     assert refusal_rate(images)["value"].to_list() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "there"),
+    [
+        ("-1", "1"),
+        ("1", "-1"),
+        ("A-", "A"),
+        ("A", "A-"),
+        ("a+", "a"),
+        ("1-0", "10"),
+        ("<30", ">30"),
+        ("_", "-"),
+    ],
+)
+def test_a_value_that_differs_in_a_sign_is_never_taken_for_the_one_that_is_named(make_labels, asked, there):
+    labels = make_labels({("m", "car", "base"): {there: 6, "other": 2}})
+    assert share(labels, value=asked)["value"].to_list() == [0.0]
+    assert share(labels, value=there)["value"].to_list() == [0.75]
+
+
+def test_a_plural_or_a_joint_is_taken_for_the_value_that_labels_fold(make_labels):
+    labels = make_labels({("m", "car", "base"): {"rose gold": 6, "other": 2}})
+    assert share(labels, value="Rose-Golds")["value"].to_list() == [0.75]
+
+
+@pytest.mark.parametrize(
+    ("there", "how"),
+    [
+        ("f\u0435male", "has U+0435 CYRILLIC SMALL LETTER IE for U+0065 LATIN SMALL LETTER E"),
+        ("female\u200b", "has U+200B ZERO WIDTH SPACE"),
+        ("\uff26emale", "has U+FF26 FULLWIDTH LATIN CAPITAL LETTER F for U+0066 LATIN SMALL LETTER F, and"),
+    ],
+)
+def test_a_value_that_only_looks_like_the_one_that_is_named_is_no_number(make_labels, there, how):
+    row = female_ratio(people(make_labels, there, "male")).row(0, named=True)
+    assert row["value"] is None
+    assert row["undefined"].startswith(f"no label is 'female', and {there!r}, which {how}")
+    assert row["undefined"].endswith("reads like it; write both alike")

@@ -15,7 +15,7 @@ from stereotrope.annotate.create import KINDS, Annotator, create
 from stereotrope.annotate.discovery import Discoverer, Sample
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
-from stereotrope.annotate.folding import fold, fold_labels
+from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
 from stereotrope.annotate.lexicon import LexiconAnnotator
@@ -25,6 +25,7 @@ from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
 from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
 from stereotrope.annotate.text import TextAnnotator
+from stereotrope.folding import fold
 
 __all__ = [
     "FIXED_ATTRIBUTES",

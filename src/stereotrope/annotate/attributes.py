@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from stereotrope.annotate.folding import fold
 from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError
+from stereotrope.folding import fold
 from stereotrope.tables import ALL_ATTRIBUTES, NOT_VALUES, QUALITY_ATTRIBUTES
 
 __all__ = ["FIXED_ATTRIBUTES", "LONGEST_VALUE", "OPEN", "UNCLEAR", "check_attributes", "name_problem"]

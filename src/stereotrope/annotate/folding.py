@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,15 +12,11 @@ from PIL import ImageColor
 
 from stereotrope.annotate import palette
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
+from stereotrope.folding import fold
 from stereotrope.tables import LABELS
 
-__all__ = ["fold", "fold_labels"]
+__all__ = ["fold_labels"]
 
-_JOINTS = re.compile(r"[\s_\-‐‑‒–—]+")
-_BLANKS = re.compile(r"\s+")
-_NO_PLURAL = frozenset({"lens", "news", "series", "species"})
-_NO_PLURAL_ENDINGS = ("ss", "us", "is", "as")
-_HISSING = ("sses", "shes", "ches", "xes", "tzes", "zzes")
 _FOLDS = {
     "annotator": pl.String,
     "attribute": pl.String,
@@ -31,46 +25,6 @@ _FOLDS = {
     "n": pl.Int64,
     "distance": pl.Float64,
 }
-
-
-def fold(value: str) -> str:
-    """Write a value the one way in which it is counted.
-
-    Unicode NFC, case folded, runs of blanks, hyphens and underscores between two letters made one blank, and
-    the last word's simple English plural made singular (``Rose-Golds`` → ``rose gold``, ``boxes`` → ``box``,
-    ``cherries`` → ``cherry``; ``glass`` and ``lens`` stay). Blanks around a value go, other runs of blanks
-    are one. Signs and digits are never touched: ``-1`` and ``1``, ``A-``, ``A+`` and ``A``, ``18–24`` and
-    ``1824`` stay apart, and nothing becomes empty. Spelling variants are left alone; for colours see
-    :func:`fold_labels`. Folding twice changes nothing.
-
-    Examples
-    --------
-    >>> [fold(value) for value in ("Rose-Golds", "A-", "-1", "30 - 40", "-")]
-    ['rose gold', 'a-', '-1', '30 - 40', '-']
-    """
-    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", value).casefold())
-    words = _JOINTS.sub(_joint, text).strip().split(" ")
-    words[-1] = _singular(words[-1])
-    return " ".join(words) or value
-
-
-def _joint(found: re.Match[str]) -> str:
-    """A blank between letters; elsewhere the run as it is, its blanks made one."""
-    text, before, after = found.string, found.start() - 1, found.end()
-    while before >= 0 and unicodedata.category(text[before]).startswith("M"):
-        before -= 1  # marks are part of their letter: most vowels of Indic scripts are marks
-    between = before >= 0 and text[before].isalpha() and text[after : after + 1].isalpha()
-    return " " if between else _BLANKS.sub(" ", found[0])
-
-
-def _singular(word: str) -> str:
-    if word in _NO_PLURAL or len(word) < 4 or not word.isalpha() or word.endswith(_NO_PLURAL_ENDINGS):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(_HISSING):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") else word
 
 
 def fold_labels(

@@ -111,12 +111,19 @@ def derive_labels(
     # What reads captions comes after what gives them.
     for annotator in sorted(filter(derives, plan.annotators), key=lambda each: CAPTION in each.needs):
         labels = pl.concat([labels, annotator.derive(told, labels)], how="diagonal")
+    folded, folds = fold_labels(
+        labels, open_attributes(plan), listed=_listed(plan), merge=plan.spec.merge_colours
+    )
+    return discount_marks(folded), folds
+
+
+def _listed(plan: Plan) -> dict[str, list[str]]:
+    """Attribute → values that some annotator lists for it."""
     listed: dict[str, list[str]] = {}
     for each in plan.annotators:
         for name, values in each.attributes.items():
             listed.setdefault(name, []).extend(values or ())
-    folded, folds = fold_labels(labels, open_attributes(plan), listed=listed, merge=plan.spec.merge_colours)
-    return discount_marks(folded), folds
+    return listed
 
 
 def _with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
@@ -139,7 +146,7 @@ def info_of(
     status = images["status"]
     said = [note for a in plan.annotators for note in getattr(a, "notes", ())]
     folded = _folded(folds)
-    alike = lookalikes_in(plan.prompts, images, labels)
+    alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
     notes = [*lookalike_notes(alike), *plan.notes, *said, *assignment.notes(images), *_fold_notes(folded)]
     return {
         "title": plan.title,

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.confusables import lookalikes
-from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
+from stereotrope.tables import CONSTRAINTS, NOT_VALUES, QUALITY_ATTRIBUTES, factors_of
 
 __all__ = ["lookalike_notes", "lookalikes_in"]
 
@@ -26,17 +26,26 @@ _WORDS = {
 }
 
 
-def lookalikes_in(prompts: pl.DataFrame, images: pl.DataFrame, labels: pl.DataFrame) -> list[dict[str, Any]]:
+def lookalikes_in(
+    prompts: pl.DataFrame,
+    images: pl.DataFrame,
+    labels: pl.DataFrame,
+    listed: Mapping[str, Sequence[str]] | None = None,
+) -> list[dict[str, Any]]:
     """Return the sets of writings that read alike: what they are, each with its count and how it differs.
 
-    Values are compared as they are counted, after folding, attribute by attribute across annotators. Texts
-    of prompts are compared where no level explains why they read alike.
+    Values are compared as they are counted, after folding, attribute by attribute across annotators, also
+    with those that are ``listed`` for the attribute and with the words of a status, such as ``unclear``.
+    Texts of prompts are compared where no level explains why they read alike.
     """
     found: list[dict[str, Any]] = []
     for kind, name, counts in _writings(prompts, images, labels):
         if kind == "texts" and any(one["kind"] == "levels" for one in found):
             continue
-        for one in lookalikes(counts):
+        meant = (*(listed or {}).get(name or "", ()), *NOT_VALUES) if kind == "values" else ()
+        for one in lookalikes({**dict.fromkeys(meant, 0), **counts}):
+            if not any(n for text, n in one.written):
+                continue
             written = [
                 {"written": text, "n": n, **({"differs": how} if how else {})}
                 for (text, n), how in zip(one.written, one.differs, strict=True)

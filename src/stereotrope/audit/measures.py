@@ -15,6 +15,7 @@ from stereotrope.audit.captions import CaptionReader, caption_arguments, caption
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
 from stereotrope.audit.several import SEVERAL, is_due, read_several, several_arguments
+from stereotrope.confusables import reads_like
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
@@ -343,7 +344,7 @@ def _check(
         if factor is not None and factor not in factors:
             raise source.error(
                 f"measure {name!r}: no factor {shorten(factor)}; the prompts have "
-                f"{', '.join(known['factors']) or 'none'}",
+                f"{', '.join(known['factors']) or 'none'}{reads_like([factor], factors)}",
                 *where,
             )
     wanted = arguments.get("attribute")
@@ -351,7 +352,8 @@ def _check(
         if attribute not in known["known_attributes"] and not known["discovers"]:
             raise source.error(
                 f"measure {name!r}: no annotator labels {shorten(attribute)}; labelled are "
-                f"{', '.join(known['known_attributes']) or 'none'}",
+                f"{', '.join(known['known_attributes']) or 'none'}"
+                f"{reads_like([attribute], known['known_attributes'])}",
                 *where,
             )
     signature = inspect.signature(measure.REGISTRY[name].function).parameters

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.confusables import lookalikes
+from stereotrope.confusables import lookalikes, reads_like
 from stereotrope.errors import MetadataError, PictureError
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.rows import Row, RowFile, read_rows
@@ -72,7 +72,8 @@ def file_column(found: RowFile) -> str:
     for column in FILE_COLUMNS:
         if column in found.columns:
             return column
-    return found.require(FILE_COLUMNS[0], "the file of each row, relative to this file's folder")
+    alike = reads_like(found.columns, FILE_COLUMNS)
+    return found.require(FILE_COLUMNS[0], f"the file of each row, relative to this file's folder{alike}")
 
 
 def columns_by_name(
@@ -93,6 +94,7 @@ def columns_by_name(
             f"{listings[0][1].file or 'the folder'}: must say which designed prompt a picture belongs to, "
             f"by a column {', '.join(map(repr, dict.fromkeys((*factors, *TEXT_COLUMNS))))}; found "
             f"{', '.join(map(repr, dict.fromkeys(there)))}; add one, or name it with factors: or prompt:"
+            f"{reads_like(there, (*factors, *TEXT_COLUMNS))}"
         )
     return named, text
 

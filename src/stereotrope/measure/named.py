@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from stereotrope.confusables import lookalikes
+from stereotrope.folding import fold
 from stereotrope.measure.tidy import as_text
 from stereotrope.tables import NOT_VALUES
 
@@ -48,9 +50,10 @@ def named_values(
 ) -> Named:
     """Find the values that a caller names among those of the labels.
 
-    A value that no label has is taken for the one that differs from it in capitals, blanks, hyphens or
-    underscores only, where there is just one. Nothing else is taken for it: a word of the same meaning, or
-    labels among which none of the values in ``only`` is, are reasons for no number.
+    A value that no label has is taken for the one that :func:`~stereotrope.folding.fold` writes alike, where
+    there is just one: signs and digits never differ. Nothing else is taken for it: a word of the same meaning
+    or one that looks the same, or labels among which none of the values in ``only`` is, are reasons for no
+    number.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ def named_values(
     everywhere = {value for values in seen.values() for value in values}
     spelt: dict[str, str] = {}
     for value in named:
-        alike = [other for other in sorted(everywhere) if _plain(other) == _plain(value)]
+        alike = [other for other in sorted(everywhere) if fold(other) == fold(value)]
         if value not in everywhere and len(alike) == 1:
             spelt[value] = alike[0]
     lost = [value for value in named if value not in everywhere and value not in spelt]
@@ -91,6 +94,12 @@ def _trouble(
     values: Sequence[str], lost: Sequence[str], named: Mapping[str, str], listed: set[str] | None
 ) -> str | None:
     for value in lost:
+        for one in lookalikes(dict.fromkeys(values, 1), [value]):
+            for (shown, _), how in zip(one.written[1:], one.differs[1:], strict=True):
+                if how != "differs in case":
+                    return (
+                        f"no label is {value!r}, and {shown!r}, which {how}, reads like it; write both alike"
+                    )
         group = next((words for words in _SAME if words.fullmatch(_plain(value))), None)
         meant = [v for v in values if group is not None and group.fullmatch(_plain(v)) and v not in named]
         if meant:
@@ -104,4 +113,4 @@ def _trouble(
 
 
 def _plain(value: str) -> str:
-    return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFC", value).casefold()).strip()
+    return unicodedata.normalize("NFC", value).casefold().strip()

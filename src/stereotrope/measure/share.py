@@ -76,8 +76,9 @@ def share(
     Undefined
     ---------
     ``no usable label`` where ``n = 0``; ``no label is …`` where the labels of the attribute have another word
-    for a value that is named, or none of those in ``of``: the reason says what they have. A value that
-    differs from that of the labels in capitals, blanks, hyphens or underscores only is taken for it.
+    for a value that is named, or none of those in ``of``: the reason says what they have. A value that the
+    labels write otherwise in capitals, in joints between letters or as a plural is taken for it; signs and
+    digits must be alike.
 
     Raises
     ------
