@@ -159,10 +159,20 @@ def test_a_folder_without_captions_says_so(tmp_path: Path) -> None:
         read_captions(tmp_path)
 
 
+def test_the_published_folder_is_read_with_its_tables_and_lists_told(shared: Path) -> None:
+    files = read_captions(shared / "data" / "biasbench")
+    assert [file.path.stem for file in files if not file.skipped] == [
+        "captions_bksdm",
+        "captions_bksdm_asreleased",
+        "captions_sd",
+    ]
+    assert {file.path.name for file in files if file.skipped} >= {"lexicon_authors.json", "golden_sd.csv"}
+
+
 def test_every_file_of_a_folder_is_read_or_told(tmp_path: Path) -> None:
     (tmp_path / "koala_all.csv").write_text("image_id,captions\nBeauty_1,a face\n", "utf-8")
     (tmp_path / "Gemini.csv").write_text("File Name,Image Description \nBeauty_1.png,a face\n", "utf-8")
-    (tmp_path / "scores.json").write_text('{"cas": 1}', "utf-8")
+    (tmp_path / "scores.json").write_text('{\n "cas": 1,\n "terms": ["a"]\n}\n', "utf-8")
     (tmp_path / "sheet.xlsx").write_bytes(b"PK\x03\x04\0")
     (tmp_path / ".hidden.csv").write_text("x\n", "utf-8")
     files = {file.path.name: file for file in read_captions(tmp_path)}

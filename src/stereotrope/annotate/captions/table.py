@@ -38,7 +38,7 @@ _WIDE_MARKS = {
     b"\xfe\xff": "utf-16",
 }
 _JSON = (".json", ".jsonl", ".ndjson")
-_SHOWN = 60
+_SHOWN, _MOST_NAMED = 60, 6
 
 
 class NoCaptions(MetadataError):
@@ -294,13 +294,16 @@ def _is_open(text: str, delimiter: str) -> bool:
 
 
 def _objects(text: str, name: str) -> _Objects:
-    """One object a line, or one list of objects."""
+    """One object a line, one object, or one list of objects."""
+    records: list[tuple[int, Any]]
     if text.lstrip().startswith("["):
-        listed = _json(text, name, 1)
-        records: list[tuple[int, Any]] = list(enumerate(listed, start=1))
+        records = list(enumerate(_json(text, name, 1), start=1))
     else:
-        lines = enumerate(text.split("\n"), start=1)
-        records = [(line, _json(record, name, line)) for line, record in lines if record.strip()]
+        lines = [(line, record) for line, record in enumerate(text.split("\n"), start=1) if record.strip()]
+        if lines and lines[0][1].strip() == "{":  # written over several lines
+            records = [(1, _json(text, name, 1))]
+        else:
+            records = [(line, _json(record, name, line)) for line, record in lines]
     if not records:
         raise MetadataError(f"{name}: holds no row; expected captions")
     rows = []
@@ -378,9 +381,12 @@ def _roles(
             guessed.append(f"column {place} is taken as {_WHAT[role]} by its values")
         elif role in needed:
             hint = did_you_mean(ROLES[role][0], read.columns)
-            shown = ", ".join(repr(column[:_SHOWN]) for column in read.columns)
+            shown = ", ".join(repr(column[:_SHOWN]) for column in read.columns[:_MOST_NAMED])
+            more = len(read.columns) - _MOST_NAMED
+            shown += f" and {more} more" if more > 0 else ""
             raise NoCaptions(
-                f"{read.where}: a column must give {_WHAT[role]} ({', '.join(ROLES[role])}), found {shown}; "
+                f"{read.where}: a column must give {_WHAT[role]} ({', '.join(ROLES[role][:4])}, …), found "
+                f"{shown or 'none'}; "
                 f"{hint or 'rename one, or name it'}"
             )
     return roles, renamed, guessed

@@ -20,7 +20,7 @@ __all__ = ["GLUED", "INSIDE", "Evidence", "Grouping"]
 
 INSIDE, GLUED = 2, 1
 """Seams of a hit: inside a longer word, and set off only by case or a digit."""
-_MANY = 1_000
+_MANY = 200
 """Places of a term that its longer words are counted at: bounds the time."""
 
 
