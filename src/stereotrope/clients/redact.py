@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import unicodedata
 from urllib.parse import quote
 
 __all__ = ["LONGEST", "fit_to_keep", "hide", "is_hidden", "redact"]
@@ -116,4 +115,4 @@ def _spellings(key: str) -> set[str]:
 
 
 def _inert(character: str) -> str:
-    return " " if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else character
+    return character if character.isprintable() else " "

@@ -71,6 +71,7 @@ BROKEN: dict[str, dict[str, Any]] = {
             "data": [{"error": {"code": "InternalError", "message": "boom"}}],
         },
         "words for a picture": {"data": [{"b64_json": base64.b64encode(b"<html>busy</html>").decode()}]},
+        "bytes for a picture": {"data": [{"b64_json": "AAAA"}]},
         "url of another kind": {"data": [{"url": {"x": 1}}]},
         "no url": {"data": [{"url": "x"}]},
         **{f"picture {odd!r:.20}": {"data": [{"b64_json": odd}]} for odd in _ODD if odd},

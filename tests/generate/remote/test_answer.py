@@ -51,7 +51,8 @@ def test_a_cut_picture_is_damaged(keep):
         (b"GIF89a....", None),
         (b"%PDF-1.7", None),
         (b"\x00\x00\x00\x1cftypavif", None),
-        (b"\x00\xff\x00", None),
+        (b"\x00\xff\x00", "damaged"),
+        (b"\x00\x00\x00", "damaged"),
     ],
 )
 def test_words_in_the_place_of_a_picture_are_known_and_other_formats_left_to_the_picture_check(

@@ -35,6 +35,8 @@ _MOST_TOKENS = 10**9
 _DARKEST = 2
 """Levels of 255 that compression leaves of black; a photograph of the night has brighter pixels."""
 _LOOKED_AT = 100_000
+_OF_ANOTHER_FORMAT = " but "
+"""In the reason of bytes whose format is known and none of ours."""
 _FORMATS_IN_WORDS = (b"GIF8", b"%PDF", b"%!PS")
 """Pictures and pages that begin with printable characters."""
 
@@ -135,14 +137,17 @@ def from_url(url: str, revised_prompt: Any = None) -> Slot:
 def condition_of(data: bytes) -> str | None:
     """Say what is wrong with what came for a picture: ``"black"``, ``"damaged"`` or ``"words"``.
 
-    Black is one without a lit pixel, damaged one cut or broken on the way, words is text of any kind: the
-    page or the message of a server. None is said of every other picture, and of bytes in another format:
-    asking again brings the same, so that is left to the picture check, which excludes it with its reason.
+    Black is one without a lit pixel, damaged one cut, broken or of no known format, words is text of any
+    kind: the page or the message of a server. None is said of every other picture, and of bytes in a known
+    format that is none of ours: asking again brings the same, so that is left to the picture check, which
+    excludes it with its reason.
     """
     try:
         sniff(data)
-    except PictureError:
-        return "words" if _is_text(data) else None
+    except PictureError as error:
+        if _is_text(data):
+            return "words"
+        return None if _OF_ANOTHER_FORMAT in error.reason else "damaged"
     try:
         return "black" if int(decode(data).max()) <= _DARKEST else None
     except PictureError as error:
