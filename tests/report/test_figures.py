@@ -8,7 +8,7 @@ import pytest
 
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
-from stereotrope.report.panels import Figure
+from stereotrope.report.panels import Figure, safe_name
 from stereotrope.report.prose import explain, measures_in_order
 
 
@@ -123,3 +123,22 @@ def test_two_definitions_are_two_figures_that_say_so(objects_run: Any) -> None:
 def test_every_panel_has_words_for_those_who_cannot_see_it(objects_run: Any, measure: str) -> None:
     for figure in figures_of(Material(objects_run), measure):
         assert all(len(p.alt) > 40 for p in figure.panels)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["share-grade+", "share-grade-", "share-grade", "share-grade_"],
+        ["share-пол", "share-рас", "share-___"],
+        [f"share-{'a' * 90}{end}" for end in "bc"],
+        ["share-a\ud800", "share-a\ud801"],
+    ],
+)
+def test_figures_of_attributes_of_other_signs_or_scripts_have_names_of_their_own(names: list[str]) -> None:
+    made = [safe_name(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert all(name.isascii() and len(name) <= 80 and set(name) <= _SAFE for name in made)
+    assert safe_name("share-product_colour") == "share-product_colour"
+
+
+_SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")

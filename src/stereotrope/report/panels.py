@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -171,8 +172,11 @@ def files_of(measure: str) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name that is one in an anchor and in a file."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
+    """A name that is one in an anchor and in a file; a changed one ends in a part of its hash."""
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
+    if safe == name:
+        return safe
+    return f"{safe[:71]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def n_text(frame: pl.DataFrame) -> str:
