@@ -14,6 +14,7 @@
     │   ├── RunLocked                   another process writes this run
     │   ├── RunFormatError              a run folder of another format version
     │   └── RunDamaged                  a file in it is torn
+    ├── PictureUnavailable          3   a picture that cannot be read just now: tried again
     ├── ModelError                  3   a model server that did not answer as it should
     │   └── ModelUnusable               no request to it can succeed: key, quota, unknown model
     │       └── ModelMisconfigured  2   and the audit file or this shell is at fault
@@ -44,6 +45,7 @@ __all__ = [
     "ModelMisconfigured",
     "ModelUnusable",
     "PictureError",
+    "PictureUnavailable",
     "RunDamaged",
     "RunError",
     "RunFormatError",
@@ -123,6 +125,15 @@ class RunFormatError(RunError):
 
 class RunDamaged(RunError):
     """A file of the run folder is torn or was changed."""
+
+
+class PictureUnavailable(StereotropeError):
+    """A picture that cannot be read just now: its file is not there, memory is short, a disk fails.
+
+    It says nothing about the picture, so nothing of it is kept, and the same command tries again.
+    """
+
+    exit_code = 3
 
 
 class ModelError(StereotropeError):

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import shutil
 import unicodedata
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import polars as pl
 import pytest
 from PIL import Image
 
-from stereotrope.errors import InputError, MetadataError, UsageError
+from stereotrope.errors import InputError, MetadataError, PictureUnavailable, UsageError
 from stereotrope.generate import FolderGenerator, ImageResult, create
+from stereotrope.generate.containment import FolderIndex
 
 
 def png(red: int = 0) -> bytes:
@@ -98,14 +100,52 @@ def test_a_changed_file_is_another_image_and_a_changed_factor_is_not(folder: Pat
     assert after[1] == before[1]
 
 
-def test_a_file_that_changes_after_it_was_listed_is_excluded(folder: Path) -> None:
+def test_a_file_that_changes_after_it_was_listed_is_unavailable_until_it_is_back(folder: Path) -> None:
     listing(folder, "a.png")
     generator = FolderGenerator(folder)
     _, (request,) = generator.requests()
-    (folder / "a.png").write_bytes(png(200))
-    assert generator.process(request).reason == "file was changed while the audit ran; run again"
+    before = (folder / "a.png").read_bytes()
+    for other in (png(200), before[:40], b""):
+        (folder / "a.png").write_bytes(other)
+        with pytest.raises(PictureUnavailable, match=r"a\.png: file was changed while the audit ran"):
+            generator.process(request)
     os.remove(folder / "a.png")
-    assert generator.process(request).reason == "file is missing"
+    with pytest.raises(PictureUnavailable, match=r"a\.png: file is missing, and was there before; put"):
+        generator.process(request)
+    (folder / "a.png").mkdir()
+    with pytest.raises(PictureUnavailable, match=r"a\.png: is no regular file, and was there before"):
+        generator.process(request)
+    (folder / "a.png").rmdir()
+    folder.rename(folder.with_name("away"))
+    with pytest.raises(PictureUnavailable, match=r"folder .*: is not there any more; put it back"):
+        generator.process(request)
+    folder.with_name("away").rename(folder)
+    (folder / "a.png").write_bytes(before)
+    assert generator.process(request).status == "ok"
+
+
+@pytest.mark.parametrize("trouble", [errno.EIO, errno.EMFILE, errno.EACCES, errno.ESTALE, errno.ENOMEM])
+@pytest.mark.parametrize("call", ["open", "lstat"])
+def test_a_file_that_cannot_be_read_just_now_is_unavailable(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: str, trouble: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(trouble, os.strerror(trouble))
+
+    listing(folder, "a.png")
+    for planned in (True, False):
+        generator = FolderGenerator(folder)
+        if planned:
+            _, (request,) = generator.requests()
+        generator._index = FolderIndex(folder)
+        with monkeypatch.context() as patched:
+            patched.setattr(f"stereotrope.generate.containment.os.{call}", fail)
+            if not planned:
+                source, sha256, absent = generator._located(PurePosixPath(), "a.png")
+                assert (source, sha256, absent) == ("a.png", None, False)
+            with pytest.raises(PictureUnavailable, match=os.strerror(trouble).lower()):
+                generator.process(request)
+        assert generator.process(request).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -165,7 +205,8 @@ def test_a_link_that_is_turned_outwards_after_listing_is_not_followed(folder: Pa
     _, (request,) = generator.requests()
     (folder / "link.png").unlink()
     (folder / "link.png").symlink_to(folder.parent / "outside" / "secret.png")
-    assert generator.process(request).reason == "link leads out of the folder"
+    with pytest.raises(PictureUnavailable, match="link leads out of the folder, and was there before"):
+        generator.process(request)
 
 
 def test_the_folder_itself_may_be_a_link(folder: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from stereotrope.audit.stages import (
     annotate_pictures,
     generate_images,
     require_reachable,
+    retry_passing,
     said_of,
 )
 from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
@@ -174,6 +175,7 @@ class Audit:
         stop = stop or threading.Event()
         with RunFolder(Path(folder)) as into:
             into.verify_pictures(GENERATE)
+            retry_passing(plan, into)
             for note in (*into.notes, *plan.key_remarks):
                 watcher.say(note)
             into.write_audit(self.source.text)

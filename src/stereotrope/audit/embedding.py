@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ import polars as pl
 from stereotrope.annotate import Encoder
 from stereotrope.annotate.embeddings import pack, table_of, unpack
 from stereotrope.audit.plan import Plan, encodes, is_given
-from stereotrope.audit.stages import HALTING, Missing, Task, annotation_key, carry_out, picture_of
+from stereotrope.audit.stages import EMBED, HALTING, Missing, Task, annotation_key, carry_out, picture_of
 from stereotrope.errors import PictureError, RunDamaged, RunError
+from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.run import Job, Ledger, Run, RunFolder, Stage
 from stereotrope.tables import EMBEDDINGS, polars_types
 
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["EMBED", "embed", "embeddings_table", "picture_keys", "recall_models", "refuse_lost_vectors"]
 
-EMBED = "embed"
-"""Name of the stage in the ledger."""
-
 _DECODING_THREADS = 4
 _NO_VECTOR = "the model gives no finite vector"
 
 
 def picture_keys(encoder: Encoder, images: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Content key of each different picture that can be used → its row."""
-    usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256", "path").to_dicts()
+    usable = (
+        images.filter(pl.col("status") == "ok")
+        .select("image_id", "sha256", "path", "width", "height")
+        .to_dicts()
+    )
     keys: dict[str, dict[str, Any]] = {}
     for row in usable:
         keys.setdefault(annotation_key(encoder, row["sha256"]), row)
@@ -61,14 +63,21 @@ class _Pictures:
         return outcome
 
     def process_batch(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Encode pictures together; one that cannot be decoded is an outcome with the reason."""
+        """Encode pictures together; one that cannot be decoded is an outcome with the reason.
+
+        Very large ones are encoded in parts of the batch, so that not all are in memory at once.
+        """
         self.encoder.setup()  # first: what cannot be loaded is told before pictures are decoded
+        return [outcome for part in _parts(rows) for outcome in self._encoded(part)]
+
+    def _encoded(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(_DECODING_THREADS) as pool:
             decoded = list(pool.map(self._pixels, rows))
         there = [pixels for pixels in decoded if not isinstance(pixels, str)]
         vectors = iter(self.encoder.encode_pictures(there))
         return [
-            {"reason": pixels} if isinstance(pixels, str) else _payload(next(vectors)) for pixels in decoded
+            {"reason": pixels, "proven": True} if isinstance(pixels, str) else _payload(next(vectors))
+            for pixels in decoded
         ]
 
     def _pixels(self, row: Mapping[str, Any]) -> Any:
@@ -76,6 +85,18 @@ class _Pictures:
             return picture_of(row, self.into).pixels()
         except PictureError as error:
             return error.reason
+
+
+def _parts(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    part: list[Mapping[str, Any]] = []
+    pixels = 0
+    for row in rows:
+        pixels += row["width"] * row["height"]
+        if part and pixels > PIXELS_AT_ONCE:
+            yield part
+            part, pixels = [], row["width"] * row["height"]
+        part.append(row)
+    yield part
 
 
 class _Texts:

@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope.annotate import Encoder, Label, Picture, PictureAnnotator
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureError
+from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureError, PictureUnavailable
 from stereotrope.generate import ImageRequest, ImageResult
 from stereotrope.pictures import inspect as inspect_picture
 from stereotrope.run import Job, RunFolder, Stage, engine
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANNOTATE",
+    "EMBED",
     "GENERATE",
     "Missing",
     "annotate_pictures",
@@ -32,12 +33,23 @@ __all__ = [
     "carry_out",
     "generate_images",
     "require_reachable",
+    "retry_passing",
     "said_of",
 ]
 
 GENERATE = "generate"
 ANNOTATE = "annotate"
+EMBED = "embed"
 """Names of stages in the ledger. Keys say who did what: a name in an audit file is in none of them."""
+_PASSING = (
+    "file is missing",
+    "link leads nowhere",
+    "file cannot be read",
+    "file was changed while the audit ran",
+    "memory is short",
+)
+_OF_BYTES = ("damaged", "truncated")
+"""Beginnings of reasons: what has nothing to do with a picture's bytes, and what is read out of them."""
 HALTING = (ModelUnusable, BudgetError)
 """After one of these no further request is worth sending."""
 
@@ -47,7 +59,8 @@ class Missing:
     """What a stage could not do: ``n`` of ``of`` items, and why, in the words of the first failure.
 
     ``budget`` marks what was left because of the cap on spending, ``halted`` a stage that was ended before
-    all its items were tried, ``misconfigured`` what the audit file or a missing key is to blame for.
+    all its items were tried, ``misconfigured`` what the audit file or a missing key is to blame for,
+    ``unavailable`` pictures that cannot be read just now.
     """
 
     stage: str
@@ -58,6 +71,7 @@ class Missing:
     budget: bool = False
     halted: bool = False
     misconfigured: bool = False
+    unavailable: bool = False
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing"
@@ -114,6 +128,8 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
     ------
     AuditFileError
         What the file says of every generator cannot be right, or a key is not set.
+    PictureUnavailable
+        Pictures made elsewhere that cannot be read just now.
     ModelUnusable
         A server that does not answer, or does not let this key in.
     """
@@ -121,6 +137,11 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
     answered = len(asked) - len(into.ledger.missing(GENERATE, asked))
     if answered or not missing or any(one.budget for one in missing):
         return
+    if all(one.unavailable for one in missing):
+        raise PictureUnavailable(
+            f"no picture can be read, so there is nothing to measure: {said_of(missing)}; the same command "
+            "tries again"
+        )
     none = f"no generator can be reached, so there is nothing to measure: {said_of(missing)}"
     if all(one.misconfigured for one in missing):
         index = [generator.name for generator in plan.generators].index(missing[0].name)
@@ -138,6 +159,7 @@ def _kind(worker: Any) -> Literal["threads", "async"]:
 
 def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
     payload: dict[str, Any] = {
+        **({"proven": True} if result.status == "excluded" else {}),
         "status": result.status,
         "reason": result.reason,
         "revised_prompt": result.revised_prompt,
@@ -149,9 +171,38 @@ def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
     try:
         found = inspect_picture(result.data)
     except PictureError as error:
-        return {**payload, "status": "excluded", "reason": error.reason}
+        return {**payload, "status": "excluded", "reason": error.reason, "proven": True}
     sha256, path = into.store.put(result.data)
     return {**payload, "sha256": sha256, "path": path, "width": found.width, "height": found.height}
+
+
+def retry_passing(plan: Plan, into: RunFolder) -> None:
+    """Forget outcomes that no bytes prove, so that what they are of is tried again.
+
+    A file that was missing may be there now. What a ledger holds without saying that the bytes prove it may
+    have been for want of memory: pictures that are at hand, or are kept in the run, are looked at again.
+    """
+    at_hand = {request.image_id for _, request in plan.requests if request.source is not None}
+
+    def passing(stage: str, key: str, payload: Mapping[str, Any]) -> bool:
+        if stage == GENERATE:
+            reason = payload["reason"] if payload["status"] == "excluded" else None
+            unproven = key in at_hand
+        else:
+            labels = payload.get("labels", ())
+            reason = payload.get("reason") or next((label["rationale"] for label in labels), None)
+            unproven = all(label["status"] == "invalid" for label in labels)
+        if reason is None or not isinstance(reason, str):
+            return False
+        return reason.startswith(_PASSING) or (
+            unproven and not payload.get("proven") and reason.startswith(_OF_BYTES)
+        )
+
+    for stage in (GENERATE, ANNOTATE, EMBED):
+        payloads = into.ledger.get_all(stage)
+        keys = [key for key, payload in payloads.items() if passing(stage, key, payload)]
+        if keys:
+            into.ledger.forget(stage, keys)
 
 
 def annotation_key(annotator: PictureAnnotator | Encoder, sha256: str) -> str:
@@ -235,9 +286,10 @@ def _unreadable(key: str, item: Look, error: Exception) -> dict[str, Any] | None
     """A picture an annotator cannot decode has invalid labels with the reason; other failures are retried."""
     if not isinstance(error, PictureError):
         return None
-    return _labels_payload(
-        [Label(name, None, status="invalid", rationale=error.reason) for name in item.annotator.attributes]
-    )
+    labels = [
+        Label(name, None, status="invalid", rationale=error.reason) for name in item.annotator.attributes
+    ]
+    return {**_labels_payload(labels), "proven": True}
 
 
 def _labels_payload(labels: list[Label]) -> dict[str, Any]:
@@ -285,6 +337,7 @@ def carry_out(
                     budget=isinstance(why, BudgetError),
                     halted=summary.halted is not None,
                     misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
+                    unavailable=isinstance(why, PictureUnavailable),
                 )
             )
     return missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -9,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from stereotrope.errors import PictureError
+from stereotrope.errors import PictureError, PictureUnavailable
 from stereotrope.pictures import MAX_BYTES
 
 __all__ = ["FolderIndex", "is_picture_like", "read_file"]
@@ -19,6 +20,7 @@ _PICTURE_LIKE = re.compile(
 )
 _DRIVE = re.compile(r"[A-Za-z]:")
 _LONGEST_NAME = 4096
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 def is_picture_like(name: str) -> bool:
@@ -37,10 +39,13 @@ class FolderIndex:
         Names of files called like pictures, relative with ``/``, sorted.
     unreadable
         Names that are not UTF-8: no table could hold them.
+    closed
+        Names of folders that may not be read.
     """
 
     def __init__(self, folder: Path) -> None:
         self.root = folder.resolve(strict=True)
+        self.closed: list[str] = []
         found = sorted(self._walk())
         names = [name for name in found if _is_utf8(name)]
         self.unreadable = [name for name in found if not _is_utf8(name)]
@@ -64,7 +69,7 @@ class FolderIndex:
         relative = "/".join(part for part in name.split("/") if part not in ("", "."))
         if not relative:
             raise PictureError("is no regular file")
-        if not os.path.lexists(self.root / relative):
+        if not _is_there(self.root / relative):
             spellings = self._spellings.get(unicodedata.normalize("NFC", relative), [])
             if len(spellings) != 1:
                 raise PictureError("file is missing")
@@ -80,13 +85,21 @@ class FolderIndex:
         try:
             resolved = path.resolve(strict=True)
         except (OSError, RuntimeError) as error:
+            if isinstance(error, OSError) and error.errno not in _NOT_THERE:
+                raise _unreadable(error) from error
             raise PictureError("link leads nowhere" if path.is_symlink() else "file is missing") from error
         if not resolved.is_relative_to(self.root):
             raise PictureError("link leads out of the folder")
         return resolved
 
+    def _note_closed(self, error: OSError) -> None:
+        """Pass over a folder that is closed to us; of a disk in trouble the names would be too few."""
+        if error.errno not in (errno.EACCES, errno.EPERM):
+            raise _unreadable_folder(error) from error
+        self.closed.append(Path(error.filename).relative_to(self.root).as_posix())
+
     def _walk(self) -> Iterator[str]:
-        for parent, folders, names in os.walk(self.root):
+        for parent, folders, names in os.walk(self.root, onerror=self._note_closed):
             folders.sort()
             for name in names:
                 yield Path(parent, name).relative_to(self.root).as_posix()
@@ -98,7 +111,9 @@ def read_file(path: Path) -> bytes:
     Raises
     ------
     PictureError
-        It is something else, too large, or cannot be read.
+        It is something else, or too large.
+    PictureUnavailable
+        It cannot be read just now.
     """
     flags = (
         os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -116,7 +131,28 @@ def read_file(path: Path) -> bytes:
         finally:
             os.close(handle)
     except OSError as error:
-        raise PictureError(f"file cannot be read ({os.strerror(error.errno or 0).lower()})") from error
+        raise _unreadable(error) from error
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return False
+        raise _unreadable(error) from error
+    return True
+
+
+def _unreadable(error: OSError) -> PictureUnavailable:
+    return PictureUnavailable(f"file cannot be read ({os.strerror(error.errno or 0).lower()})")
+
+
+def _unreadable_folder(error: OSError) -> PictureUnavailable:
+    found = os.strerror(error.errno or 0).lower()
+    return PictureUnavailable(
+        f"folder {error.filename}: cannot be read ({found}); the same command tries again"
+    )
 
 
 def _is_utf8(name: str) -> bool:

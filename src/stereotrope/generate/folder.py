@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from stereotrope.errors import PictureError, UsageError, did_you_mean
+from stereotrope.errors import PictureError, PictureUnavailable, UsageError, did_you_mean
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.generate.listing import (
     LABEL,
@@ -240,18 +240,35 @@ class FolderGenerator:
         return listings
 
     def process(self, request: ImageRequest) -> ImageResult:
-        """Read one picture; what cannot be used is ``excluded`` with the reason."""
+        """Read one picture; what cannot be used is ``excluded`` with the reason.
+
+        Raises
+        ------
+        PictureUnavailable
+            The file is not what :meth:`requests` found, or cannot be read just now: nothing is said of it.
+        """
         if request.absent:
             return ImageResult(None, "absent", NOT_AT_HAND)
         index = self._index = self._index or FolderIndex(self.folder)
+        known, file = request.params["sha256"], self.folder / (request.source or "")
         try:
-            relative, _ = index.locate(request.source or "")
-            data = index.read(relative)
+            data = index.read(index.locate(request.source or "")[0])
+        except PictureError as error:
+            if known is None:
+                return ImageResult(None, "excluded", error.reason)
+            if not self.folder.is_dir():
+                raise PictureUnavailable(
+                    f"folder {self.folder}: is not there any more; put it back"
+                ) from error
+            raise PictureUnavailable(f"{file}: {error.reason}, and was there before; put it back") from error
+        except PictureUnavailable as error:
+            raise PictureUnavailable(f"{file}: {error}") from error
+        if hashlib.sha256(data).hexdigest() != known:
+            raise PictureUnavailable(f"{file}: file was changed while the audit ran; it is read anew")
+        try:
             inspect(data)
         except PictureError as error:
             return ImageResult(None, "excluded", error.reason)
-        if hashlib.sha256(data).hexdigest() != request.params["sha256"]:
-            return ImageResult(None, "excluded", "file was changed while the audit ran; run again")
         return ImageResult(data, "ok")
 
     def _columns_of(
@@ -312,6 +329,8 @@ class FolderGenerator:
             return source, hashlib.sha256(index.read(source)).hexdigest(), False
         except PictureError as error:  # its request is kept, and `process` says the reason
             return source, None, self.absent == "allowed" and error.reason == MISSING
+        except PictureUnavailable:
+            return source, None, False
 
     def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> Entry:
         source, sha256, absent = self._located(folder, row.raw(file) or "")
@@ -380,6 +399,11 @@ class FolderGenerator:
             self.notes.append(
                 f"{self.name}: {len(unlisted)} pictures in the folder have no row in the metadata "
                 f"and are left out: {_few(unlisted)}"
+            )
+        if index.closed:
+            self.notes.append(
+                f"{self.name}: {len(index.closed)} folders may not be read and are left out: "
+                f"{_few(index.closed)}"
             )
         if index.unreadable:
             self.notes.append(

@@ -17,6 +17,7 @@ from stereotrope.pictures.container import (
 )
 from stereotrope.pictures.decoding import PictureInfo, decode, inspect, thumbnail
 from stereotrope.pictures.plain import plain
+from stereotrope.pictures.room import PIXELS_AT_ONCE
 
 __all__ = [
     "MAX_BYTES",
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_PROFILE_BYTES",
     "MAX_SCANS",
     "MAX_SIDE",
+    "PIXELS_AT_ONCE",
     "PictureInfo",
     "decode",
     "inspect",

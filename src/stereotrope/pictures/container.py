@@ -19,7 +19,7 @@ from typing import Literal
 
 from stereotrope.errors import PictureError
 
-__all__ = ["Container", "Format", "read", "sniff"]
+__all__ = ["JPEG_SOF", "Container", "Format", "jpeg_segments", "png_chunks", "read", "sniff", "webp_chunks"]
 
 Format = Literal["jpeg", "png", "webp"]
 
@@ -38,7 +38,8 @@ MAX_PROFILE_BYTES = 4 * 1024 * 1024
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_NEEDED = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
-_JPEG_SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+JPEG_SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+"""Markers that begin a frame of a JPEG."""
 _JPEG_NEEDED_APP = 0xEE  # Adobe's segment says whether CMYK is inverted and which transform applies
 _JPEG_NEXT_MARKER = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")
 
@@ -163,7 +164,8 @@ def _refuse_polyglot(tail: bytes) -> None:
             raise PictureError(f"polyglot: {kind} after the end of the picture")
 
 
-def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+def png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield (kind, start, end) of each chunk of a PNG."""
     at = len(_PNG)
     for _ in range(MAX_CHUNKS):
         (length,) = struct.unpack_from(">I", data, at)
@@ -179,7 +181,7 @@ def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 def _read_png(data: bytes) -> Container:
     parts, frames, orientation, profile, broken, size, end = [_PNG], 1, 1, None, False, None, 0
-    for kind, at, end in _png_chunks(data):
+    for kind, at, end in png_chunks(data):
         body = data[at + 8 : end - 4] if kind not in (b"IDAT", b"fdAT") else b""
         if size is None and kind != b"IHDR":
             raise PictureError("damaged: no header")
@@ -212,7 +214,7 @@ def _inflated_profile(body: bytes) -> bytes | None:
     return profile if inflate.eof else None
 
 
-def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
+def jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Yield (marker, start, end); a scan's segment holds its entropy-coded data too."""
     at = 2
     for _ in range(MAX_CHUNKS):
@@ -241,9 +243,9 @@ def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
 def _read_jpeg(data: bytes) -> Container:
     parts, size, orientation, scans, end = [b"\xff\xd8"], None, 1, 0, 0
     pieces: dict[int, bytes] = {}
-    for marker, start, end in _jpeg_segments(data):
+    for marker, start, end in jpeg_segments(data):
         body = data[start + 4 : end]
-        if marker in _JPEG_SOF:
+        if marker in JPEG_SOF:
             if size is not None:
                 raise PictureError("damaged: header is not valid")
             height, width = struct.unpack_from(">HH", body, 1)
@@ -266,28 +268,34 @@ def _read_jpeg(data: bytes) -> Container:
     return Container("jpeg", size, 1, orientation, profile, b"".join(parts), len(data) - end)
 
 
-def _read_webp(data: bytes) -> Container:
-    end = 8 + struct.unpack_from("<I", data, 4)[0]
-    if end > len(data):
-        raise PictureError("truncated")
-    at, size, frames, orientation, profile, chunks = 12, None, 0, 1, None, 0
-    while at + 8 <= end:
+def webp_chunks(data: bytes, at: int = 12) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (kind, body) of each chunk of a WebP from ``at`` to the end of ``data``."""
+    chunks = 0
+    while at + 8 <= len(data):
         chunks += 1
         if chunks > MAX_CHUNKS:
             raise PictureError("damaged: too many chunks")
         kind, length = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
-        body = data[at + 8 : min(at + 8 + length, end)]
-        if at + 8 + length > end:
+        if at + 8 + length > len(data):
             raise PictureError("truncated")
+        yield kind, data[at + 8 : at + 8 + length]
+        at += 8 + length + length % 2
+
+
+def _read_webp(data: bytes) -> Container:
+    end = 8 + struct.unpack_from("<I", data, 4)[0]
+    if end > len(data):
+        raise PictureError("truncated")
+    size, frames, orientation, profile = None, 0, 1, None
+    for kind, body in webp_chunks(data[:end]):
         if size is None:
             size = _webp_size(kind, body)
         if kind == b"ANMF":
             frames += 1
         elif kind == b"EXIF":
             orientation = _orientation(body.removeprefix(b"Exif\x00\x00"))
-        elif kind == b"ICCP" and length <= MAX_PROFILE_BYTES:
+        elif kind == b"ICCP" and len(body) <= MAX_PROFILE_BYTES:
             profile = body
-        at += 8 + length + length % 2
     if size is None:
         raise PictureError("damaged: no header")
     return Container("webp", size, max(1, frames), orientation, profile, data[:end], len(data) - end)

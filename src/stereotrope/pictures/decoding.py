@@ -6,19 +6,27 @@ import hashlib
 import io
 import struct
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, JpegImagePlugin, PngImagePlugin, WebPImagePlugin  # noqa: F401
 
-from stereotrope.errors import PictureError
+from stereotrope.errors import PictureError, PictureUnavailable
 from stereotrope.pictures import container
 from stereotrope.pictures.container import Container, Format
+from stereotrope.pictures.room import SHORT, decoding_alone, room_for
+from stereotrope.pictures.wholeness import probes, refuse_missing_rows
 
-__all__ = ["PictureInfo", "decode", "inspect", "thumbnail"]
+__all__ = ["PictureInfo", "decode", "inspect", "stored_mode", "thumbnail"]
+
+T = TypeVar("T")
+
+# Read now, so that no decoder is looked for when files or memory are short and none would be found.
+Image.preinit()
 
 _EXTENSIONS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".jpe": "jpeg", ".webp": "webp"}
 _UPRIGHT = {
@@ -30,8 +38,12 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# What Pillow raises on bytes that are no sound picture; warnings are listed because `-W error` makes
-# exceptions of them.
+_STRIP_PIXELS = 250_000
+_WITH_ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
+_WITH_PROFILE = ("RGB", "L", "CMYK")
+_WIDE = ("I", "F")
+# What Pillow raises on bytes that are no sound picture, and where it gets no memory; warnings are listed
+# because `-W error` makes exceptions of them.
 _UNSOUND = (
     OSError,
     SyntaxError,
@@ -40,7 +52,6 @@ _UNSOUND = (
     LookupError,
     TypeError,
     ArithmeticError,
-    MemoryError,
     RuntimeError,
     Warning,
     struct.error,
@@ -93,13 +104,20 @@ def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
     Raises
     ------
     PictureError
-        Empty, another kind of file, over a limit, truncated, damaged, or a polyglot: a picture with a
-        ZIP, PDF, HTML page, script or program behind its end. Other bytes behind the end (previews and
-        clips that cameras append) are accepted and noted, because no decoder here ever reads them.
+        Empty, another kind of file, over a limit, truncated (its coded pixels end early, whatever stands
+        behind them), damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or program
+        behind its end. Other bytes behind the end (previews and clips that cameras append) are accepted
+        and noted, because no decoder here ever reads them.
+    PictureUnavailable
+        Memory is short, which says nothing about the picture.
     """
-    found = container.read(data)
-    image = _open(found)
-    _load(image)
+    found = _read(data)
+    with room_for(_pixels(found)):
+        image = _opened(found)
+        _refuse_early_end(found, image)
+        broken = found.broken_profile or (
+            found.profile is not None and _to_srgb(image.mode, found.profile, found) is None
+        )
     width, height = found.stored if found.orientation < 5 else found.stored[::-1]
     notes = []
     if name is not None:
@@ -112,7 +130,7 @@ def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
         notes.append(f"{found.trailing} bytes after the end of the picture ignored")
     if found.orientation != 1:
         notes.append("turned upright by its EXIF orientation")
-    if found.broken_profile or (found.profile is not None and _in_srgb(image, found.profile) is None):
+    if broken:
         notes.append("broken colour profile ignored")
     return PictureInfo(
         found.format, width, height, found.frames, image.mode, hashlib.sha256(data).hexdigest(), tuple(notes)
@@ -141,20 +159,13 @@ def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
     Raises
     ------
     PictureError
+        As :func:`inspect`, which alone looks whether the coded pixels end early.
+    PictureUnavailable
         As :func:`inspect`.
     """
-    found = container.read(data)
-    image = _open(found)
-    _load(image)
-    try:
-        upright = _flattened(image, found)
-        if found.orientation in _UPRIGHT:
-            upright = upright.transpose(_UPRIGHT[found.orientation])
-        if max_side is not None and max(upright.size) > max_side:
-            upright = upright.resize(_shrunk(upright.size, max_side), Image.Resampling.BILINEAR)
-    except _UNSOUND as error:
-        raise PictureError("damaged: cannot be decoded") from error
-    return np.array(upright, dtype=np.uint8)
+    found = _read(data)
+    with room_for(_pixels(found)):
+        return _judged(lambda: _normalised(found, max_side), found)
 
 
 def thumbnail(data: bytes, size: int, format: Literal["webp", "jpeg", "png"] = "webp") -> bytes:
@@ -176,22 +187,99 @@ def thumbnail(data: bytes, size: int, format: Literal["webp", "jpeg", "png"] = "
     return out.getvalue()
 
 
-def _open(found: Container) -> Image.Image:
+def stored_mode(data: bytes) -> str:
+    """Return the pixel mode of a picture that can be decoded, in Pillow's words.
+
+    Raises
+    ------
+    PictureError, PictureUnavailable
+        As :func:`decode`.
+    """
+    found = _read(data)
+    with room_for(_pixels(found)):
+        return _opened(found).mode
+
+
+def _read(data: bytes) -> Container:
     try:
-        image = Image.open(io.BytesIO(found.needed), formats=[found.format.upper()])
-    except _UNSOUND as error:
-        raise PictureError("damaged: cannot be decoded") from error
+        return container.read(data)
+    except MemoryError as error:
+        raise PictureUnavailable(SHORT) from error
+
+
+def _pixels(found: Container) -> int:
+    return found.stored[0] * found.stored[1]
+
+
+def _opened(found: Container) -> Image.Image:
+    return _judged(lambda: _loaded(found.needed, found), found)
+
+
+def _judged(work: Callable[[], T], found: Container) -> T:
+    """Do what decodes a picture; where it fails, find out whether the bytes or the memory are to blame."""
+    try:
+        return work()
+    except PictureError:
+        raise
+    except _UNSOUND:
+        with decoding_alone(_pixels(found)):
+            try:
+                return work()
+            except _UNSOUND as error:
+                cut = isinstance(error, OSError) and "truncated" in str(error)
+                raise PictureError("truncated" if cut else "damaged: cannot be decoded") from error
+
+
+def _loaded(data: bytes, found: Container) -> Image.Image:
+    image = Image.open(io.BytesIO(data), formats=[found.format.upper()])
     if image.size != found.stored:
         raise PictureError("damaged: header is not valid")
+    image.load()
     return image
 
 
-def _load(image: Image.Image) -> None:
+def _refuse_early_end(found: Container, image: Image.Image) -> None:
+    if found.format == "png":
+        refuse_missing_rows(found)
+        return
+    original = _digest(image)
     try:
-        image.load()
-    except _UNSOUND as error:
-        cut = isinstance(error, OSError) and "truncated" in str(error)
-        raise PictureError("truncated" if cut else "damaged: cannot be decoded") from error
+        made = list(probes(found))
+    except (struct.error, LookupError, ArithmeticError, ValueError) as error:
+        raise PictureError("damaged: header is not valid") from error
+    for data, proves_cut in made:
+        try:
+            probe = _digest(_loaded(data, found))
+        except (*_UNSOUND, PictureError):
+            probe = None
+        if proves_cut(probe, original):
+            raise PictureError("truncated")
+
+
+def _digest(image: Image.Image) -> bytes:
+    digest = hashlib.sha256()
+    for strip, _ in _strips(image):
+        digest.update(strip.tobytes())
+    return digest.digest()
+
+
+def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, int]]:
+    """A picture in strips with the row each begins at: what is made of one is never whole in memory."""
+    rows = max(1, _STRIP_PIXELS // image.width)
+    for top in range(0, image.height, rows):
+        yield image.crop((0, top, image.width, min(image.height, top + rows))), top
+
+
+def _normalised(found: Container, max_side: int | None) -> NDArray[np.uint8]:
+    upright = _flattened(_loaded(found.needed, found), found)
+    if found.orientation in _UPRIGHT:
+        upright = upright.transpose(_UPRIGHT[found.orientation])
+    if max_side is not None and max(upright.size) > max_side:
+        upright = upright.resize(_shrunk(upright.size, max_side), Image.Resampling.BILINEAR)
+    pixels = np.empty((upright.height, upright.width, 3), dtype=np.uint8)
+    for strip, top in _strips(upright):
+        pixels[top : top + strip.height] = np.asarray(strip)
+    return pixels
 
 
 def _shrunk(size: tuple[int, int], max_side: int) -> tuple[int, int]:
@@ -201,16 +289,28 @@ def _shrunk(size: tuple[int, int], max_side: int) -> tuple[int, int]:
 
 def _flattened(image: Image.Image, found: Container) -> Image.Image:
     """Eight bits, sRGB, alpha over white."""
-    if image.mode.startswith(("I", "F")):
+    if image.mode == "RGB" and found.profile is None and "transparency" not in image.info:
+        return image
+    clear = image.mode in _WITH_ALPHA or "transparency" in image.info
+    base = "L" if image.mode.startswith(_WIDE) else image.mode
+    to_srgb = None if found.profile is None else _to_srgb("RGB" if clear else base, found.profile, found)
+    flat = Image.new("RGB", image.size)
+    for strip, top in _strips(image):
+        flat.paste(_flat(strip, to_srgb), (0, top))
+    return flat
+
+
+def _flat(image: Image.Image, to_srgb: ImageCms.ImageCmsTransform | None) -> Image.Image:
+    if image.mode.startswith(_WIDE):
         image = _eight_bits(image)
     alpha = None
-    if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
+    if image.mode in _WITH_ALPHA or "transparency" in image.info:
         rgba = image.convert("RGBA")
         alpha, image = rgba.getchannel("A"), rgba.convert("RGB")
-    elif image.mode in ("P", "1"):
-        image = image.convert("RGB")
-    converted = _in_srgb(image, found.profile) if found.profile is not None else None
-    flat = converted if converted is not None else image.convert("RGB")
+    if to_srgb is None:
+        flat = image.convert("RGB")
+    else:
+        flat = to_srgb.apply(image if image.mode == to_srgb.input_mode else image.convert("RGB"))
     if alpha is None:
         return flat
     white = Image.new("RGB", flat.size, (255, 255, 255))
@@ -227,12 +327,22 @@ def _eight_bits(image: Image.Image) -> Image.Image:
     return narrow
 
 
-def _in_srgb(image: Image.Image, profile: bytes) -> Image.Image | None:
-    """Convert by an embedded profile; None where the profile is broken or is for other channels."""
-    base = image if image.mode in ("RGB", "L", "CMYK") else image.convert("RGB")
-    try:
+def _to_srgb(mode: str, profile: bytes, found: Container) -> ImageCms.ImageCmsTransform | None:
+    """Make what converts by an embedded profile; None where it is broken or is for other channels."""
+
+    def made() -> ImageCms.ImageCmsTransform:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         target = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB"))
-        return ImageCms.profileToProfile(base, source, target, outputMode="RGB")
+        base = mode if mode in _WITH_PROFILE else "RGB"
+        transform = ImageCms.ImageCmsTransform(source, target, base, "RGB")
+        transform.apply(Image.new(base, (1, 1)))
+        return transform
+
+    try:
+        return made()
     except (*_UNSOUND, ImageCms.PyCMSError):
-        return None
+        with decoding_alone(_pixels(found)):
+            try:
+                return made()
+            except (*_UNSOUND, ImageCms.PyCMSError):
+                return None

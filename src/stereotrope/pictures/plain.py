@@ -8,7 +8,7 @@ from PIL import Image
 
 from stereotrope.pictures import container
 from stereotrope.pictures.container import Container
-from stereotrope.pictures.decoding import decode, inspect
+from stereotrope.pictures.decoding import decode, stored_mode
 
 __all__ = ["plain"]
 
@@ -35,7 +35,7 @@ def plain(data: bytes, *, max_side: int) -> bytes:
         As :func:`inspect`.
     """
     found = container.read(data)
-    if max(found.stored) <= max_side and _shows_alike(found) and inspect(data).mode in _PLAIN_MODES:
+    if max(found.stored) <= max_side and _shows_alike(found) and stored_mode(data) in _PLAIN_MODES:
         return data if _bare(data, found) else found.needed
     out = io.BytesIO()
     Image.fromarray(decode(data, max_side=max_side)).save(out, "PNG", compress_level=4)

@@ -103,10 +103,20 @@ class RunFolder:
         A picture that is missing or changed moves to ``quarantine/``, its item is forgotten, and
         :attr:`notes` says so. Payloads of ``stage`` name their picture in ``path``; those without one
         (refusals) are left alone.
+
+        Raises
+        ------
+        RunDamaged
+            All pictures are gone, with their folder: it may have been moved.
         """
         paths = {
             key: payload["path"] for key, payload in self.ledger.get_all(stage).items() if payload.get("path")
         }
+        if paths and not (self.path / "pictures").is_dir():
+            raise RunDamaged(
+                f"{self.path / 'pictures'}: the folder with {len(paths):,} pictures of this run is missing; "
+                "put it back, and run the same command again. To make all anew, make an empty folder there"
+            )
         damaged = self.store.damaged(paths.values())
         if not damaged:
             return []

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from stereotrope.errors import RunDamaged
+from stereotrope.errors import PictureUnavailable, RunDamaged
 from stereotrope.pictures import sniff
 from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
 
@@ -64,6 +65,8 @@ class PictureStore:
         ------
         RunDamaged
             ``path`` is no picture's path, or the file is missing or was changed.
+        PictureUnavailable
+            The file is there and cannot be read just now.
         """
         sha256 = _sha256_of(path)
         if sha256 is None:
@@ -73,7 +76,13 @@ class PictureStore:
         file = self.root / path
         if not file.is_file():
             raise RunDamaged(f"{file}: the picture is missing; run the same command again to make it anew")
-        data = file.read_bytes()
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            found = os.strerror(error.errno or 0).lower()
+            raise PictureUnavailable(
+                f"{file}: cannot be read ({found}); the same command tries again"
+            ) from error
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RunDamaged(
                 f"{file}: the picture was changed since it was stored; run the same command again to make "
