@@ -9,7 +9,7 @@ from stereotrope.audit.conductor import Silent
 from stereotrope.cli.app import Settings
 from stereotrope.cli.catalogue import print_generators
 from stereotrope.cli.planning import print_plan
-from stereotrope.errors import AuditFileError, InputError
+from stereotrope.errors import AuditFileError, BudgetError, InputError
 from stereotrope.testing import Loopback
 
 AUDIT = """\
@@ -26,9 +26,75 @@ measures: [refusal_rate]
 """
 
 
-def said(capsys, folder, text=AUDIT):
-    print_plan(Audit.from_text(text).plan(), folder, Settings())
+def said(capsys, folder, text=AUDIT, *, max_cost=None, verbose=False):
+    settings = Settings()
+    settings.verbose = verbose
+    print_plan(Audit.from_text(text).plan(), folder, settings, max_cost=max_cost)
     return capsys.readouterr().out
+
+
+PRICED = AUDIT.replace("discover: true, price: 0", "attributes: {colour: [red, blue]}, price: {call: 0.01}")
+
+
+def test_the_first_and_the_last_prompt_are_printed_and_all_when_asked_for(capsys, tmp_path):
+    text = AUDIT.replace("[cup]", "[car, cup, sofa]")
+    out = said(capsys, tmp_path, text)
+    assert "6 prompts, factors: object, dimension, group" in out
+    assert "First prompt: car, one product only, no people" in out
+    assert "Last prompt: sofa for women, one product only, no people" in out
+    assert "4 further prompts; `stereotrope --verbose run … --plan` prints all" in out
+    assert "cup for women" not in out
+    out = said(capsys, tmp_path, text, verbose=True)
+    assert [f"Prompt {i}: " in out for i in range(1, 8)] == [True] * 6 + [False]
+    assert "Prompt 4: cup for women, one product only, no people" in out
+    assert said(capsys, tmp_path).count("Prompt: ") == 2
+
+
+def test_a_hostile_prompt_is_inert(capsys, tmp_path):
+    text = AUDIT.replace("objects: [cup]", 'objects: ["\\e[31mcup"]')
+    assert "\x1b" not in said(capsys, tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("cap", "told"),
+    [
+        (
+            0.05,
+            "Warning: `--max-cost 0.05` ends before the first label: it takes up to $0.0600 for a picture",
+        ),
+        (0.05, "Nothing is drawn that could not be judged; raise it to at least $0.0600."),
+        (0.06, "`--max-cost 0.06` lasts for at least 1 of 4 pictures with their labels;"),
+        (0.2, "`--max-cost 0.2` lasts for at least 3 of 4 pictures with their labels;"),
+        (0.24, "`--max-cost 0.24` lasts for all of it."),
+    ],
+)
+def test_a_cap_that_ends_before_the_first_label_is_a_warning_with_the_least_that_does_not(
+    capsys, tmp_path, cap, told
+):
+    assert told in said(capsys, tmp_path, PRICED, max_cost=cap)
+
+
+def test_discovering_attributes_comes_before_the_first_label(capsys, tmp_path):
+    text = AUDIT.replace("discover: true, price: 0", "discover: true, price: {call: 0.5}")
+    out = said(capsys, tmp_path, text, max_cost=0.6)
+    assert "ends before the first label: it takes up to $0.55 for a picture and its labels after $0.50" in out
+
+
+def test_a_cap_without_a_price_cannot_be_kept(capsys, tmp_path):
+    out = said(capsys, tmp_path, AUDIT.replace(", price: {image: 0.05}", ""), max_cost=3)
+    assert "`--max-cost 3` cannot be kept without a price of every model." in out
+
+
+def test_of_a_started_run_the_cap_counts_what_was_spent(capsys, tmp_path):
+    with Loopback() as server:
+        text = PRICED.replace("http://127.0.0.1:1/v1", server.url).replace(", key: PAINTER_KEY", "")
+        text = text.replace(", key: JUDGE_KEY", "")
+        with pytest.raises(BudgetError):
+            Audit.from_text(text).run(tmp_path / "run", max_cost=0.12)
+        out = said(capsys, tmp_path / "run", text, max_cost=0.12)
+        assert "Warning: `--max-cost 0.12` ends before the first label" in out
+        assert "raise it to at least $0.18." in out
+        assert "lasts for at least 1 of 2 pictures" in said(capsys, tmp_path / "run", text, max_cost=0.18)
 
 
 def test_keys_that_this_shell_has_not_are_named_with_those_that_need_them(capsys, monkeypatch, tmp_path):

@@ -119,6 +119,11 @@ class ModelAnnotator:
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
 
     @property
+    def model(self) -> str:
+        """The model's name at its server."""
+        return self._client.model
+
+    @property
     def endpoint(self) -> Endpoint:
         """Where its model is reached."""
         return self._client.endpoint

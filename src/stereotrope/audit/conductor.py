@@ -18,6 +18,7 @@ from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
 from stereotrope.audit.matching import audit_matching
 from stereotrope.audit.plan import Plan, Stored, looks, make_plan
+from stereotrope.audit.reserve import Reserve, affords_more, reserve_of
 from stereotrope.audit.stages import (
     GENERATE,
     Missing,
@@ -181,12 +182,7 @@ class Audit:
             into.write_audit(self.source.text)
             plan.account.attach(into.ledger)
             plan.account.stop, plan.account.say = stop, watcher.say
-            missing = generate_images(plan, into, watcher, stop)
-            require_reachable(plan, into, missing)
-            images = images_frame(plan, into.ledger)
-            assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)
-            missing += undiscovered
-            missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
+            images, assignment, missing = _draw_and_look(plan, into, watcher, stop)
             missing += embed(plan, images, into, watcher, stop)
             labels = labels_frame(plan, images, assignment, into.ledger)
             _measure(
@@ -227,6 +223,34 @@ class Audit:
                 plan, images, labels, assignment, into, watcher, stop, reference=run.reference, kept=kept
             )
         return _finish(plan, images, Path(folder), watcher, [], stop)
+
+
+def _draw_and_look(
+    plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event
+) -> tuple[pl.DataFrame, Assignment, list[Missing]]:
+    """Draw the pictures, find attributes for them, and let annotators look.
+
+    Under a cap what the labels may cost at most is kept back, so that no picture is drawn that could not be
+    judged; where they cost less, drawing goes on with the rest.
+    """
+    drawn = -1
+    while True:
+        capped = plan.account.max_cost is not None
+        reserve = reserve_of(plan, into.path, into.ledger) if capped else Reserve()
+        plan.account.hold(reserve.each, reserve.pending)
+        missing = generate_images(plan, into, watcher, stop)
+        plan.account.hold(0.0)
+        require_reachable(plan, into, missing)
+        images = images_frame(plan, into.ledger)
+        assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)
+        missing += undiscovered
+        missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
+        if not capped or images.height == drawn:
+            return images, assignment, missing
+        drawn = images.height
+        if not affords_more(plan, reserve_of(plan, into.path, into.ledger), missing):
+            return images, assignment, missing
+        watcher.say("The labels cost less than was kept back for them: drawing goes on with the rest.")
 
 
 def _refuse_unchecked(plan: Plan, run: Run) -> None:

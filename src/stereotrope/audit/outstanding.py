@@ -12,12 +12,13 @@ from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.assignment import DISCOVER, Assignment, found_before, kept_before
 from stereotrope.audit.embedding import EMBED, picture_keys
 from stereotrope.audit.plan import Plan, encodes, looks
+from stereotrope.audit.reserve import Reserve, reserve_of
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
 from stereotrope.tables import ABSENT
 
-__all__ = ["Work", "outstanding"]
+__all__ = ["Work", "outstanding", "reserve_in"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,19 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     finally:
         if ledger is not None:
             ledger.close()
+
+
+def reserve_in(plan: Plan, folder: Path | str) -> Reserve:
+    """What the labels of a run folder may cost at most, as a run would keep it back; reads only."""
+    folder = Path(folder)
+    file = folder / "ledger.db"
+    if not file.is_file():
+        return reserve_of(plan, folder, None)
+    ledger = Ledger(file, readonly=True)
+    try:
+        return reserve_of(plan, folder, ledger)
+    finally:
+        ledger.close()
 
 
 def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:

@@ -69,7 +69,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def options(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Show the traceback of an error, and every prompt of a plan."),
+    ] = False,
     no_color: Annotated[
         bool, typer.Option("--no-color", help="No colour; the variable NO_COLOR does the same.")
     ] = False,
@@ -143,7 +146,7 @@ def run(
     asked = Audit.from_yaml(audit, seed=settings.seed)
     folder = output or Path("runs") / audit.stem
     if plan:
-        print_plan(asked.plan(), folder, settings)
+        print_plan(asked.plan(), folder, settings, max_cost=max_cost)
     else:
         carry_out(
             lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop, max_cost=max_cost),

@@ -124,7 +124,7 @@ def _run(asked: Asked, settings: Settings) -> None:
     specs, seed = annotator_specs(asked), settings.seed or 0
     if asked.plan:
         plan, _ = planned(calibration_audit(specs, images=asked.images, seed=seed))
-        print_plan(plan, asked.folder, settings)
+        print_plan(plan, asked.folder, settings, max_cost=asked.max_cost)
         return
     missing: IncompleteError | BudgetError | None = None
     with working(settings) as (watcher, stop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -24,10 +25,11 @@ __all__ = ["print_plan"]
 Range = tuple[float, float]
 _HERE = "none"
 _UNKNOWN = "not known"
+_ROUNDING = 1e-9
 
 
-def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
-    """Print what a run would do, and what it may cost, without doing it."""
+def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float | None = None) -> None:
+    """Print what a run would do, and what it may cost, without doing it; how far a cap would last."""
     from stereotrope.audit.outstanding import outstanding
     from stereotrope.run import open as open_run
 
@@ -37,6 +39,8 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     print_line(
         safe(f"{count(plan.prompts.height, 'prompt')}, factors: {', '.join(plan.factors) or 'none'}"), out
     )
+    for line in _prompts(plan, whole=settings.verbose):
+        print_line(safe(line), out)
     asks = any(row.expected is not None for row in work)
     columns = ["step", "with", "pictures", "done", "to do", "calls"]
     if asks:
@@ -49,6 +53,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
         _found(work),
         _price(work),
         _spent(spent),
+        _cap(plan, work, folder, spent, max_cost),
         _time(plan, work),
         _keys(plan, work),
         f"Measures: {names}",
@@ -56,6 +61,57 @@ def print_plan(plan: Plan, folder: Path, settings: Settings) -> None:
     for line in (*lines, *said, *plan.notes, *plan.key_remarks):
         if line:
             print_line(safe(line), out)
+
+
+def _prompts(plan: Plan, *, whole: bool) -> list[str]:
+    """The first and the last prompt, or all of them: what the models will read."""
+    texts = plan.prompts["text"].drop_nulls().unique(maintain_order=True).to_list()
+    if len(texts) < 3:
+        return [f"Prompt: {text}" for text in texts]
+    if whole:
+        return [f"Prompt {i}: {text}" for i, text in enumerate(texts, start=1)]
+    between = count(len(texts) - 2, "further prompt")
+    return [
+        f"First prompt: {texts[0]}",
+        f"Last prompt: {texts[-1]}",
+        f"Between them: {between}; `stereotrope --verbose run … --plan` prints all.",
+    ]
+
+
+def _cap(plan: Plan, work: Sequence[Work], folder: Path, spent: float, cap: float | None) -> str:
+    """For how many pictures with their labels a cap lasts, and whether it ends before the first."""
+    from stereotrope.audit.outstanding import reserve_in
+
+    if cap is None:
+        return ""
+    expected = [row.expected for row in work if row.expected is not None and row.expected.calls]
+    if any(one.cost is None for one in expected):
+        return f"`--max-cost {_amount(cap)}` cannot be kept without a price of every model."
+    room = cap - spent
+    if sum(one.cost[1] for one in expected if one.cost is not None) <= room + _ROUNDING:
+        return f"`--max-cost {_amount(cap)}` lasts for all of it."
+    drawing = [row for row in work if row.verb == "generate" and row.expected is not None]
+    left = sum(row.total - row.done for row in drawing)
+    reserve = reserve_in(plan, folder)
+    cost = sum(row.expected.cost[1] for row in drawing if row.expected is not None and row.expected.cost)
+    one = (cost / left if left else 0.0) + reserve.each
+    lasts = int((room - reserve.pending) / one + _ROUNDING) if one else left
+    if lasts < 1 and (left or reserve.pending > room):
+        first = f"{_dollars(one)} for a picture and its labels" if left else "what is left to label"
+        before = f" after {_dollars(reserve.pending)} for what comes before" if reserve.pending else ""
+        least = _dollars(math.ceil(round(100 * (spent + reserve.pending + one), 6)) / 100)
+        return (
+            f"Warning: `--max-cost {_amount(cap)}` ends before the first label: it takes up to {first}"
+            f"{before}. Nothing is drawn that could not be judged; raise it to at least {least}."
+        )
+    return (
+        f"`--max-cost {_amount(cap)}` lasts for at least {min(lasts, left)} of {count(left, 'picture')} with "
+        "their labels; no picture is drawn whose labels it could not pay for."
+    )
+
+
+def _amount(value: float) -> str:
+    return f"{value:g}"
 
 
 def _row(row: Work, asks: bool) -> list[Any]:

@@ -189,8 +189,8 @@ class Account:
     Every HTTP request is begun, durably in the attached book, before it is sent, and ended after. A
     request is not begun where what was spent, the mean cost of a call for each one in flight or of
     unknown cost (a request that was never answered may well have been billed), and the mean cost for
-    itself would together pass the cap. Before the first answer the mean is what the caller expects, so
-    what is spent can pass the cap by the requests in flight, never by more.
+    itself would together pass the cap, with what :meth:`hold` keeps back. Before the first answer the mean
+    is what the caller expects, so what is spent can pass the cap by the requests in flight, never by more.
     """
 
     def __init__(self, max_cost: float | None = None) -> None:
@@ -205,6 +205,29 @@ class Account:
         self._answered: dict[str, Mapping[str, Any]] = {}
         self._kept: set[str] = set()
         self._tallies: dict[tuple[str, str, str], _Tally] = {}
+        self._held_each = self._held_before = 0.0
+        self._held_for = 0
+        self._pictures: dict[str, int] = {}
+
+    def hold(self, each: float, before: float = 0.0) -> None:
+        """Keep something back from now on, so that pictures are not drawn that could not be judged.
+
+        Parameters
+        ----------
+        each
+            US dollars for every picture that is asked for from now on, until it turns out that none came.
+        before
+            US dollars for the pictures that are there. Both at 0 keep nothing back.
+        """
+        with self._guard:
+            self._held_each, self._held_before, self._held_for = each, before, 0
+            self._pictures = {}
+
+    def mean(self, provider: str, model: str, kind: str) -> float | None:
+        """US dollars that a call to a model did cost on average; None before the first answer."""
+        with self._guard:
+            tally = self._tallies.get((provider, model, kind))
+        return tally.spent / tally.paid if tally is not None and tally.paid else None
 
     def attach(self, book: Book | None) -> None:
         """Keep entries in a book from now on, and count what it holds already; None detaches.
@@ -228,7 +251,9 @@ class Account:
             for entry in self._answered.values():
                 self._count(entry)
 
-    def check(self, provider: str, model: str, kind: str, *, expected: float = 0.0) -> None:
+    def check(
+        self, provider: str, model: str, kind: str, *, expected: float = 0.0, pictures: int = 0
+    ) -> None:
         """Raise where :meth:`begin` would.
 
         Raises
@@ -237,9 +262,9 @@ class Account:
             One more call would pass the cap.
         """
         with self._guard:
-            self._check((provider, model, kind), expected)
+            self._check((provider, model, kind), expected, pictures)
 
-    def begin(self, provider: str, model: str, kind: str, *, expected: float = 0.0) -> str:
+    def begin(self, provider: str, model: str, kind: str, *, expected: float = 0.0, pictures: int = 0) -> str:
         """Say that a request is about to be sent; return its key. Blocks until the book has it.
 
         Parameters
@@ -248,6 +273,8 @@ class Account:
             As in :class:`Call`.
         expected
             US dollars that it may cost; counts until the first answer says more.
+        pictures
+            That it asks for; for each one :meth:`hold` keeps something back.
 
         Raises
         ------
@@ -257,8 +284,10 @@ class Account:
         entry = {"provider": provider, "model": model, "kind": kind}
         key = uuid.uuid4().hex
         with self._guard:
-            self._check(_who(entry), expected)
+            self._check(_who(entry), expected, pictures)
             self._begun[key] = entry
+            self._held_for += pictures
+            self._pictures[key] = pictures
             self._tally(_who(entry)).open += 1
             book = self._book
             if book is not None:
@@ -273,6 +302,9 @@ class Account:
         with self._guard:
             if key in self._begun and key not in self._answered:
                 self._tally(_who(entry)).open -= 1
+            asked = self._pictures.pop(key, 0)
+            came = asked if call.images is None else min(call.images, asked)
+            self._held_for -= asked - (came if call.outcome == "ok" else 0)
             self._answered[key] = entry
             self._count(entry)
             book = self._book
@@ -296,7 +328,7 @@ class Account:
             begun, answered = dict(self._begun), dict(self._answered)
         return totals_of(begun, answered)
 
-    def _check(self, who: tuple[str, str, str], expected: float) -> None:
+    def _check(self, who: tuple[str, str, str], expected: float, pictures: int) -> None:
         if self.max_cost is None:
             return
         mine = self._tally(who)
@@ -313,12 +345,15 @@ class Account:
             (tally.open + tally.unknown) * tally.each(overall) for tally in self._tallies.values()
         )
         next_one = mine.each(overall)
-        if spent + reserved + next_one > self.max_cost + _ROUNDING:
+        held = self._held_before + self._held_each * (self._held_for + pictures)
+        if spent + reserved + next_one + held > self.max_cost + _ROUNDING:
             said = f"the cap of {_dollars(self.max_cost)} US dollars is reached: {_dollars(spent)} spent"
             if reserved > _ROUNDING:
                 said += f", about {_dollars(reserved)} more for calls whose cost is not known yet"
             if spent + reserved < self.max_cost - _ROUNDING:
                 said += f", and the next call may cost {_dollars(next_one)}"
+            if held > _ROUNDING:
+                said += f", and {_dollars(held)} kept back for the labels of these pictures and of the next"
             raise BudgetError(said)
 
     def _tally(self, who: tuple[str, str, str]) -> _Tally:

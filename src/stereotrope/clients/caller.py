@@ -170,7 +170,10 @@ class Caller:
         while True:
             await self._unless_stopped(self._admitted(mine))
             least = self._about(tokens, images)
-            self.account.check(self.endpoint.provider, self.model, self.kind, expected=least)
+            pictures = images if self.kind == "image" else 0
+            self.account.check(
+                self.endpoint.provider, self.model, self.kind, expected=least, pictures=pictures
+            )
             limiter = limiter_of(self.endpoint, self)
             async with contextlib.AsyncExitStack() as stack:
                 leave = limiter.turn(self.model, tokens or round(self._mean_tokens))
@@ -178,7 +181,7 @@ class Caller:
                 self._refuse_unusable()
                 if not self._is_admitted(mine):
                     continue
-                outcome = await self._once(send, usage, limiter, turn, attempt, least)
+                outcome = await self._once(send, usage, limiter, turn, attempt, least, pictures)
             if not isinstance(outcome, Failure):
                 return outcome.value
             if amend is not None and _may_be_amended(outcome) and amend(outcome.about):
@@ -245,8 +248,9 @@ class Caller:
         turn: Turn,
         attempt: int,
         least: float,
+        pictures: int,
     ) -> _Answered[T] | Failure:
-        key = await self._begin(least)
+        key = await self._begin(least, pictures)
         await turn.punctual()
         failure: Failure | None = None
         try:
@@ -279,11 +283,11 @@ class Caller:
             return 0.0
         return self.price.cost(tokens or 1, 1, images if self.kind == "image" else 0) or 0.0
 
-    async def _begin(self, least: float) -> str:
+    async def _begin(self, least: float, pictures: int) -> str:
         who = (self.endpoint.provider, self.model, self.kind)
         if self.account.is_kept:
-            return await asyncio.to_thread(self.account.begin, *who, expected=least)
-        return self.account.begin(*who, expected=least)
+            return await asyncio.to_thread(self.account.begin, *who, expected=least, pictures=pictures)
+        return self.account.begin(*who, expected=least, pictures=pictures)
 
     async def _finish(
         self, key: str, outcome: Outcome, cost: float | None, used: Usage, seconds: float
