@@ -229,6 +229,15 @@ def test_what_was_said_is_kept_short_and_inert(answering):
     assert label.rationale.startswith('answered "ignore')
 
 
+@pytest.mark.parametrize("key", ["red", "sedan", "e", "EMPTY", "present"])
+def test_a_key_that_is_a_word_changes_no_label(answering, monkeypatch, key):
+    monkeypatch.setenv("JUDGE_KEY", key)
+    said = {**GOOD, "rim_colour": f"{key} and red"}
+    judging = answering(lambda question: said)
+    labels = judging.labels(judging.annotator(attributes=CLOSED, key="JUDGE_KEY"))
+    assert {name: label.value for name, label in labels.items()} == {name: said[name] for name in labels}
+
+
 def test_a_key_that_a_server_sends_back_is_not_kept(answering, monkeypatch):
     secret = "sentinel-4711-secret"
     monkeypatch.setenv("JUDGE_KEY", secret)

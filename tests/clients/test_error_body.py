@@ -13,6 +13,8 @@ from stereotrope.clients.error_body import error_in, is_moderation, parse_json, 
         "NSFW content detected. Try running it again, or try a different prompt.",
         "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
         "Content moderated: prohibited_content",
+        "prompt rejected: NSFW",
+        "flagged by moderation",
         "This prompt contains sensitive words that violate Google's Responsible AI practices.",
         "Generated image was filtered as a result of the content management policy",
     ],
@@ -34,6 +36,9 @@ def test_words_that_decline_the_content(words):
         "Unknown parameter: 'moderation'. Supported values are: 'low' and 'auto'.",
         "parameter names are case-sensitive",
         "access prohibited",
+        "The model `flux` has been flagged for removal",
+        "invalid safety settings",
+        "nsfw checker crashed",
     ],
 )
 def test_words_of_another_kind_decline_nothing(words):

@@ -67,24 +67,25 @@ _MODERATED = re.compile(
     r"|content[ _-]?(management[ _-]?)?(policy|policies|filter|guideline)"
     r"|moderation[ _](blocked|system|filter|polic|reason|check)"
     r"|(by|our|the|content|image|input|output|prompt)[ _]moderation"
-    r"|\bmoderated\b|responsible[ _]?ai|usage polic|\bflagged\b|violat\w+ .{0,60}polic|\bE005\b"
-    r"|nsfw (content|image|material|concept|output)|(detected|contains?) .{0,20}nsfw"
-    r"|nsfw\b.{0,20} (detected|blocked|filtered)"
+    r"|\bmoderated\b|responsible[ _]?ai|usage polic|violat\w+ .{0,60}polic|\bE005\b|\bnsfw\b"
+    r"|(content|prompt|input|output|request|image|text)s?\b.{0,60}\bflagged"
+    r"|\bflagged (as|by) |^\W*flagged\W*$"
     r"|(sensitive|prohibited|unsafe|inappropriate|disallowed)[ _](content|words?|material|image|prompt)",
     re.I,
 )
 """How servers say in words that they decline what was asked for; E005 is Replicate's code for it."""
 _TROUBLE = re.compile(
-    r"overload|out of memory|\boom\b|\bcuda\b|time[d ]*out|internal (server )?error|interrupted|crash"
-    r"|\bqueue|\bbusy\b|\bcapacity\b|\bunavailable\b|temporar|connection|too many requests|rate.?limit"
+    r"overload|out of memory|\boom\b|\bcuda\b|time[d ]*out|(internal|server|unexpected) error|interrupted"
+    r"|crash|\bqueue|\bbusy\b|\bcapacity\b|\bunavailable\b|temporar|connection|too many requests|rate.?limit"
     r"|failed to (load|start|connect|run|reach|initiali)|(could not|cannot) be (loaded|reached|started)",
     re.I,
 )
 """Trouble of the server, that of its safety checks among it."""
 _PARAMETER = re.compile(
-    r"supported values|must be (one of|an?|at|between|in|less|greater|lower|low|true)\b|invalid value"
-    r"|unrecogni[sz]ed|(unknown|unexpected|unsupported|missing|required) (param|field|argument|key|propert)"
-    r"|additional propert|extra inputs|field required|(is not|isn't) (supported|a valid)|does not exist",
+    r"supported values|must be (one of|an?|at|between|in|less|greater|lower|low|true)\b|unrecogni[sz]ed"
+    r"|\binvalid (value|.{0,30}(setting|argument|param|threshold|config))|additional propert|extra inputs"
+    r"|(unknown|unexpected|unsupported|missing|required) (param|field|argument|key|propert)|field required"
+    r"|(is not|isn't) (supported|a valid)|does not exist",
     re.I,
 )
 """A parameter that does not fit, such as ``safety_tolerance`` or OpenAI's ``moderation``."""
