@@ -81,6 +81,26 @@ def test_a_side_named_more_often_is_told_with_both_counts() -> None:
     assert json.loads(row["scope"]) == {"generator": "m", "prompt": "doctor"}
 
 
+def test_what_two_captioners_find_alike_is_one_finding_with_both_counts() -> None:
+    captions = {
+        name: frame(cell(80, kind=counts))
+        for name, counts in {
+            "a": {"male": 60, "female": 10, "unknown": 10},
+            "b": {"male": 44, "female": 16, "unknown": 20},
+        }.items()
+    }
+    made = [
+        caption_measures(one, lexicon(), n_bootstrap=200).with_columns(annotator=pl.lit(name))
+        for name, one in captions.items()
+    ]
+    told = findings(pl.concat(made), NO_LABELS, captions=[captions["a"]]).filter(kind="group_gap")
+    (sentence,) = told["sentence"].to_list()
+    assert "“male” in 60 of 80" in sentence
+    assert "; by “b”: For “doctor”" in sentence
+    assert "“male” in 44 of 80" in sentence
+    assert json.loads(told["scope"][0])["annotator"] == "a"
+
+
 def test_sides_named_about_equally_often_are_no_finding() -> None:
     rows = cell(80, kind={"male": 34, "female": 26, "unknown": 20})
     assert found(rows, lexicon(), "group_gap").height == 0

@@ -410,3 +410,28 @@ def test_an_annotator_that_failed_its_check_does_not_lead(strong_and_weak, how: 
     first, last = first_and_last(findings(table, labels, failed=failed))
     assert ("of the car" in first) == (how in ("card of another attribute", "card of all"))
     assert last.endswith("; the annotator failed a check of it.") == (how != "card of another attribute")
+
+
+def test_text_that_a_judge_reads_in_pictures_with_a_mark_does_not_lead(strong_and_weak) -> None:
+    labels = strong_and_weak.with_columns(
+        annotator=pl.lit("judge"),
+        attribute=pl.when(pl.col("object") == "car").then(pl.lit("text_presence")).otherwise("attribute"),
+    )
+    table = share_difference(labels, value="y", within=("generator", "object", "annotator"))
+    reading = {"image_id": "i", "mark": "ACME", "words": "ACME", "place": "bottom right", "of": 20}
+    for generator, annotator, leads in (("m", "text", "cup"), ("n", "text", "car"), ("m", "judge", "car")):
+        marks = pl.DataFrame([{"generator": generator, "annotator": annotator, **reading}])
+        first, last = first_and_last(findings(table, labels, marks=marks))
+        assert f"of the {leads}" in first
+        assert last.endswith("which may be what is read.") == (leads == "cup")
+
+
+def test_a_mark_that_is_read_otherwise_each_time_is_quoted_so(labels) -> None:
+    reading = {"generator": "m", "annotator": "text", "mark": "a b", "place": "bottom right", "of": 9}
+    words = ["a b", "a b", "c\u202ed", "e", "f“", "g"]
+    marks = pl.DataFrame([{**reading, "image_id": str(i), "words": w} for i, w in enumerate(words)])
+    (sentence,) = findings(share_difference(labels).clear(), labels, marks=marks)["sentence"].to_list()
+    assert sentence == (
+        "m: the text read in 6 of 9 pictures is a mark at one place (bottom right), read as “a b”, “c d”, “e” "
+        "and otherwise; it is not counted as text of the pictures."
+    )

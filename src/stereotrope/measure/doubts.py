@@ -36,14 +36,27 @@ class Doubts:
         Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
     images
         The table ``images``, for copies; None leaves these out.
+    marks
+        Readings of text that are marks, ``generator, annotator`` and more; None for none. Annotators that do
+        not know a model's mark may count it as text.
     """
 
     def __init__(
-        self, estimates: pl.DataFrame, failed: Collection[tuple[str, str | None]], images: Any | None
+        self,
+        estimates: pl.DataFrame,
+        failed: Collection[tuple[str, str | None]],
+        images: Any | None,
+        marks: Any | None,
     ) -> None:
         low = disagreeing(estimates)
         names = low["annotator"] if "annotator" in low.columns else [None] * low.height
         self._failed = {*failed, *zip(names, low["attribute"], strict=True)}
+        self._marking: dict[str, set[str]] = {}
+        if marks is not None:
+            for generator, reader in (
+                to_polars(marks, what="marks").select("generator", "annotator").iter_rows()
+            ):
+                self._marking.setdefault(generator, set()).add(reader)
         self._bytes: dict[str, str] = {}
         if images is not None:
             frame = to_polars(images, what="images").filter(pl.col("sha256").is_not_null())
@@ -59,6 +72,9 @@ class Doubts:
         name = scope.get("annotator")
         if attribute is not None and self._failed & {(name, attribute), (None, attribute), (name, None)}:
             return "the annotator failed a check of it"
+        readers = self._marking.get(scope.get("generator", ""), {name})
+        if name is not None and name not in readers and "text" in (attribute or "").split("_"):
+            return "the model puts a mark on its pictures, which may be what is read"
         for pictures in sides:
             distinct = len({self._bytes.get(image, image) for image in pictures})
             if distinct < SMALL_N:

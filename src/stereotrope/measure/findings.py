@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,7 +72,8 @@ def findings(
     label it, too, with the counts of each, and one that sees less than half of the shift is said to differ.
     The rank goes by effect, never by p: the adjusted divergence, or the difference of the shares, as a mean
     over the annotators, 0 for one without a finding. After all others comes, with the reason, what rests on
-    fewer than ten distinct pictures or on an annotator that failed its check. What measures of captions find
+    fewer than ten distinct pictures, on an annotator that failed its check, or on text of a model that marks
+    its pictures, read by an annotator that does not know marks. What measures of captions find
     enters by rules of its own (:func:`stereotrope.measure.caption_findings.caption_findings`). Warnings
     about annotators and copies come last but are never cut off by ``limit``.
 
@@ -135,9 +137,9 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     of_captions = caption_findings(table, frames, alpha=alpha, level=level)
     told = instrument_warnings(tidy, table, level, lexicons=lexicons, marks=marks, images=images)
     warnings = [_row("instrument", *warning) for warning in told][:limit]
-    doubted = _doubted(_strongest(found, evidence), evidence, Doubts(table, failed, images))
+    doubted = _doubted(_strongest(found, evidence), evidence, Doubts(table, failed, images, marks))
     together = _by_all_annotators(doubted, evidence, table)
-    candidates: list[_Candidate | CaptionFinding] = [*together, *of_captions]
+    candidates: list[_Candidate | CaptionFinding] = [*together, *_by_all_readers(of_captions)]
     ranked = sorted(candidates, key=_place)
     rows = [_finding(c, evidence, level) for c in ranked[: limit - len(warnings)]] + warnings
     for rank, row in enumerate(rows, start=1):
@@ -274,6 +276,26 @@ def _doubted(found: list[_Candidate], evidence: Evidence, doubts: Doubts) -> lis
         doubt = doubts.of(candidate.scope, candidate.attribute, sides)
         told.append(replace(candidate, doubt=doubt))
     return told
+
+
+def _by_all_readers(found: Sequence[CaptionFinding]) -> list[CaptionFinding]:
+    """One finding a pattern of captions: the largest, with what other captioners or lexicons make of it."""
+    groups: dict[Any, list[CaptionFinding]] = {}
+    times = Counter[Any]()
+    for one in found:
+        reader = one.scope.get("annotator")
+        place = (one.kind, one.attribute, one.measure, str(sorted(_without_annotator(one.scope).items())))
+        times[reader, place] += 1
+        groups.setdefault((place, times[reader, place]), []).append(one)
+    together = []
+    for members in groups.values():
+        lead = max(members, key=lambda one: one.effect)
+        told = {one.scope.get("annotator", ""): one.sentence.removesuffix(".") for one in members}
+        told.pop(lead.scope.get("annotator", ""))
+        asides = [f"by {quoted(name)}: {sentence}" for name, sentence in sorted(told.items())]
+        sentence = "; ".join([lead.sentence.removesuffix("."), *asides]) + "."
+        together.append(replace(lead, sentence=sentence))
+    return together
 
 
 def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
