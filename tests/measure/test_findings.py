@@ -432,6 +432,6 @@ def test_a_mark_that_is_read_otherwise_each_time_is_quoted_so(labels) -> None:
     marks = pl.DataFrame([{**reading, "image_id": str(i), "words": w} for i, w in enumerate(words)])
     (sentence,) = findings(share_difference(labels).clear(), labels, marks=marks)["sentence"].to_list()
     assert sentence == (
-        "m: the text read in 6 of 9 pictures is a mark at one place (bottom right), read as “a b”, “c d”, “e” "
-        "and otherwise; it is not counted as text of the pictures."
+        "m: the text read in 6 of 9 pictures is a mark at one place (bottom right), read as “a b”, “c d”, "
+        "“e” and otherwise; it is not counted as text of the pictures."
     )

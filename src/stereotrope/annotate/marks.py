@@ -38,6 +38,8 @@ EVEN = {"edge": 0.25, "anywhere": 0.5}
 """Least rate under each level of a factor, as a share of the highest: a mark asks for no cue. Low, since a
 mark is read the worse the less it stands out from what is drawn."""
 
+MOST_COMPARED, LONGEST = 60, 80
+"""Readings of one place among which the one is sought that most are like, and their characters that count."""
 FEW_LEVELS = 12
 """Levels up to which every one counts; of more, the nine tenths between, since a few are read badly."""
 BY_CHANCE = 0.01
@@ -51,7 +53,22 @@ Boxes = NDArray[np.float64]
 
 def parameters() -> dict[str, object]:
     """What decides on marks, for a fingerprint."""
-    return {"marks": [FEWEST, REACH, AT_EDGE, TALLEST, CORNER, ALIKE, SHARES, EVEN, FEW_LEVELS, BY_CHANCE]}
+    return {
+        "marks": [
+            FEWEST,
+            REACH,
+            AT_EDGE,
+            TALLEST,
+            CORNER,
+            ALIKE,
+            MOST_COMPARED,
+            LONGEST,
+            SHARES,
+            EVEN,
+            FEW_LEVELS,
+            BY_CHANCE,
+        ]
+    }
 
 
 @dataclass(frozen=True)
@@ -182,10 +199,11 @@ def _mark(
 ) -> tuple[list[int], str] | None:
     """The readings of one place that are a mark, and how it is mostly read; None where they are none."""
     plain = {i: _plain(listed[i].words) for i in members}
-    counted = Counter(plain.values()).most_common()
+    counted = Counter(plain.values()).most_common(MOST_COMPARED)
     # Of readings that differ a little, the one that most others are like.
     core = max(counted, key=lambda c: sum(n for text, n in counted if _alike(text, c[0])))[0]
-    same = [i for i in members if _alike(plain[i], core)]
+    like = {text for text in set(plain.values()) if _alike(text, core)}
+    same = [i for i in members if plain[i] in like]
     for chosen, of_one_text in ((members, False), (same, True)):
         box = np.median(boxes[chosen], axis=0)
         corner, edge = _in_corner(box), _at_edge(box)
@@ -206,7 +224,10 @@ def _plain(words: str) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
-    return one == other or difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE
+    if one == other:
+        return True
+    both = difflib.SequenceMatcher(None, one[:LONGEST], other[:LONGEST], autojunk=False)
+    return both.real_quick_ratio() >= ALIKE and both.quick_ratio() >= ALIKE and both.ratio() >= ALIKE
 
 
 def _at_edge(box: Boxes) -> bool:
