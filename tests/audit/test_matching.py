@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.audit.matching import MOST_NEVER, MOST_TERMS, MOST_VALUES
+from stereotrope.errors import IncompleteError
 from stereotrope.tables import LEXICON_TERMS
 
 AUDIT = """\
@@ -192,7 +193,9 @@ def test_the_audit_goes_with_its_lexicon_and_measuring_again_gives_the_same(tmp_
 def test_captions_that_are_missing_make_an_audit_of_nothing(tmp_path):
     audit = make(tmp_path, {"one": [("animal", "x")]}, pets=PETS)
     (tmp_path / "captions.csv").write_text("image,caption\nother.png,a rat\n")
-    run = audit.run(tmp_path / "run")
+    with pytest.raises(IncompleteError, match=r"none of its rows \(1\) matches a picture"):
+        audit.run(tmp_path / "run")
+    run = st.open(tmp_path / "run")
     (told,) = run.info["lexicons"]
     assert (told["n_captions"], told["n_hits"], told["values"]) == (0, 0, [])
     assert "There are no captions" in (run.path / "report" / "index.html").read_text()
