@@ -237,6 +237,23 @@ def test_other_large_pages_are_short_too(visit: Any, tmp_path: Path, make: Any) 
     assert empty == 0
 
 
+@pytest.mark.parametrize(
+    "make",
+    [lambda p: captions_run(p, models=3, undefined=True), lambda p: gallery_run(p), make_judged],
+    ids=["captions", "gallery", "judged"],
+)
+def test_where_nothing_is_defined_no_chart_is_drawn_and_the_reason_is_said(
+    visit: Any, tmp_path: Path, make: Any
+) -> None:
+    run = make(tmp_path)
+    none = [pl.lit(None, pl.Float64).alias(c) for c in ("value", "low", "high", "floor")]
+    estimates = run.estimates.with_columns(*none, undefined=pl.lit("nothing to count"))
+    v = visit(report.write(replace(run, estimates=estimates), figures=False))
+    assert v.page.evaluate(MEASURED)[1:] == [0, 0]
+    assert "nothing to count (" in v.page.locator("main").inner_text()
+    assert v.said == []
+
+
 def test_a_link_to_a_figure_behind_several_lines_opens_them_all(visit: Any, index: Path) -> None:
     v = visit(index)
     target = v.page.locator("#figure-share-scene")

@@ -216,8 +216,9 @@ def _notes(material: Material) -> list[str]:
     """The notes of a run; of many the first, and how many more there are."""
     notes = [str(note) for note in material.info.get("notes") or []]
     left = len(notes) - _MOST_NOTES
-    more = [f"{count(left, 'more note stands', 'more notes stand')} at the end of the report."] * (left > 0)
-    return [*notes[:_MOST_NOTES], *more]
+    if left < 2:
+        return notes
+    return [*notes[:_MOST_NOTES], f"{thousands(left)} more notes stand at the end of the report."]
 
 
 _NOT_DONE = {

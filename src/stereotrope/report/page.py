@@ -7,7 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,6 +20,7 @@ from stereotrope.report import charts, escape
 from stereotrope.report.arrangement import arranged
 from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
 from stereotrope.report.captions import captions_blocks, chosen_pictures
+from stereotrope.report.captions.blocks import Block
 from stereotrope.report.datatable import Cell, Table, shown_rows
 from stereotrope.report.distributions import Distribution, Spread, spread
 from stereotrope.report.document import render_document
@@ -110,7 +111,7 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
         stop=stop,
     )
     shown = Exhibits(material, thumbs)
-    blocks = captions_blocks(material, shown)
+    blocks = [_marked(block) for block in captions_blocks(material, shown)]
     told = {measure for block in blocks for measure in block.replaces}
     strips = spread(material)
     made = {m: _figures(material, m, measures) for m in measures if m not in told}
@@ -155,6 +156,14 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
     context["charts"] = escape.json_script({**_drawn(figures), "config": charts.CONFIG})
     html = render_document("page.html.j2", context, script=_script())
     return Page(html, [*exported, *figures], strips.shown)
+
+
+def _marked(block: Block) -> Block:
+    """A block of figures without the panels that would be empty axes; notes count what is not defined."""
+    if block.kind != "figures":
+        return block
+    figures = [replace(f, panels=[p for p in f.panels if not p.is_empty]) for f in block.figures]
+    return replace(block, figures=figures)
 
 
 def _scored(strips: Sequence[Distribution]) -> list[tuple[str, str, str]]:

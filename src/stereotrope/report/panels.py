@@ -50,6 +50,8 @@ SIGNIFICANT = 0.05
 
 
 _MOST_REASONS = 4
+_PLACES = ("value", "start", "x")
+"""Where a mark stands: what a row without one of them lacks."""
 _MOST_OPEN = 50
 _ROWS_AROUND = 3
 """Rows that the head and the axis of a panel take the place of."""
@@ -65,6 +67,11 @@ class Panel:
     spec: Mapping[str, Any]
     alt: str
     rows: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether its axes would have no mark."""
+        return not any(place in row for row in self.spec["data"]["values"] for place in _PLACES)
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,11 @@ def _profile(material: Material, part: Part, name: str) -> Profile:
     suffix = f" ({part.named})" if part.named else ""
     title = f"The composite scores of each model over the prompts{suffix}"
     notes, why = [], _why_not(lines)
-    panels = [] if why else _panels(lines, models, scores, told, title)
+    shown = [m for m in models if any(scores[m, i]["value"] is not None for i in range(len(lines)))]
+    panels = [] if why or not shown else _panels(lines, shown, scores, told, title)
     if why:
         notes.append(why)
-    if left := models[MOST_PANELS:]:
+    if left := shown[MOST_PANELS:]:
         notes.append(f"Not drawn: {listing(left)}; their scores are in the data table.")
     open_ = [m for m in models if any(scores[m, i]["value"] is None for i in range(len(lines)))]
     if open_ and panels:
