@@ -124,13 +124,14 @@ def test_a_column_whose_name_is_taken_can_be_a_factor_under_another(tmp_path, na
     (tmp_path / "labels.csv").write_text(f"file_name,{name}\na,web\nb,book\n", encoding="utf-8")
     (tmp_path / "prompts.csv").write_text(f"text,{name}\na cup,web\na car,book\n", encoding="utf-8")
     entry = {"labels": "labels.csv", "factors": [name], "file": "file_name"}
-    asked = audit(tmp_path, generator=entry, annotators=["blank"], measures=["refusal_rate"])
+    said = {"labels": "labels.csv", "name": "people", "key": "file_name"}
+    asked = audit(tmp_path, generator=entry, annotators=[said], measures=["refusal_rate"])
     with pytest.raises(AuditFileError, match=rf"'{name}': this name is reserved.*\{{given_{name}: {name}}}"):
         asked.plan()
     entry["factors"] = {f"given_{name}": name}
-    asked = audit(tmp_path, generator=entry, annotators=["blank"], measures=["refusal_rate"])
+    asked = audit(tmp_path, generator=entry, annotators=[said], measures=["refusal_rate"])
     assert asked.plan().prompts[f"given_{name}"].to_list() == ["web", "book"]
-    prompts = {"generators": ["calibrated"], "measures": ["refusal_rate"]}
+    prompts = {"generators": ["calibrated"], "annotators": [said], "measures": ["refusal_rate"]}
     with pytest.raises(AuditFileError, match=rf"'{name}': this name is reserved.*\{{given_{name}: {name}}}"):
         Audit.from_text(json.dumps({**prompts, "prompts": "prompts.csv"}), base=tmp_path).plan()
     prompts["prompts"] = {"file": "prompts.csv", "factors": {f"given_{name}": name}}
@@ -174,6 +175,9 @@ def test_columns_of_the_design_in_the_same_file_are_no_labels(study):
     assert set(run.labels["attribute"]) == {"gender", "race"}
     assert any("'condition', 'model', 'occupation' say what was asked for" in n for n in run.info["notes"])
     assert Audit.from_run(study / "run").measure(study / "run").estimates.equals(run.estimates)
+    found = {"folder": ".", "name_from": "model", "factors": ["occupation", "condition"]}
+    again = audit(study, generator=found, annotators=[{"labels": "labels.csv", "name": "people"}]).plan()
+    assert list(again.annotators[0].attributes) == ["gender", "race"]
     other = audit(study, annotators=[{"labels": "l.csv", "name": "people"}], measures=["share"])
     write(study, rows_of(), "l.csv")
     assert "occupation" in other.plan().annotators[0].attributes

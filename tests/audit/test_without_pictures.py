@@ -245,6 +245,15 @@ def test_mistakes_are_told(tmp_path: Path, entry: dict[str, Any], message: str) 
         audit(tmp_path, entry, baseline=None).plan()
 
 
+@pytest.mark.parametrize("annotators", [["blank"], ["colour", "text"], None])
+def test_a_study_of_which_nobody_says_anything_is_refused(
+    tmp_path: Path, annotators: list[str] | None
+) -> None:
+    (tmp_path / "labels.csv").write_text("file_name,gender\na,female\n", encoding="utf-8")
+    with pytest.raises(StereotropeError, match="no picture is at hand, and nothing brings what others said"):
+        audit(tmp_path, {"labels": "labels.csv"}, annotators=annotators, baseline=None).plan()
+
+
 def test_a_row_without_a_name_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("file_name,model\na,m\n,m\n,m\n", encoding="utf-8")
     generator = create({"labels": "labels.csv", "name_from": "model"}, relative_to=tmp_path)

@@ -207,8 +207,8 @@ class ImportedLabels:
             self.attributes = {name: None for name in self.attributes if name not in left}
             self._said = [said for said in self._said if said.attribute not in left]
             self._odd.append(
-                f"{self.file}: {', '.join(map(repr, left))} say what was asked for, and are no labels; name "
-                "with attributes: what is"
+                f"{self.file}: {', '.join(map(repr, left))} say what was asked for, and are no labels; list "
+                "under attributes: what is"
             )
 
     def _oddities(self, columns: Sequence[str], layout: str | None) -> list[str]:

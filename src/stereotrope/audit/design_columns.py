@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.annotate import ImportedLabels
+from stereotrope.generate import METADATA_NAMES
 
 __all__ = ["leave_design"]
 
@@ -19,17 +20,18 @@ def leave_design(annotators: Sequence[Any], generators: Sequence[Any], base: Pat
     for annotator in annotators:
         if isinstance(annotator, ImportedLabels):
             for entry in generators:
-                if isinstance(entry, Mapping) and annotator.path.resolve() == _file_of(entry, base):
+                if isinstance(entry, Mapping) and annotator.path.resolve() in _files_of(entry, base):
                     annotator.leave_out(set(_columns_of(entry)))
 
 
-def _file_of(entry: Mapping[str, Any], base: Path) -> Path | None:
-    """The file that lists the pictures of a generator, where its entry names one."""
+def _files_of(entry: Mapping[str, Any], base: Path) -> list[Path]:
+    """The files that may list the pictures of a generator."""
     if isinstance(entry.get("labels"), str):
-        return (base / str(entry["labels"])).resolve()
-    if isinstance(entry.get("folder"), str) and isinstance(entry.get("metadata"), str):
-        return (base / str(entry["folder"]) / str(entry["metadata"])).resolve()
-    return None
+        return [(base / str(entry["labels"])).resolve()]
+    if not isinstance(entry.get("folder"), str):
+        return []
+    names = [entry["metadata"]] if isinstance(entry.get("metadata"), str) else METADATA_NAMES
+    return [(base / str(entry["folder"]) / str(name)).resolve() for name in names]
 
 
 def _columns_of(entry: Mapping[str, Any]) -> Iterator[str]:

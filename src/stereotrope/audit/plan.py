@@ -187,6 +187,7 @@ def make_plan(
         prompts, names = stored
     annotators, checked = _annotators(spec, suite, source, account)
     leave_design(annotators, spec.generators, source.base)
+    _require_said(annotators, requests, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
@@ -317,6 +318,18 @@ def _refuse_names_of_factors(annotators: Sequence[Annotator], prompts: pl.DataFr
                         "the prompts; rename one of them",
                         *("annotators", index),
                     )
+
+
+def _require_said(annotators: Sequence[Annotator], requests: Requests, source: Source) -> None:
+    """Refuse a study without any picture of which nobody says anything."""
+    brings = (annotate.ImportedLabels, annotate.ImportedCaptions, annotate.GivenEmbeddings)
+    told = any(isinstance(annotator, brings) for annotator in annotators)
+    if requests and not told and all(request.absent for _, request in requests):
+        raise source.error(
+            "annotators: no picture is at hand, and nothing brings what others said of them; add the file of "
+            "labels, for example `annotators: [{labels: labels.csv, name: people}]`",
+            "annotators" if source.tree.get("annotators") else "generators",
+        )
 
 
 def _require_encoders(annotators: Sequence[Annotator], source: Source) -> None:

@@ -6,6 +6,7 @@ from stereotrope.generate.calibrated import CalibratedGenerator, Truth
 from stereotrope.generate.create import KINDS, create
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
+from stereotrope.generate.listing import METADATA_NAMES
 from stereotrope.generate.presets import PRESETS, Preset
 from stereotrope.generate.remote import (
     GeminiGenerator,
@@ -18,6 +19,7 @@ from stereotrope.generate.request import Checks, Generator, ImageRequest, ImageR
 
 __all__ = [
     "KINDS",
+    "METADATA_NAMES",
     "PRESETS",
     "CalibratedGenerator",
     "Checks",

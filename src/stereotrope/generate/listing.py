@@ -19,6 +19,7 @@ from stereotrope.tables import factors_of, prompt_id
 
 __all__ = [
     "LABEL",
+    "METADATA_NAMES",
     "SPLIT",
     "Designed",
     "Entry",
@@ -36,7 +37,8 @@ TEXT_COLUMNS = ("prompt", "text", "caption")
 """Columns that may hold the prompt, in the order they are looked for."""
 
 LABEL, SPLIT = "label", "split"
-_AUTOMATIC = ("metadata.jsonl", "metadata.csv", "labels.csv")
+METADATA_NAMES = ("metadata.jsonl", "metadata.csv", "labels.csv")
+"""Files that list the pictures of a folder, in the order they are looked for."""
 
 MOST_ALIKE = 5
 """Sets of look-alikes that are told of a folder."""
@@ -55,12 +57,12 @@ def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str
     """
     if metadata is not None:
         return [(PurePosixPath(), read_rows(index.root / metadata))]
-    there = [name for name in _AUTOMATIC if (index.root / name).is_file()]
+    there = [name for name in METADATA_NAMES if (index.root / name).is_file()]
     if there:
-        if set(_AUTOMATIC[:2]) <= set(there):
+        if set(METADATA_NAMES[:2]) <= set(there):
             notes.append("metadata.jsonl is read, metadata.csv beside it is not")
         return [(PurePosixPath(), _read_found(index, index.root / there[0]))]
-    nested = [path for name in reversed(_AUTOMATIC[:2]) for path in index.root.rglob(name)]
+    nested = [path for name in reversed(METADATA_NAMES[:2]) for path in index.root.rglob(name)]
     folders = {path.parent: path for path in nested}
     if not folders:
         return [(PurePosixPath(), _from_names(index.pictures))]
