@@ -26,7 +26,7 @@ SCHEMA = schema_of(colour=COLOURS, lid=("on", "off", "unclear"))
 
 def endpoint_of(server, **options):
     """An endpoint that is given up on quickly."""
-    quick = {"tries": 3, "timeout": 2.0, "longest_wait": 0.02, "key": None}
+    quick = {"tries": 3, "timeout": 60.0, "longest_wait": 0.02, "key": None}
     return Endpoint("vllm", base_url=server.url, **{**quick, **options})
 
 

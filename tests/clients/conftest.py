@@ -60,7 +60,7 @@ class Script:
         return self
 
     def endpoint(self, **options) -> Endpoint:
-        quick = {"base_url": f"{self.server.root}/script", "tries": 3, "longest_wait": 0.01, "timeout": 5}
+        quick = {"base_url": f"{self.server.root}/script", "tries": 3, "longest_wait": 0.01, "timeout": 60}
         return Endpoint.from_options("openai", {**quick, **options})[0]
 
     def chat(self, *, price=PRICE, account=None, endpoint=None, **options):
@@ -128,7 +128,7 @@ def script():
 @pytest.fixture
 def local():
     def endpoint(server, **options) -> Endpoint:
-        quick = {"base_url": server.url, "tries": 3, "longest_wait": 0.01, "timeout": 5}
+        quick = {"base_url": server.url, "tries": 3, "longest_wait": 0.01, "timeout": 60}
         return Endpoint.from_options("openai", {**quick, **options})[0]
 
     return endpoint

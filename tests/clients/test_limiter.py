@@ -5,42 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-import selectors
 import threading
 
 import pytest
+from tests.clients.clock import fast
 
 from stereotrope.clients import Endpoint
 from stereotrope.clients.limiter import SLACK, Limiter, limiter_of
-
-
-class Selector(selectors.DefaultSelector):
-    """Waits no time at all and says that it did."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = 1000.0
-
-    def select(self, timeout=None):
-        if timeout:
-            self.now += timeout
-        return super().select(0)
-
-
-class FastLoop(asyncio.SelectorEventLoop):
-    """An event loop without waits, for coroutines that wait on nothing but time."""
-
-    def __init__(self):
-        self.clock = Selector()
-        super().__init__(self.clock)
-
-    def time(self):
-        return self.clock.now
-
-
-def fast(coroutine):
-    with asyncio.Runner(loop_factory=FastLoop) as runner:
-        return runner.run(coroutine)
 
 
 class Owner:
@@ -130,6 +101,25 @@ def test_a_request_that_left_late_takes_another_time():
     waited, now = fast(work())
     assert waited == pytest.approx((60 + SLACK) / 6)
     assert now == 0
+
+
+@pytest.mark.parametrize("rate", [2, 10, 60, 600])
+def test_a_way_that_takes_up_to_the_slack_longer_passes_no_window(rate):
+    """The worst case: one request comes as late as it may, those of the next minute at once."""
+    rng = random.Random(rate)
+
+    async def work():
+        rated, loop = limiter(requests_per_minute=rate, concurrency=512), asyncio.get_running_loop()
+        reached = []
+        for _ in range(4 * rate):
+            async with rated.turn("m") as turn:
+                loop.clock.now += rng.choice([0.0, 0.0, 0.4, 0.45])  # a busy computer
+                await turn.punctual()
+                reached.append(turn.sent + rng.choice([0.0, 0.99 * SLACK]))
+        return sorted(reached)
+
+    times = fast(work())
+    assert most_in_a_minute(times) <= rate
 
 
 def test_tokens_a_minute_are_kept_and_corrected():

@@ -1,10 +1,11 @@
 """One limiter a key and address: requests and tokens a minute, requests in flight, waits after a 429.
 
-Pace. A server counts requests when they reach it, in any window of 60 seconds. Requests are given
-times ``(60 + SLACK) / R`` apart, so R + 1 of them span 60 + SLACK seconds: never more than R reach the
-server in a window as long as their delays differ by less than SLACK (1 s: connecting, a busy
-computer), and 60 / 61 = 98.4% of the rate is used. A request that could not leave within half a
-second of its time takes another one, so a computer that was asleep does not send a burst.
+Pace. A server counts requests when they reach it, in any window of 60 seconds. What is known here is
+when a request leaves, not when it arrives. Requests are given times ``(60 + SLACK) / R`` apart, and none
+leaves within 60 + SLACK seconds of when the R-th before it really left: never more than R reach the
+server in a window as long as their ways there take times that differ by less than SLACK (1 s:
+connecting, a busy computer), and 60 / 61 = 98.4% of the rate is used. A request that could not leave
+within half a second of its time takes another one, so a computer that was asleep does not send a burst.
 
 Concurrency. Additive increase, multiplicative decrease (D.-M. Chiu and R. Jain, "Analysis of the
 increase and decrease algorithms for congestion avoidance in computer networks", Computer Networks and
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import math
 import threading
 import weakref
 from collections import deque
@@ -46,8 +48,15 @@ class Turn:
 
     async def punctual(self) -> None:
         """Take another time where this one has passed; call it right before sending."""
-        while _now() - self.at > LATE:
-            self.at = await self.limiter.pace(0)
+        due = self.at
+        while True:
+            if _now() - due > LATE:
+                due = self.at = await self.limiter.pace(0)
+            elif (wait := self.limiter.leave()) > 0:
+                due = _now() + wait
+                await asyncio.sleep(wait)
+            else:
+                break
         self.sent = _now()
 
 
@@ -133,6 +142,7 @@ class Limiter:
         self._terms: weakref.WeakKeyDictionary[object, Endpoint] = weakref.WeakKeyDictionary()
         self._next_request = 0.0
         self._next_token = 0.0
+        self._left: deque[float] = deque()  # times at which requests really left, of the last window
         self._holds: dict[str, float] = {}
         self._places: dict[str, _Places] = {}
 
@@ -171,6 +181,19 @@ class Limiter:
         while (wait := at - _now()) > 0:
             await asyncio.sleep(wait)
         return at
+
+    def leave(self) -> float:
+        """Note that a request leaves now, and return 0; or the seconds until it may."""
+        with self._guard:
+            now, rate = _now(), self._strictest("requests_per_minute")
+            while self._left and self._left[0] <= now - _WINDOW - SLACK:
+                self._left.popleft()
+            most = math.floor(rate) if rate is not None else 0
+            if 1 <= most <= len(self._left):
+                return self._left[-most] + _WINDOW + SLACK - now
+            if rate is not None:
+                self._left.append(now)
+            return 0.0
 
     def answered(self, turn: Turn, tokens: int | None) -> None:
         """Note an answer: one more may be in flight, and the tokens are now known."""
