@@ -98,7 +98,7 @@ def test_a_silent_server_keeps_the_connection_and_says_nothing(server, web):
 def test_a_dripping_server_sends_a_byte_at_a_time(server, web):
     server.misbehave("drip", every=0.01)
     body = json.dumps({"model": "painter", "prompt": "cup"}).encode()
-    with socket.create_connection(web.address, timeout=5) as connection:
+    with socket.create_connection(web.address, timeout=60) as connection:
         head = b"POST /v1/images/generations HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(body)
         connection.sendall(head + body)
         got = b""

@@ -173,44 +173,35 @@ def test_pictures_by_url_lie_on_the_server(server, web):
 
 
 def test_more_than_the_limit_in_a_window_is_told_when_to_come_back(http_to):
-    with Loopback(requests_per_minute=3, window=3.0) as server:
+    with Loopback(requests_per_minute=3, window=3600.0) as server:
         web = http_to(server)
         assert [web.chat()[0] for _ in range(4)] == [200, 200, 200, 429]
         answer, _ = web.ask("POST", "/v1/chat/completions", {"messages": [{"content": "a"}]})
-        wait = float(answer.headers["retry-after"])
-        assert 0 < wait <= 3.0
-        time.sleep(wait + 0.01)
-        assert web.chat()[0] == 200
+        assert 0 < float(answer.headers["retry-after"]) <= 3600
         assert server.counts()["chat", "judge", 429] == 1
-        assert server.most_in_a_minute() == 6
-        moments = [one.at for one in server.received]
-        for seconds in (0.001, 0.5, wait, 2.9):
-            most = max(sum(begin <= at < begin + seconds for at in moments) for begin in moments)
-            assert server.most_in_a_minute(seconds=seconds) == most
+        assert server.most_in_a_minute(seconds=3600.0) == 5
+    with Loopback(requests_per_minute=3, window=1e-6) as server:
+        web = http_to(server)
+        assert [web.chat()[0] for _ in range(9)] == [200] * 9
 
 
 def test_answers_take_the_latency_they_were_given_and_wait_side_by_side(http_to):
-    def overlapping() -> bool:
-        ends: list[float] = []
+    together = threading.Barrier(3, timeout=60)  # broken where one is drawn after another
 
-        def ask(web) -> None:
-            began = time.monotonic()
-            web.images()
-            ends.append(time.monotonic())
-            assert ends[-1] - began >= 0.2
+    def painter(model, prompt, number, size):
+        together.wait()
+        return b"a picture"
 
-        with Loopback(latency=(0.2, 0.3)) as server:
-            threads = [threading.Thread(target=ask, args=[http_to(server)]) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            assert len(ends) == 8
-            assert server.counts() == {("images", "painter", 200): 8}
-            return max(one.at for one in server.received) < min(ends)
-
-    # A server that answers one by one never overlaps; a busy machine may start a thread late, not always.
-    assert any(overlapping() for _ in range(10))
+    with Loopback(latency=(0.2, 0.3), painter=painter) as server:
+        webs = [http_to(server) for _ in range(3)]
+        threads = [threading.Thread(target=web.images) for web in webs]
+        began = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert time.monotonic() - began >= 0.2
+        assert server.counts() == {("images", "painter", 200): 3}
 
 
 def test_one_connection_serves_a_thousand_requests_a_second(server, web):
