@@ -48,7 +48,8 @@ _NO_MODEL = re.compile(
 """How servers say that they do not know the model's name, or serve another one only."""
 _PASSING = re.compile(
     r"\b(again|later|retry|temporar|currently|over\W?load|busy|capacity|moment|wait|loading|timed? ?out"
-    r"|too many|queue|unavailable|exhausted|out of memory|oom\b)",
+    r"|too many|queue|unavailable|exhausted|out of memory|oom\b"
+    r"|connection (error|refused|reset|closed|aborted))",
     re.I,
 )
 """Words of a trouble that may be over soon."""
@@ -63,6 +64,8 @@ _BARE = re.compile(
     re.I,
 )
 """What a 500 says that says nothing."""
+_BAD_KEY = {"invalid_api_key", "authentication_error", "invalid_authentication", "no_db_connection"}
+"""The last is LiteLLM's of a key that it does not know, with status 400."""
 _GOOGLES_BAD_KEY = "API_KEY_INVALID"
 """Google says so with status 400."""
 
@@ -245,7 +248,11 @@ def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
             return Failure("unusable", f"the quota of the day is used up ({reason})", about=about)
         wait = retry_after(response.headers, body)
         return Failure("rate_limited", f"too many requests ({reason})", again=True, wait=wait, about=about)
-    if status in (401, 403) or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in details_in(body)):
+    if (
+        status in (401, 403)
+        or codes & _BAD_KEY
+        or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in details_in(body))
+    ):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
     if status == 404 or codes & _UNKNOWN_MODEL or _is_unknown_model(status, said):
         said = f"there is no such model or address ({reason})"
