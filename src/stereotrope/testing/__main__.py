@@ -1,4 +1,7 @@
-"""``python -m stereotrope.testing``: the loopback server as a process of its own; prints its URL."""
+"""``python -m stereotrope.testing``: the loopback server as a process of its own; prints its URL.
+
+Its judge knows the pictures that it drew and looks at all others.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,7 @@ def main() -> None:
     with Loopback(
         painter=given.painter,
         error=given.error,
+        reads=True,
         latency=tuple(given.latency),
         requests_per_minute=given.requests_per_minute,
         key=os.environ[given.key_variable] if given.key_variable else None,

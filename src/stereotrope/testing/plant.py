@@ -166,14 +166,15 @@ class Plant:
         shares = self.share_of(model, prompt, attribute, options)
         return _pick(shares, self._unit(attribute, model, prompt, number)) if shares else None
 
-    def learn(self, data: bytes) -> None:
-        """Take in a picture which this plant may have drawn in another process, by its pixels."""
+    def learn(self, data: bytes) -> bool:
+        """Take in a picture which this plant may have drawn in another process; whether it knows it now."""
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 not in self._drawn:
             drawn = _read(data, self._mark)
             if drawn is not None:
                 with self._lock:
                     self._drawn[sha256] = drawn
+        return sha256 in self._drawn
 
     def _unit(self, *parts: object) -> float:
         """A number in [0, 1), uniform over what it is asked for."""

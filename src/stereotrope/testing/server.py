@@ -24,6 +24,7 @@ from stereotrope.testing.judge import Judge, Question, Truth, look_up
 from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
+from stereotrope.testing.reading import Reader
 from stereotrope.testing.replies import error, general
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
@@ -97,6 +98,9 @@ class Loopback:
     truth
         sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
         that this server did not draw.
+    reads
+        Whether the default judge looks at pictures of which nothing is known, as the offline annotators do
+        (:class:`~stereotrope.testing.reading.Reader`); if not, what they show is ``unclear``.
     latency
         Seconds before an answer: a number, or (low, high), uniform.
     requests_per_minute
@@ -125,6 +129,7 @@ class Loopback:
         judge: Callable[[Question], Any] | Mapping[str, Callable[[Question], Any]] | None = None,
         error: float | Mapping[str, Any] = 0.0,
         truth: Truth | None = None,
+        reads: bool = False,
         latency: float | tuple[float, float] = 0.0,
         requests_per_minute: float | None = None,
         key: str | None = None,
@@ -143,6 +148,7 @@ class Loopback:
         self.seeds = seeds
         self.received: list[Received] = []
         self._truth: Truth = truth if truth is not None else {}
+        self._reader = Reader() if reads else None
         self.latency = latency
         self._limit = SlidingWindow(requests_per_minute, window) if requests_per_minute is not None else None
         self._random = random.Random(seed)
@@ -291,16 +297,20 @@ class Loopback:
         if given is not None:
             return lambda attribute, options: given.get(attribute)
         plant = self.painter if isinstance(self.painter, Plant) else self.plant
-        plant.learn(data)
-        return lambda attribute, options: plant.value_of(sha256, attribute, options)
+        if plant.learn(data) or self._reader is None:
+            return lambda attribute, options: plant.value_of(sha256, attribute, options)
+        read = self._reader.values(data, sha256)
+        return lambda attribute, options: read.get(attribute)
 
     # Routes
 
-    def _chat(self, request: Request) -> Response:
+    async def _chat(self, request: Request) -> Response:
         judge = self.judge
         if isinstance(judge, Mapping):
             judge = judge.get(request.model or "", _DEFAULT_JUDGE)
-        return chat.answer(request, judge, self.knows, len(self.received))
+        if self._reader is None:
+            return chat.answer(request, judge, self.knows, len(self.received))
+        return await asyncio.to_thread(chat.answer, request, judge, self.knows, len(self.received))
 
     async def _images(self, request: Request) -> Response:
         def draw() -> Response:
