@@ -194,6 +194,7 @@ def of_llama_cpp(format):
         failure(503, "json_schema decoding is unavailable"),
         failure(409, "JSON mode is off"),
         failure(500, "failed to parse grammar"),
+        Response(200, {"error": {"message": "response_format json_schema is not supported"}}),
         Response(500, {"detail": "unexpected keyword argument 'response_format'"}),
         Response(422, {"detail": [{"loc": ["body", "response_format", "type"], "msg": "Input should be x"}]}),
     ],

@@ -385,7 +385,8 @@ class _Answered(Generic[T]):
 
 def _may_be_amended(failure: Failure) -> bool:
     """Whether a failure may be for how the request was put, and not for who sent it or how often."""
-    return bool(failure.about) and failure.outcome != "refused" and failure.status not in _NO_AMENDING
+    is_other = failure.outcome in ("refused", "rate_limited") or failure.status in _NO_AMENDING
+    return bool(failure.about) and not is_other
 
 
 def _sum(used: Usage) -> int | None:
