@@ -8,6 +8,7 @@ from stereotrope.cli import main
 from stereotrope.cli.lexicon_check import check_lexicon
 from stereotrope.cli.lexicon_printing import excerpt
 from stereotrope.errors import InputError, MetadataError, UsageError
+from stereotrope.suites import reproduce_captions
 
 LEXICON = """
 name: pets
@@ -213,7 +214,7 @@ def test_the_artefacts_of_the_published_captions_are_found(shared):
     assert values["species", "rat"]["n_word"] == 0
     assert (values["insect", "bee"]["n"], values["insect", "bee"]["n_inside_only"]) == (31, 24)
     assert (values["ethnicity", "black"]["n"], values["ethnicity", "black"]["n_noun_only"]) == (12, 12)
-    assert rows["gender", None, "male"]["n_missed_glued"] > 15
+    assert rows["gender", None, "male*"]["n_missed_glued"] > 15
     assert rows["species", None, "rat"]["inside_words"][0] == "laboratory"
     assert found.audit.terms["term"][0] in {"dark", "white", "rat"}
 
@@ -223,3 +224,28 @@ def test_oddities_of_the_released_file_are_told_and_its_captions_read(shared, pr
     code, out, _ = printed("biasbench", "--captions", file)
     assert code == 0
     assert out.index("1 header row among the data left out (line 172)") < out.index("What the values")
+
+
+@pytest.mark.parametrize("model", ["sd", "bksdm"])
+@pytest.mark.parametrize(
+    ("boundary", "matching"), [(None, "letters"), ("letters", "letters"), ("word", "word")]
+)
+def test_the_check_counts_captions_as_the_reproduction_does(shared, model, boundary, matching):
+    folder = shared / "data" / "biasbench"
+    lists, file = folder / "lexicon_authors.json", folder / f"captions_{model}.csv"
+    checked = check_lexicon(str(lists), file, boundary=boundary).audit.labels
+    (found,) = reproduce_captions("biasbench", file, lists).models
+    prompts = {"ethnicity": "beauty", "gender": "doctor", "species": "animal", "insect": "nature"} | {
+        "skin_tone": "culture"
+    }
+    theirs = {
+        (c.prompt, c.level): round(c.paper[matching].value * c.paper[matching].n)
+        for c in found.cells
+        if c.measure == "representation_parity" and c.paper[matching].value is not None
+    }
+    ours = {
+        (prompts[attribute], value): n for attribute, value, n in checked["attribute", "value", "n"].rows()
+    }
+    shared_values = ours.keys() & theirs.keys()
+    assert len(shared_values) > 20
+    assert {key: ours[key] for key in shared_values} == {key: theirs[key] for key in shared_values}

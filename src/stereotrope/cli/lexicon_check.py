@@ -147,7 +147,7 @@ def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[st
     if lexicon not in BUILT_IN and Path(lexicon).suffix.lower() == ".json":
         lists = read_wordlists(Path(lexicon))
         read = lists.lexicon
-        if boundary is None:
+        if boundary in (None, "letters"):
             boundary = "letters"
             own = (attribute_of(prompt, read) for prompt in sorted(lists.by_patterns))
             patterned = tuple(name for name in own if name is not None)

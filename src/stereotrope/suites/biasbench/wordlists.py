@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -223,8 +223,11 @@ def authors_mapping(prompts: Mapping[str, PromptLists], *, name: str) -> dict[st
         attribute: {
             "of": [prompt],
             "priority": list(groups),
-            "decide": "most" if attribute == "gender" else "first",
-            "groups": {g: list(dict.fromkeys(map(_word, terms))) for g, terms in groups.items()},
+            "decide": "most" if attribute == GENDER else "first",
+            "groups": {
+                g: list(dict.fromkeys(_of_patterns(terms) if attribute == GENDER else terms))
+                for g, terms in groups.items()
+            },
         }
         for attribute, (groups, prompt) in attributes.items()
     }
@@ -254,9 +257,21 @@ def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
     return entry | ({"parity": parity[prompt]} if prompt in parity else {})
 
 
-def _word(term: str) -> str:
-    """A term of a group, or of a pattern the word it is about."""
-    return re.sub(r"\\b|\^|\[\\w\]", "", term)
+def _of_patterns(patterns: Terms) -> Iterator[str]:
+    """Terms that find what the patterns do, open where there is no boundary.
+
+    A pattern of a caption's beginning becomes a term open at its end, in place of the same word closed: the
+    two would count a word twice.
+    """
+    first = [pattern for pattern in patterns if pattern.startswith("^")]
+    begins = [re.sub(r"\^|\[\\w\]", "", pattern) for pattern in first]
+    yield from (f"{word}*" for word in begins)
+    for pattern in patterns:
+        word = pattern.replace("\\b", "")
+        if not pattern.startswith("^") and word not in begins:
+            left = "" if pattern.startswith("\\b") else "*"
+            right = "" if pattern.endswith("\\b") else "*"
+            yield left + word + right
 
 
 def _stem(term: str) -> str:
