@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from PIL import Image
 
@@ -205,3 +206,20 @@ def test_studies_without_pictures_may_name_pictures_of_several_models_alike(tmp_
     run = audit(tmp_path, generator=entry, annotators=[said], measures=[{"female_ratio": "gender"}])
     found = run.run(tmp_path / "run").estimates
     assert found.select("generator", "n", "value").rows() == [("flux", 3, 0.0), ("sdxl", 3, 0.0)]
+
+
+def test_a_file_a_model_may_name_its_pictures_as_another_does(tmp_path):
+    for name, female in (("a", 1), ("b", 3)):
+        rows = [[f"{i}.png", "x", "nurse", "plain", "female" if i < female else "male", ""] for i in range(4)]
+        write(tmp_path, rows, f"{name}.csv")
+    content = {
+        "generators": [{"labels": "a.csv", "factors": ["occupation"]}, {"labels": "b.csv", "name": "B"}],
+        "annotators": [{"labels": f"{n}.csv", "name": n, "attributes": ["gender"]} for n in "ab"],
+        "measures": [{"female_ratio": "gender", "by": ["generator", "annotator"]}],
+    }
+    run = Audit.from_text(json.dumps(content), base=tmp_path).run(tmp_path / "run")
+    found = run.estimates.filter(pl.col("value").is_not_null())
+    assert found.select("generator", "annotator", "value", "n").rows() == [
+        ("a", "a", 0.25, 4),
+        ("B", "b", 0.75, 4),
+    ]

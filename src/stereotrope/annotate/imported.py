@@ -77,6 +77,8 @@ class ImportedLabels:
         What the last derivation left out or could not match, one sentence each.
     trouble
         Why the last derivation gave no label at all; None where it gave some.
+    only
+        The one generator whose pictures the file is of, where that is known.
 
     Raises
     ------
@@ -102,6 +104,7 @@ class ImportedLabels:
         self.file = str(file)
         self.notes: list[str] = []
         self.trouble: str | None = None
+        self.only: str | None = None
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         self.path = Path(folder or ".") / file
@@ -153,7 +156,7 @@ class ImportedLabels:
             file=self.file,
             column=self.key,
             others=self._others,
-            models=[said.model for said in self._said] if self.model is not None else None,
+            models=[said.model or self.only for said in self._said] if self.model or self.only else None,
         )
         self.trouble = matching.trouble if self._said else f"{self.file}: no label in it"
         self.notes += matching.notes if self._said else [self.trouble or ""]
@@ -318,7 +321,7 @@ class ImportedLabels:
             raise MetadataError(
                 f"{self.file}:{one.line}: a picture has one label of an attribute, found {one.attribute!r} "
                 f"{one.value!r} here and {earlier.value!r} on line {earlier.line} for {one.key!r}; keep one, "
-                "or give every rater a file"
+                "give every rater a file, or name the column of the model with model:"
             )
 
     def _chosen(self, attributes: Sequence[str], present: Collection[str]) -> list[_Said]:

@@ -16,12 +16,31 @@ _ONE = ("name_from", "prompt", "negative", "seed", "file")
 
 
 def leave_design(annotators: Sequence[Any], generators: Sequence[Any], base: Path) -> None:
-    """Let annotators from the very file of a generator take none of the design's columns for labels."""
+    """Let an annotator from the very file of a generator take none of the design's columns for labels.
+
+    Where that file is of one model, its labels are of the pictures of that one: others may have one name.
+    """
     for annotator in annotators:
-        if isinstance(annotator, ImportedLabels):
-            for entry in generators:
-                if isinstance(entry, Mapping) and annotator.path.resolve() in _files_of(entry, base):
-                    annotator.leave_out(set(_columns_of(entry)))
+        if not isinstance(annotator, ImportedLabels):
+            continue
+        listing = [
+            entry
+            for entry in generators
+            if isinstance(entry, Mapping) and annotator.path.resolve() in _files_of(entry, base)
+        ]
+        for entry in listing:
+            annotator.leave_out(set(_columns_of(entry)))
+        if len(listing) == 1 and listing[0].get("name_from") is None:
+            annotator.only = _name_of(listing[0], base)
+
+
+def _name_of(entry: Mapping[str, Any], base: Path) -> str:
+    """Name of the model that an entry is of."""
+    if entry.get("name") is not None:
+        return str(entry["name"])
+    if "labels" in entry:
+        return Path(str(entry["labels"])).stem
+    return (base / str(entry["folder"])).resolve().name
 
 
 def _files_of(entry: Mapping[str, Any], base: Path) -> list[Path]:
