@@ -415,7 +415,7 @@ def test_what_spreadsheets_make_of_a_file_is_read(tmp_path, text):
         (
             "l.csv",
             b"image_id,g\ni1,x\ni1,y\n",
-            r"'x' on line 2 for 'i1'; keep one, or give every rater a file",
+            r"'x' on line 2 for 'i1'; keep one, give every rater a file",
         ),
     ],
 )
