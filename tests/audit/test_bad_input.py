@@ -1,5 +1,6 @@
 """Mistakes and damage, end to end: one clear message, and nothing that was there is lost."""
 
+import contextlib
 import csv
 import hashlib
 import json
@@ -10,10 +11,18 @@ import polars as pl
 import pytest
 from PIL import Image, ImageDraw
 
+import stereotrope as st
 from stereotrope import __version__, report
 from stereotrope.audit import Audit
 from stereotrope.calibrate import calibrate
-from stereotrope.errors import AuditFileError, IncompleteError, RunDamaged, RunError, UsageError
+from stereotrope.errors import (
+    AuditFileError,
+    IncompleteError,
+    RunDamaged,
+    RunError,
+    StereotropeError,
+    UsageError,
+)
 from stereotrope.run import RunFolder
 from stereotrope.run import open as open_run
 
@@ -304,3 +313,34 @@ def test_hostile_texts_are_kept_as_they_are_in_the_run(hostile):
     assert run.prompts["text"].str.len_chars().max() == 1_000_000
     assert set(HOSTILE) - {"line\nbreak"} <= set(run.prompts["<script>f</script>"])
     assert sorted(run.images.filter(status="excluded")["source"]) == ["../../etc/passwd", "page.png"]
+
+
+LABELLED = DRAWN.replace("[blank, colour]", "[blank, colour, {labels: l.csv, name: p}]")
+WHOLE = r"'all': this name is taken: in the estimates it stands for all attributes together; rename"
+
+
+@pytest.mark.parametrize("rows", ["image_id,all\na,b\n", "image_id,attribute,value\na,all,b\n"])
+def test_an_attribute_of_a_label_file_is_not_called_all(tmp_path, rows):
+    (tmp_path / "l.csv").write_text(rows)
+    with pytest.raises(StereotropeError, match=r"l\.csv:2: attribute " + WHOLE):
+        Audit.from_text(LABELLED, base=tmp_path).plan()
+
+
+def test_an_attribute_of_labels_in_a_frame_is_not_called_all():
+    frame = pl.DataFrame({"image_id": ["a"], "attribute": ["all"], "value": ["x"], "g": ["y"]})
+    with pytest.raises(StereotropeError, match="attribute 'all': in estimates this name stands for all"):
+        st.measure.share(frame, by=["g"])
+
+
+def test_a_run_that_was_moved_says_where_it_looks_for_what_it_reads(tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "l.csv").write_text("source,shape\n")
+    (tmp_path / "study" / "l.csv").write_text("image_id,shape\nx,round\n")
+    with contextlib.suppress(IncompleteError):
+        Audit.from_text(LABELLED, base=tmp_path / "study").run(tmp_path / "study" / "run")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "study" / "run").rename(tmp_path / "elsewhere" / "run")
+    base = re.escape(str(tmp_path / "elsewhere"))
+    told = rf"looked for relative to {base} .audit_base in run\.json.*was moved"
+    with pytest.raises(StereotropeError, match=told):
+        Audit.from_run(tmp_path / "elsewhere" / "run").measure(tmp_path / "elsewhere" / "run")

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -158,3 +159,58 @@ def test_a_full_disk_is_one_message_that_says_what_is_kept(monkeypatch, capsys):
     assert ended.value.code == 3
     message = "error: the output: no space left on device; what was finished is kept; make room, then run"
     assert capsys.readouterr().err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (
+            OSError(errno.EMFILE, os.strerror(errno.EMFILE), "a.yaml"),
+            r"too many files are open; raise the limit",
+        ),
+        (
+            ImportError("libx.so: cannot open shared object file: Too many open files"),
+            "too many files are open",
+        ),
+        (IncompleteError("encoder: cannot be loaded (Too many open files)"), "too many files are open"),
+        (MemoryError(), "memory is short; close other programs"),
+        (RuntimeError("can't start new thread"), "no further thread can be started"),
+    ],
+)
+def test_what_the_machine_lacks_is_told_as_such_with_the_remedy(monkeypatch, capsys, raised, told):
+    def fail(*_):
+        raise raised
+
+    monkeypatch.setattr("stereotrope.cli.catalogue.print_suites", fail)
+    with pytest.raises(SystemExit) as ended:
+        main(["suites"])
+    assert ended.value.code == 3
+    error = capsys.readouterr().err
+    assert re.search(told, error)
+    assert "run the same command again: everything finished is kept" in error
+
+
+def test_another_import_error_stays_what_it_is(monkeypatch):
+    def fail(*_):
+        raise ImportError("no module named x")
+
+    monkeypatch.setattr("stereotrope.cli.catalogue.print_suites", fail)
+    with pytest.raises(ImportError, match="no module named x"):
+        main(["suites"])
+
+
+@pytest.mark.parametrize("files", [6, 10])
+def test_a_run_with_few_open_files_says_so_or_is_done(tmp_path, files):
+    code = (
+        "import resource, sys\n"
+        "from stereotrope.cli import main\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))\n"
+        "sys.argv = ['stereotrope', '-q', 'demo', '-o', 'run']\n"
+        "main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3
+    assert "too many files are open; raise the limit (`ulimit -n 4096`)" in ended.stderr
+    assert "Traceback" not in ended.stderr

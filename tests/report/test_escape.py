@@ -3,10 +3,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from pathlib import Path
 
+import polars as pl
 import pytest
 
-from stereotrope.report import escape
+from stereotrope.report import escape, exports
 
 NASTY = {
     "script": "<script>alert(1)</script>",
@@ -91,3 +94,19 @@ def test_a_guarded_cell_survives_a_csv_reader() -> None:
     out = io.StringIO()
     csv.writer(out).writerow([escape.csv(t) for t in NASTY.values()])
     assert all(cell[0] not in "=+-@" for cell in next(csv.reader(io.StringIO(out.getvalue()))))
+
+
+@pytest.mark.parametrize("text", ["[b]", "*", "*[2em]", "[", "]", "a--b---c", "`x`", "[\\input{x}]"])
+def test_no_latex_cell_can_be_taken_for_an_argument_or_a_ligature(text: str) -> None:
+    out = escape.latex(text)
+    bare = out.replace("{[}", "").replace("{]}", "").replace("{*}", "").replace("-{}-", "")
+    assert not set("[]*`") & set(bare)
+    assert "--" not in out
+
+
+def test_rows_of_a_latex_table_begin_with_no_bracket_or_star(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"[a": ["[0.1, 0.2]", "*", "x"], "*": ["[", "*", "]"]})
+    exports.write_table(frame, exports.Exports(tmp_path), "t", caption="[c] *")
+    text = (tmp_path / "t.tex").read_text()
+    assert not re.search(r"(\\\\|rule|head)\s*[\[*]", text)
+    assert "{[}0.1, 0.2{]} & {[}" in text

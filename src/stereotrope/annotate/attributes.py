@@ -80,8 +80,18 @@ def name_problem(name: Any) -> str | None:
         )
     if len(name) > LONGEST_NAME:
         return f"{_short(name)}: a name has at most {LONGEST_NAME} characters, found {len(name)}; shorten it"
-    if name in QUALITY_ATTRIBUTES or name == ALL_ATTRIBUTES:
+    if name in QUALITY_ATTRIBUTES:
         return f"{name!r}: this name is taken by an attribute with another meaning; rename it"
+    return whole_problem(name)
+
+
+def whole_problem(name: str) -> str | None:
+    """Return what is wrong with the name that stands for all attributes together, None for another."""
+    if name == ALL_ATTRIBUTES:
+        return (
+            f"{name!r}: this name is taken: in the estimates it stands for all attributes together; rename "
+            "the attribute"
+        )
     return None
 
 

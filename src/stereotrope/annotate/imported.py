@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from stereotrope.annotate.attributes import whole_problem
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
 from stereotrope.annotate.lookup import Matching, normal_path
 from stereotrope.errors import MetadataError, UsageError
@@ -125,6 +126,9 @@ class ImportedLabels:
         }
         said = self._tidy(columns, rows) if tidy else self._wide(columns, rows, attributes)
         self._doubled = 0
+        taken = next((one for one in said if whole_problem(one.attribute)), None)
+        if taken is not None:
+            raise MetadataError(f"{self.file}:{taken.line}: attribute {whole_problem(taken.attribute)}")
         self._said = self._once(said)
         # A column without any value is asked for all the same: what was never answered is missing.
         asked = {s.attribute for s in self._said} if tidy else {c for c in columns if self._is_attribute(c)}

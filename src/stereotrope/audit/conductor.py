@@ -28,7 +28,15 @@ from stereotrope.audit.stages import (
     retry_passing,
     said_of,
 )
-from stereotrope.errors import BudgetError, IncompleteError, RunDamaged, RunError
+from stereotrope.errors import (
+    AuditFileError,
+    BudgetError,
+    IncompleteError,
+    InputError,
+    RunDamaged,
+    RunError,
+    UsageError,
+)
 from stereotrope.generate import FolderGenerator
 from stereotrope.run import Run, RunFolder, refuse_stopped
 from stereotrope.run import open as open_run
@@ -208,7 +216,11 @@ class Audit:
         run, watcher = open_run(Path(folder)), watcher or Silent()
         images = run.images
         drawn_by = images["generator"].unique(maintain_order=True).to_list()
-        plan = self.plan(stored=Stored(run.prompts, drawn_by))
+        try:
+            plan = self.plan(stored=Stored(run.prompts, drawn_by))
+        except (AuditFileError, InputError, UsageError) as error:
+            error.args = (f"{error}. {_where(self.source.base)}",)
+            raise
         _refuse_unchecked(plan, run)
         recall_models(plan, run)
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
@@ -251,6 +263,13 @@ def _draw_and_look(
         if not affords_more(plan, reserve_of(plan, into.path, into.ledger), missing):
             return images, assignment, missing
         watcher.say("The labels cost less than was kept back for them: drawing goes on with the rest.")
+
+
+def _where(base: Path) -> str:
+    return (
+        f"What the audit reads is looked for relative to {base.resolve()} (audit_base in run.json). If the "
+        "run was moved, put its files there too, or run the audit again from where they are"
+    )
 
 
 def _refuse_unchecked(plan: Plan, run: Run) -> None:

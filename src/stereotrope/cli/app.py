@@ -404,10 +404,18 @@ def main(arguments: list[str] | None = None) -> Any:
     except StereotropeError as error:
         _print_traceback()
         _print_error(error)
+        if short := _short_of(error):
+            _print_error(RunError(short))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(0)
-    except OSError as error:
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:
+        if short := _short_of(error):
+            _print_traceback()
+            _print_error(RunError(short))
+            sys.exit(RunError.exit_code)
+        if not isinstance(error, OSError):
+            raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         if error.filename is None and not full:
             raise
@@ -419,6 +427,23 @@ def main(arguments: list[str] | None = None) -> Any:
             hint = "what was finished is kept; make room, then run the same command again to continue"
         _print_error(RunError(f"{why}; {hint}"))
         sys.exit(RunError.exit_code)
+
+
+def _short_of(error: BaseException | None) -> str | None:
+    """What the machine lacks, where that is behind an error, and what to do."""
+    while error is not None:
+        number, said = getattr(error, "errno", None), str(error).lower()
+        if number in (errno.EMFILE, errno.ENFILE) or "too many open files" in said:
+            what, remedy = "too many files are open", "raise the limit (`ulimit -n 4096`)"
+        elif isinstance(error, MemoryError) or number == errno.ENOMEM:
+            what, remedy = "memory is short", "close other programs"
+        elif "can't start new thread" in said:
+            what, remedy = "no further thread can be started", "close other programs, or raise the limits"
+        else:
+            error = error.__cause__ or error.__context__
+            continue
+        return f"{what}; {remedy}, then run the same command again: everything finished is kept"
+    return None
 
 
 def _print_traceback() -> None:

@@ -39,6 +39,10 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "`": r"\textasciigrave{}",
     "−": r"$-$",
     "\u202f": r"\,",
 }
@@ -81,9 +85,12 @@ def csv(text: str) -> str:
 
 
 def latex(text: str) -> str:
-    """Text for the body of a LaTeX table cell."""
+    """Text for the body of a LaTeX table cell.
+
+    Brackets and stars stand in braces: what follows the end of a line, or a rule, could be its argument.
+    """
     flat = _SPACES.sub(" ", visible(shorten(text)))
-    return "".join(_LATEX.get(sign, sign) for sign in flat)
+    return "".join(_LATEX.get(sign, sign) for sign in flat).replace("--", "-{}-").replace("--", "-{}-")
 
 
 def markdown(text: str) -> str:

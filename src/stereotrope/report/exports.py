@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.errors import RunError
 from stereotrope.report import charts, escape
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
@@ -112,7 +113,7 @@ def _guarded(texts: pl.Series) -> pl.Series:
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select([s.name for s in frame if s.null_count() < len(s)])
+    return pl.DataFrame([s for s in frame if s.null_count() < len(s)])  # no select: a name may be `*`
 
 
 def _text(value: Any) -> str:
@@ -194,7 +195,13 @@ def write_specs(
         )
         # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
         text = _BEYOND.sub("\N{WHITE SQUARE}", text)
-        drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
+        try:
+            drawn = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
+        except ValueError as error:
+            raise RunError(
+                f"figure {name}: cannot be drawn ({' '.join(str(error).split())[:200]}); files or memory may "
+                "be short: close other programs, then run the same command again"
+            ) from error
         out.write(f"{name}.svg", drawn.encode("utf-8"))
         if name not in vector and (scale := _scale(drawn)):
             out.write(f"{name}.png", vl_convert.svg_to_png(drawn, scale=scale))

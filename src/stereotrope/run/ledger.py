@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import sqlite3
 import threading
@@ -253,6 +254,9 @@ class Ledger:
                     f"{self.path}: another program has held it for {_BUSY_SECONDS:.0f} s; close that "
                     "program, then run the same command again"
                 ) from error
+            if name.startswith("SQLITE_CANTOPEN") or name == "SQLITE_NOMEM":
+                # SQLite does not say why; the folder it lies in does, where too many files are open.
+                os.close(os.open(self.path.parent, os.O_RDONLY))
             if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
                 raise explain_full(self.path, str(error)) from error
             raise RunDamaged(

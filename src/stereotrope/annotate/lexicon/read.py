@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from stereotrope.annotate.attributes import whole_problem
 from stereotrope.annotate.lexicon.model import Lexicon
 from stereotrope.annotate.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, TermList
 from stereotrope.annotate.lexicon.tree import Tree, short
@@ -143,6 +144,8 @@ def _matching(tree: Tree) -> Matching:
 
 def _attribute_name(tree: Tree, name: Any) -> str:
     clean = tree.name((), "attributes", name)
+    if problem := whole_problem(clean):
+        raise tree.error(f"attributes: {problem}", "attributes", name)
     if clean in LISTS or clean in _TAKEN:
         raise tree.error(
             f"attributes: {clean!r} is the name of a list or column of its own; rename the attribute",
