@@ -83,7 +83,7 @@ def test_of_a_large_figure_the_strongest_rows_are_open_and_all_are_behind_a_line
     assert bds.lead.reads.startswith("The 10 rows farthest above their noise floor, of ")
     figures = f"({1 + len(ATTRIBUTES)} figures)"
     assert [d.title for d in bds.further] == [
-        "All 64 rows",
+        "More of 64 rows",
         f"By attribute ({len(ATTRIBUTES)} figures)",
         f"Baseline divergence (BDS), average {figures}",
         f"Baseline divergence (BDS), without violations {figures}",
@@ -198,10 +198,10 @@ def test_the_page_of_a_judged_run_is_short_has_no_empty_axes_and_draws_every_row
     assert charts_made > 100
     opened = v.page.locator(".chart > svg").count()
     assert 0 < opened < charts_made / 3, "what is behind a line is drawn when it is opened"
-    v.page.locator("details.further > summary", has_text="All 64 rows").first.click()
+    v.page.locator("details.further > summary", has_text="More of 64 rows").first.click()
     line = v.page.locator("details.further[open]")
     line.locator(".chart > svg").first.wait_for()
-    assert "All 64 rows" in line.inner_text()
+    assert "More of 64 rows" in line.inner_text()
     drawn = v.page.evaluate(
         """() => { const specs = JSON.parse(document.getElementById("charts").textContent).charts;
           return [...document.querySelectorAll(".chart:has(> svg)")].map((box) => [

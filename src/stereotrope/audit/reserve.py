@@ -60,7 +60,8 @@ def _price(plan: Plan, annotator: Any) -> float:
     expected = expect(1) if expect is not None else None
     if expected is None or expected.cost is None:
         return 0.0
-    known = plan.account.mean(annotator.endpoint.provider, annotator.model, "chat")
+    provider = getattr(getattr(annotator, "endpoint", None), "provider", "")
+    known = plan.account.mean(provider, getattr(annotator, "model", ""), "chat")
     return float(expected.cost[1]) if known is None else known * expected.calls
 
 

@@ -154,14 +154,21 @@ def _own_lines(measure: str, figures: Sequence[Figure], frame: pl.DataFrame) -> 
     whole = [f for f in figures if f.name.startswith(safe_name(measure)) and not _is_part(measure, f)]
     parts = [f for f in figures if _is_part(measure, f)]
     lines = [
-        Disclosure(f"All {thousands(f.table.total)} rows" if len(whole) == 1 else f.title, [f]) for f in whole
+        Disclosure(f"{_which([f])} {thousands(f.table.total)} rows" if len(whole) == 1 else f.title, [f])
+        for f in whole
     ]
     if parts:
         of = f" ({count(len(parts), 'figure')})" if len(parts) > 1 else ""
-        all_rows = "" if whole or len(parts) == 1 else f"All {thousands(frame.height)} rows, "
+        all_rows = "" if whole or len(parts) == 1 else f"{_which(parts)} {thousands(frame.height)} rows, "
         by = "by attribute" if all_rows else "By attribute"
         lines.append(Disclosure(f"{all_rows}{by}{of}", parts))
     return lines
+
+
+def _which(figures: Sequence[Figure]) -> str:
+    """Whether figures and their tables show every row, in the words of a line."""
+    whole = all(not f.cut and len(f.table.rows) == f.table.total for f in figures)
+    return "All" if whole else "More of"
 
 
 def _is_part(measure: str, figure: Figure) -> bool:
