@@ -152,6 +152,16 @@ def test_without_a_generator_that_answers_the_run_stops_with_the_reason(tmp_path
     assert not (tmp_path / "run" / "estimates.parquet").exists()
 
 
+def test_a_request_that_is_rejected_very_often_is_the_audit_files_fault_as_one_is(tmp_path):
+    with Loopback() as server:
+        server.misbehave("bad_request", message="nothing fits", times=None, path="images")
+        text = ENTRY.format(entries=entry(server.url)).replace(
+            "images_per_prompt: 2", "images_per_prompt: 20"
+        )
+        with pytest.raises(AuditFileError, match=r"no generator can be reached, .*nothing fits"):
+            st.Audit.from_text(text).run(tmp_path / "run")
+
+
 def test_one_generator_that_answers_is_enough_to_go_on(tmp_path):
     with Loopback() as server:
         entries = entry(server.url) + entry(server.url, ", key: SURELY_NOT_SET", name="b")

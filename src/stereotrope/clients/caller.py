@@ -336,7 +336,7 @@ class Caller:
             kind = ModelMisconfigured if failure.misconfigured else ModelUnusable
             self.give_up(f"{failure.reason}{self._advice(failure)}", kind)
         if self._is_suspect:
-            self.give_up(self._alike_said(failure))
+            self.give_up(self._alike_said(failure), ModelMisconfigured)
         raise BadRequest(f"{name}: {failure.reason}", failure.about)
 
     def _exhaust(self, failure: Failure) -> NoReturn:
