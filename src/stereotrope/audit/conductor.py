@@ -38,7 +38,7 @@ from stereotrope.errors import (
     UsageError,
 )
 from stereotrope.generate import FolderGenerator
-from stereotrope.run import Run, RunFolder, refuse_stopped
+from stereotrope.run import Run, RunFolder, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
 
@@ -355,6 +355,7 @@ def _measure(
             {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
         ]
     into.write_info({**info, "missing": [asdict(one) for one in missing], **(kept or {})})
+    write_seal(into.path)
 
 
 def _finish(

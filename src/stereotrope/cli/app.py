@@ -164,9 +164,11 @@ def measure(folder: RunFolderArgument) -> None:
     """
     from stereotrope.calibrate import audit_of
     from stereotrope.cli.console import carry_out
+    from stereotrope.run import changes_told
 
-    audit = audit_of(folder, seed=settings.seed)
-    carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher, stop=stop), folder, settings)
+    with changes_told(folder):
+        audit = audit_of(folder, seed=settings.seed)
+        carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher, stop=stop), folder, settings)
 
 
 @app.command(rich_help_panel="On a run")
@@ -198,13 +200,15 @@ def show(
     """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
     from stereotrope.cli.console import print_headline
+    from stereotrope.run import changes_told
     from stereotrope.run import open as open_run
 
-    headline = reports.headline(open_run(folder))
-    if as_json:
-        typer.echo(json.dumps(headline, ensure_ascii=False, indent=2))
-    else:
-        print_headline(headline, settings)
+    with changes_told(folder):
+        headline = reports.headline(open_run(folder))
+        if as_json:
+            typer.echo(json.dumps(headline, ensure_ascii=False, indent=2))
+        else:
+            print_headline(headline, settings)
 
 
 @app.command(rich_help_panel="On an instrument")

@@ -15,6 +15,7 @@ from stereotrope.report.material import Material, RunLike, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
 from stereotrope.report.spending import cost_table
+from stereotrope.run import changes_told
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED
 
 __all__ = ["headline", "headline_of", "missing_items", "missing_table", "quality", "reasons"]
@@ -56,7 +57,8 @@ def headline(run: RunLike) -> dict[str, Any]:
 
         Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
     """
-    return headline_of(Material(run))
+    with changes_told(run.path):
+        return headline_of(Material(run))
 
 
 def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from stereotrope.report.material import Material, RunLike
 from stereotrope.report.page import build
 from stereotrope.report.prose import explain
 from stereotrope.report.thumbnails import BUDGET
-from stereotrope.run import make_folder, sweep
+from stereotrope.run import changes_told, make_folder, sweep
 
 __all__ = ["write"]
 
@@ -72,6 +72,13 @@ def write(
     RunError
         The run has no tables yet, or the disk is full: files of an earlier report stay as they were.
     """
+    with changes_told(run.path):
+        return _write(run, out, figures=figures, budget=budget, stop=stop)
+
+
+def _write(
+    run: RunLike, out: Path | None, *, figures: bool, budget: int, stop: threading.Event | None
+) -> Path:
     folder = make_folder(Path(out) if out is not None else run.path / "report")
     tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
     for place in (folder, tables.folder, drawings.folder):

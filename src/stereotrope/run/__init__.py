@@ -9,6 +9,7 @@ from stereotrope.run.engine import Job, Stage, Summary, refuse_stopped
 from stereotrope.run.folder import FORMAT_VERSION, RunFolder
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
+from stereotrope.run.seal import changes_told, write_seal
 from stereotrope.run.store import PictureStore, Stored
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Stage",
     "Stored",
     "Summary",
+    "changes_told",
     "engine",
     "file_stem",
     "make_folder",
@@ -28,4 +30,5 @@ __all__ = [
     "refuse_stopped",
     "sweep",
     "write_atomic",
+    "write_seal",
 ]

@@ -1,0 +1,65 @@
+"""What the files of a run were when they were written: a changed file is told from a mistake of ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from stereotrope.errors import RunDamaged, StereotropeError
+from stereotrope.run.disk import write_atomic
+
+__all__ = ["changes_told", "write_seal"]
+
+_SEAL = "seal.json"
+_SEALED = ("run.json", "audit.yaml", "*.parquet", "embeddings/*.parquet")
+
+
+def write_seal(run: Path) -> None:
+    """Write the SHA-256 of every table, of ``run.json`` and of the audit file, by name."""
+    text = json.dumps(_digests(run), sort_keys=True, indent=2)
+    write_atomic(run / _SEAL, f"{text}\n".encode())
+
+
+@contextmanager
+def changes_told(run: Path) -> Iterator[None]:
+    """Tell of files that were changed since they were written, where work on a run fails in any other way.
+
+    Raises
+    ------
+    RunDamaged
+        Something failed that no error of ours explains, and a file is not what was written.
+    """
+    try:
+        yield
+    except (StereotropeError, OSError, MemoryError):
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        changed = _changed(run)
+        if not changed:
+            raise
+        raise RunDamaged(
+            f"{run}: {', '.join(changed)} {'was' if len(changed) == 1 else 'were'} changed since the run was "
+            f"made and cannot be read ({type(error).__name__}); continue the run with `stereotrope run "
+            "audit.yaml -o <this folder>`: what was changed is made anew"
+        ) from error
+
+
+def _changed(run: Path) -> list[str]:
+    try:
+        sealed = json.loads((run / _SEAL).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(sealed, dict):
+        return [_SEAL]
+    found = _digests(run)
+    return [name for name in sorted({*sealed, *found}) if sealed.get(name) != found.get(name)]
+
+
+def _digests(run: Path) -> dict[str, str]:
+    files = sorted(file for pattern in _SEALED for file in run.glob(pattern) if file.is_file())
+    return {file.relative_to(run).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
