@@ -370,9 +370,27 @@ def test_designed_prompts_are_matched_by_text_or_by_factors(folder: Path) -> Non
     prompts, requests = by_factors.requests(designed)
     assert prompts is designed
     assert [(r.prompt_id, r.text) for r in requests] == [("p2", "T2"), ("p1", "T1")]
-    assert "1 of 3 pictures belong to no designed prompt and are left out" in by_factors.notes[-1]
+    assert "1 of 3 pictures belong to no designed prompt and are left out; " in by_factors.notes[-1]
+    assert by_factors.notes[-1].endswith("the first, metadata.jsonl:3, says object=car, group=women")
     _, by_text = FolderGenerator(folder, prompt="said").requests(designed)
     assert [(r.prompt_id, r.source) for r in by_text] == [("p1", "a.png"), ("p2", "c.png")]
+
+
+def test_pictures_of_one_prompt_may_not_differ_in_a_factor_that_the_design_lacks(folder: Path) -> None:
+    designed = pl.DataFrame(
+        {"prompt_id": ["p1", "p2"], "object": ["car", "cup"], "text": ["T1", "T2"], "negative": [None, None]}
+    )
+    listing(
+        folder, "a.png", "b.png", "c.png",
+        object=["cup", "car", "car"], phrasing=["for", "none", "none"], style=["", "plain", "wide"],
+    )  # fmt: skip
+    told = (
+        r"jsonl:3: factor 'style' must be one of the design, which has object; .*'plain' \(.*:2\) and 'wide'"
+    )
+    with pytest.raises(MetadataError, match=told):
+        FolderGenerator(folder, factors=["object", "phrasing", "style"]).requests(designed)
+    FolderGenerator(folder, factors=["object", "phrasing"]).requests(designed)  # the same within a prompt
+    FolderGenerator(folder).requests(designed)  # nobody called `style` a factor
 
 
 DESIGNED = pl.DataFrame(

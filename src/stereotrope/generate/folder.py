@@ -17,6 +17,7 @@ from stereotrope.generate.listing import (
     Designed,
     Entry,
     Listing,
+    check_told_apart,
     columns_by_name,
     file_column,
     listings_of,
@@ -200,22 +201,7 @@ class FolderGenerator:
         entries = list(self._entries(listings, factors))
         self._note_pictures(entries)
         if designed is not None:
-            known = Designed(designed, by_text=self._text is not None, factors=list(factors))
-            matched = [(entry, found) for entry in entries if (found := known.match(entry)) is not None]
-            alike = known.lookalikes(entries) if len(matched) < len(entries) else []
-            if entries and not matched:
-                raise entries[0].row.error(
-                    f"a picture must belong to a designed prompt, none of {len(entries)} does; this one "
-                    f"says {known.says(entries[0])}, the design has {known.example()} and "
-                    f"{len(known.rows) - 1} more; check the spelling, or name the columns with factors: "
-                    f"or prompt:{' '.join(['', *alike[:1]])}"
-                )
-            if len(matched) < len(entries):
-                self.notes.append(
-                    f"{self.name}: {len(entries) - len(matched)} of {len(entries)} pictures belong to no "
-                    "designed prompt and are left out"
-                )
-                self.notes += [f"{self.name}: {sentence}" for sentence in alike]
+            matched = self._matched(entries, designed, list(factors))
             return designed, [self._request(entry, row) for entry, row in matched]
         prompts: dict[str, dict[str, str | None]] = {}
         requests = []
@@ -230,6 +216,31 @@ class FolderGenerator:
             schema=dict.fromkeys(columns, pl.String),
         )
         return frame, requests
+
+    def _matched(
+        self, entries: Sequence[Entry], designed: pl.DataFrame, factors: Sequence[str]
+    ) -> list[tuple[Entry, dict[str, str | None]]]:
+        """The entries that belong to a designed prompt, each with it."""
+        known = Designed(designed, by_text=self._text is not None, factors=factors)
+        found = [(entry, known.match(entry)) for entry in entries]
+        matched = [(entry, row) for entry, row in found if row is not None]
+        lost = [entry for entry, row in found if row is None]
+        alike = known.lookalikes(entries) if lost else []
+        if lost and not matched:
+            raise lost[0].row.error(
+                f"a picture must belong to a designed prompt, none of {len(entries)} does; this one "
+                f"says {known.says(lost[0])}, the design has {known.example()} and "
+                f"{len(known.rows) - 1} more; check the spelling, or name the columns with factors: "
+                f"or prompt:{' '.join(['', *alike[:1]])}"
+            )
+        if lost:
+            self.notes.append(
+                f"{self.name}: {len(lost)} of {len(entries)} pictures belong to no designed prompt and are "
+                f"left out; the first, {lost[0].place}, says {known.says(lost[0])}"
+            )
+            self.notes += [f"{self.name}: {sentence}" for sentence in alike]
+        check_told_apart(matched, designed)
+        return matched
 
     def _listings(self) -> list[Listing]:
         """Read what lists the pictures."""

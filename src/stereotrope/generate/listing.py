@@ -24,6 +24,7 @@ __all__ = [
     "Designed",
     "Entry",
     "Listing",
+    "check_told_apart",
     "columns_by_name",
     "file_column",
     "listings_of",
@@ -164,6 +165,11 @@ class Entry:
             return f"\0\0{self.row.file}:{self.row.line}"
         return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)
 
+    @property
+    def place(self) -> str:
+        """Where it is listed; its file where nothing lists it."""
+        return f"{self.row.file}:{self.row.line}" if self.row.file else self.source
+
     def said(self) -> tuple[Any, ...]:
         """Return all that the row says of its file."""
         return (self.generator, self.factors, self.text, self.negative, self.seed)
@@ -224,6 +230,30 @@ class Designed:
     def example(self) -> str:
         """What the first designed prompt would have it say."""
         return _said(next(iter(self.rows)), self.factors)
+
+
+def check_told_apart(
+    matched: Sequence[tuple[Entry, Mapping[str, str | None]]], designed: pl.DataFrame
+) -> None:
+    """Refuse factors that the design lacks where pictures of one prompt differ in them.
+
+    Raises
+    ------
+    MetadataError
+        What was asked for differently would be counted as the same.
+    """
+    known = factors_of(designed.columns)
+    first: dict[tuple[str, str | None], Entry] = {}
+    for entry, prompt in matched:
+        for factor in (f for f in entry.factors if f not in known):
+            other = first.setdefault((factor, prompt["prompt_id"]), entry)
+            if other.factors[factor] != entry.factors[factor]:
+                raise entry.row.error(
+                    f"factor {factor!r} must be one of the design, which has {', '.join(known)}; pictures of "
+                    f"one prompt would be counted together, {other.factors[factor] or ''!r} "
+                    f"({other.place}) and {entry.factors[factor] or ''!r}; add it to the design "
+                    "(phrasings:, mitigations:, prompts:) or take it out of factors:"
+                )
 
 
 def _said(key: Any, factors: Sequence[str]) -> str:
