@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 from PIL import Image, ImageDraw
 
-import stereotrope as st
 from stereotrope import __version__, report
 from stereotrope.audit import Audit
 from stereotrope.calibrate import calibrate
@@ -324,12 +323,6 @@ def test_an_attribute_of_a_label_file_is_not_called_all(tmp_path, rows):
     (tmp_path / "l.csv").write_text(rows)
     with pytest.raises(StereotropeError, match=r"l\.csv:2: attribute " + WHOLE):
         Audit.from_text(LABELLED, base=tmp_path).plan()
-
-
-def test_an_attribute_of_labels_in_a_frame_is_not_called_all():
-    frame = pl.DataFrame({"image_id": ["a"], "attribute": ["all"], "value": ["x"], "g": ["y"]})
-    with pytest.raises(StereotropeError, match="attribute 'all': in estimates this name stands for all"):
-        st.measure.share(frame, by=["g"])
 
 
 def test_a_run_that_was_moved_says_where_it_looks_for_what_it_reads(tmp_path):

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, LABELS, NOT_VALUES, check_factors, polars_types
+from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, polars_types
 
 __all__ = ["as_text", "estimate_frame", "excluded_json", "factor_names", "read_labels", "to_polars"]
 
@@ -137,11 +137,6 @@ def read_labels(
             f"labels: no column {', '.join(map(repr, missing))}; found {', '.join(map(repr, frame.columns))}"
         )
     check_factors(factors)
-    if (frame["attribute"] == ALL_ATTRIBUTES).any():
-        raise TableError(
-            f"labels: attribute {ALL_ATTRIBUTES!r}: in estimates this name stands for all attributes "
-            "together; rename the attribute"
-        )
     if attributes is not None:
         if isinstance(attributes, str):
             raise UsageError(
