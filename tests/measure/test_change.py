@@ -389,3 +389,70 @@ def test_the_excess_of_vac_is_its_corrected_score(make_labels) -> None:
     before, after = (whole.filter(phrasing=p)["value"].mean() for p in ("for", "targeted at"))
     assert row["value"] == pytest.approx(after / before - 1)
     assert row["value"] != pytest.approx(only(by_value(scores), "vac_change", generator="m")["value"])
+
+
+def uneven_run(seed: int, before: int, after: int) -> pl.DataFrame:
+    """Four equally frequent values everywhere, in more pictures without the suffix than with it."""
+    rng = np.random.default_rng(seed)
+    keys = itertools.product(range(6), ("none", "avoiding"), ("x", "y"), range(max(before, after)))
+    rows = [
+        (f"{thing}{level}{group}{i}", "kind", str(rng.integers(4)), "m", f"o{thing}", level, group)
+        for thing, level, group, i in keys
+        if i < (before if level == "none" else after)
+    ]
+    names = ["image_id", "attribute", "value", "generator", "object", "mitigation", "group"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+@pytest.mark.parametrize("n", [(30, 8), (8, 30), (30, 30)])
+def test_vac_of_equally_frequent_values_has_no_change(n: tuple[int, int]) -> None:
+    """Chao and Shen's entropy leaves a little of nothing, and another little at another n."""
+    for seed in range(8):
+        scores = vac(uneven_run(seed, *n), within=("generator", "object", "mitigation"), n_bootstrap=99)
+        assert change(scores, "mitigation")["undefined"].unique().to_list() == [AT_FLOOR]
+
+
+def corrected(before: list[float], after: list[float], n: tuple[int, int]) -> pl.DataFrame:
+    names = ["mitigation", "object", "value", "low", "n"]
+    sides = (("none", before, n[0]), ("avoiding", after, n[1]))
+    rows = [(side, f"o{i}", v, v - 0.1, size) for side, values, size in sides for i, v in enumerate(values)]
+    table = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        definition=pl.lit("paper"), attribute=pl.lit("all"), generator=pl.lit("m")
+    )
+    return pl.concat([table.with_columns(measure=pl.lit(name)) for name in ("vac", "vac_chao_shen")])
+
+
+@pytest.mark.parametrize(
+    ("n", "reason"),
+    [
+        ((20, 20), None),
+        ((40, 20), None),
+        ((12, 12), None),
+        ((20, 12), "the sides rest on unlike numbers of images, which VAC reads otherwise"),
+        ((8, 20), "the sides rest on unlike numbers of images, which VAC reads otherwise"),
+    ],
+)
+def test_vac_of_few_images_is_not_compared_with_that_of_more(n: tuple[int, int], reason: str | None) -> None:
+    scores = corrected([0.4, 0.5, 0.4, 0.5, 0.4, 0.5], [0.3, 0.4, 0.35, 0.3, 0.4, 0.3], n)
+    row = only(change(scores, "mitigation"), "vac_change", generator=None)
+    assert row["undefined"] == reason
+    assert (row["value"] is None) == (reason is not None)
+    by_raw = only(by_value(scores, "mitigation"), "vac_change", generator=None)
+    assert by_raw["value"] == pytest.approx(2.05 / 2.7 - 1)
+
+
+@pytest.mark.parametrize("pairs", [2, 6])
+@pytest.mark.parametrize(("left", "interval"), [(-0.005, True), (-0.2, False)])
+def test_nothing_falls_by_more_than_all_of_it(pairs: int, left: float, interval: bool) -> None:
+    rows = [("none", f"o{i}", 0.40 + i / 100, 0.06, 0.3) for i in range(pairs)]
+    rows += [("avoiding", f"o{i}", 0.06 + left + (-1) ** i * 0.02, 0.06, 0.0) for i in range(pairs)]
+    row = only(change(with_excess(rows), "mitigation"), generator=None)
+    assert row["value"] == -1.0
+    assert "cut at −1" in row["method"]
+    if pairs < 6:
+        assert (row["low"], row["high"], row["flags"]) == (None, None, "few_pairs")
+    elif interval:
+        assert row["low"] == -1.0 < row["high"] < -0.9
+    else:
+        assert (row["low"], row["high"], row["flags"]) == (None, None, "below_scale")
+        assert row["p_value"] < 0.001

@@ -41,12 +41,18 @@ ORIGINALS: Mapping[str, str] = {"phrasing": "for", "mitigation": "none"}
 FEW_PAIRS = "fewer than two pairs"
 NO_ORIGINAL = "the mean of the original is not above 0"
 AT_FLOOR = "the original is not told from its noise floor"
+UNLIKE = "the sides rest on unlike numbers of images, which VAC reads otherwise"
 FEWEST_TESTED = 6
 """Pairs below which there is neither interval nor p: the t test leans on a shape that so few cannot show."""
 CLEAR = 2.0
 """How many times the reach of its interval a mean excess must be, to be divided by (Fieller's g ≤ 1/4)."""
 UNEVEN = 0.2
 """Difference of the images behind the two sides, as a share, from which it is said."""
+LEFT = 0.05
+"""What Chao and Shen's entropy leaves of VAC where all values are equally frequent: at most 0.046 at 10 to 50
+images of 3 to 15 values, simulated."""
+ALIKE_FROM = 20
+"""Images a score from which that entropy reads unlike numbers of images alike (0.02 apart at 15 values)."""
 
 _SOURCE = "SODA, section 5.5, Table 5; interval: Fieller 1954; p: Student 1908"
 _SOURCE_RANKS = "SODA, section 5.5, Table 5; p: Wilcoxon 1945"
@@ -109,7 +115,8 @@ def change(
     polars.DataFrame
         Rows of the measure ``cds_change`` or ``vac_change``, each followed by one of
         ``cds_change_wilcoxon`` or ``vac_change_wilcoxon``. ``value`` is a share, never percent: −0.3 is a
-        fall by 30%. The first has Fieller's interval and the p-value of the paired t-test over the pairs,
+        fall by 30%, and −1, where it is cut, that nothing is left. The first has Fieller's interval and the
+        p-value of the paired t-test over the pairs,
         the other the same ``value`` and the p-value of Wilcoxon's signed-rank test. ``q_value`` is
         Benjamini–Hochberg over the rows of one measure. ``n`` is the number of pairs, ``n_reference`` none;
         ``contrast`` is ``over`` and ``reference`` the original. ``definition`` is ``excess``, or by
@@ -119,14 +126,15 @@ def change(
     ---------
     ``fewer than two pairs``; ``the original is not told from its noise floor``: a share of what may be
     nothing is no number. It is told from it where the mean of the lower ends of the original's own intervals
-    lies above the mean of the floors (0 for ``vac_chao_shen``), or where, with six pairs or more, the mean
-    excess is at least twice the reach of its t interval over pairs. The same holds for ``score="value"``
-    where floors are known; ``the mean of the original is not above 0`` where they are not. A score that
-    one side lacks is left out on both and counted. Interval and p are null with fewer than six pairs;
-    ``few_pairs`` flags these, and rows in which a whole pair was left out; ``small_n`` rows that hold a
-    score flagged so. The interval is null where the
-    mean of the original is not told from 0 over pairs (``unbounded``) and where all pairs change alike
-    (``no_variation``); p as well in the latter case.
+    lies above the mean of the floors (0.05 for ``vac_chao_shen``, which its correction may leave of nothing),
+    or where, with six pairs or more, the mean excess over that is at least twice the reach of its t interval
+    over pairs. The same holds for ``score="value"`` where floors are known; ``the mean of the original is not
+    above 0`` where they are not. ``the sides rest on unlike numbers of images, which VAC reads otherwise``:
+    by over 20%, with fewer than 20 images a ``vac_chao_shen``. A score that one side lacks is left out on
+    both and counted. Interval and p are null with fewer than six pairs; ``few_pairs`` flags these, and rows
+    in which a whole pair was left out; ``small_n`` rows that hold a score flagged so. The interval is null
+    where the mean of the original is not told from 0 over pairs (``unbounded``), where all of it lies below
+    −1 (``below_scale``) and where all pairs change alike (``no_variation``); p as well in the last case.
 
     Raises
     ------
@@ -346,9 +354,11 @@ class _Plan:
         first = {**row, "measure": name + CHANGE, "source": _SOURCE}
         other = {**row, "measure": name + RANKS, "source": _SOURCE_RANKS}
         value, low, high = relative_change(old, new, level=self.level)
-        if self.score != EXCESS:  # a raw score falls to 0 at most
-            low = max(low, -1.0) if not np.isnan(low) else low
-        reason = FEW_PAIRS if means.height < 2 else _at_floor(means, self.level)
+        reason = (
+            FEW_PAIRS if means.height < 2 else _at_floor(means, self.level, LEFT if name == "vac" else 0.0)
+        )
+        if reason is None and name == "vac" and self.score == EXCESS and _unlike(known):
+            reason = UNLIKE
         if reason is None and np.isnan(value):
             reason = NO_ORIGINAL
         if reason is not None:
@@ -356,13 +366,20 @@ class _Plan:
             yield from ({**first, **noted}, {**other, **noted})
             return
         what = f"change of the mean {self.score} over {means.height} pairs ({', '.join(groups)})"
+        below = value < -1.0 or low < -1.0
+        if below:  # no score falls to less than nothing
+            value, low = max(value, -1.0), max(low, -1.0)
+            what += ", cut at −1"
+            if high <= -1.0:
+                low = high = np.nan
         if few:
             method = f"{what}; fewer than {FEWEST_TESTED} pairs: no interval, no test"
             only = {"value": value, "flags": ",".join(flags), "method": method}
             yield from ({**first, **only}, {**other, **only})
             return
         p = paired_t(old, new)
-        open_end = ["no_variation" if np.isnan(p) else "unbounded"] * bool(np.isnan(low))
+        ends = "below_scale" if below else "no_variation" if np.isnan(p) else "unbounded"
+        open_end = [ends] * bool(np.isnan(low))
         yield {
             **first,
             "value": value,
@@ -390,21 +407,27 @@ def _means(known: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
     return known.group_by(list(groups), maintain_order=True).agg(whole)
 
 
-def _at_floor(means: pl.DataFrame, level: float) -> str | None:
-    """The reason where nothing shows that the originals, one a pair, exceed their noise floor."""
+def _at_floor(means: pl.DataFrame, level: float, left: float) -> str | None:
+    """The reason where nothing shows that the originals, one a pair, exceed their noise floor by ``left``."""
     excess, least = (means[c].cast(pl.Float64).fill_null(np.nan).to_numpy() for c in ("_above", "_least"))
-    if np.isnan(excess).any() or least.mean() > 0:
+    if np.isnan(excess).any() or least.mean() > left:
         return None
     n = excess.size
     if n < FEWEST_TESTED:
         return AT_FLOOR
     reach = float(special.stdtrit(n - 1, 0.5 + level / 2)) * float(excess.std(ddof=1)) / np.sqrt(n)
-    return None if excess.mean() > max(CLEAR * reach, 0.0) else AT_FLOOR
+    return None if excess.mean() - left > max(CLEAR * reach, 0.0) else AT_FLOOR
 
 
 def _uneven(known: pl.DataFrame) -> bool:
     sizes = known.select("_n", "_n_old").drop_nulls().sum().row(0)
     return bool(sizes[0] and abs(sizes[0] - sizes[1]) > UNEVEN * max(sizes))
+
+
+def _unlike(known: pl.DataFrame) -> bool:
+    """Whether the sides are so uneven, and one so small, that their VAC is not read alike."""
+    fewest = known.select(pl.min_horizontal(pl.col("_n").mean(), pl.col("_n_old").mean())).item()
+    return _uneven(known) and fewest < ALIKE_FROM
 
 
 def _add_q_values(rows: Sequence[dict[str, Any]]) -> None:
