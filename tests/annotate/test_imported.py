@@ -91,10 +91,17 @@ def test_none_and_na_are_values_and_an_empty_cell_is_missing(tmp_path):
     labels = imported(tmp_path, "image_id,text\ni1,None\ni2,NA\ni3,\n")
     assert said(labels) == {("i1", "text"): "None", ("i2", "text"): "NA"}
     assert labels.notes == [
+        "human.csv: 2 of 4 images have no label of 'text'",
         "human.csv: 1 × 'None', 1 × 'NA' count as values; where there is no label leave the cell empty, or "
         "write unclear",
-        "human.csv: 2 of 4 images have no label of 'text'",
     ]
+
+
+def test_words_that_mean_no_label_are_counted_where_they_count(tmp_path):
+    labels = imported(tmp_path, "image_id,mitigation,g\ni1,none,none\ni2,none,male\nelsewhere,none,none\n")
+    labels.leave_out(["mitigation"])
+    assert len(said(labels)) == 2
+    assert labels.notes[-1].startswith("human.csv: 1 × 'none' count as values; ")
 
 
 @pytest.mark.parametrize("word", ["unclear", "Refused", "INVALID"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -177,6 +177,7 @@ class ImportedLabels:
             rows_out += [
                 self._row(image_id, of[image_id]) for image_id in usable["image_id"] if image_id in of
             ]
+        self.notes += self._doubtful(rows_out)
         return labels_frame(rows_out)
 
     def _row(self, image_id: str, said: _Said) -> dict[str, Any]:
@@ -231,14 +232,19 @@ class ImportedLabels:
         numbers = [c for c in columns if _ROW_NUMBER.fullmatch(c) and c not in self.attributes]
         if numbers:
             told.append(f"{self.file}: column {numbers[0]!r} is a row number by its name, and no label")
-        doubtful = Counter(s.value for s in self._said if s.value.casefold() in _NO_LABEL)
-        if doubtful:
-            listed = ", ".join(f"{n} × {value!r}" for value, n in doubtful.most_common(5))
-            told.append(
-                f"{self.file}: {listed} count as values; where there is no label leave the cell empty, or "
-                "write unclear"
-            )
         return told
+
+    def _doubtful(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Say how many values are words that mostly mean that there is none."""
+        values = (row["value"] for row in rows if row["value"] is not None)
+        found = Counter(value for value in values if value.casefold() in _NO_LABEL)
+        if not found:
+            return []
+        listed = ", ".join(f"{n} × {value!r}" for value, n in found.most_common(5))
+        return [
+            f"{self.file}: {listed} count as values; where there is no label leave the cell empty, or "
+            "write unclear"
+        ]
 
     def _is_attribute(self, column: str) -> bool:
         names = (self.key, self.model, *PICTURE_KEYS)
