@@ -86,6 +86,14 @@ def test_a_large_effect_goes_before_a_smaller_p(make_labels) -> None:
     assert [json.loads(s)["object"] for s in findings(table, labels)["scope"]] == ["cup", "car"]
 
 
+def test_of_two_definitions_only_the_papers_is_told_and_ranked(labels, estimates) -> None:
+    """The distance is a root, so it reads larger than the divergence of the same pictures."""
+    released = bds(labels, definition="released", n_permutations=499, n_bootstrap=50)
+    assert findings(stacked(estimates, released), labels).equals(findings(estimates, labels))
+    (alone,) = findings(released.filter(object="cup"), labels)["sentence"].to_list()
+    assert "; the distance is 0.38 nats" in alone
+
+
 def test_what_is_not_significant_or_undefined_makes_no_finding(make_labels) -> None:
     labels = make_labels(
         {

@@ -65,6 +65,7 @@ def findings(
 ) -> pl.DataFrame:
     """Rank what is worth a person's look, the largest effect first.
 
+    Of two definitions of a measure only the paper's makes findings.
     Divergences, share differences and refusal differences enter with ``q ≤ alpha``; dominance shifts,
     deterministic cells and homogenisation (CDS falls while VAC rises for one generator and mitigation, the
     smaller change being the effect) as they are, but for a cell that is as deterministic as its reference.
@@ -170,7 +171,9 @@ def _candidates(
     table: pl.DataFrame, evidence: Evidence, wordings: Mapping[str, Wording], alpha: float
 ) -> Iterator[_Candidate]:
     factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
-    kept = table.filter(pl.col("value").is_not_null(), pl.col("attribute").ne_missing(ALL_ATTRIBUTES))
+    kept = _of_one_definition(table).filter(
+        pl.col("value").is_not_null(), pl.col("attribute").ne_missing(ALL_ATTRIBUTES)
+    )
     for row in kept.iter_rows(named=True):
         scope = {f: str(row[f]) for f in factors if row[f] is not None}
         contrast = row["contrast"] or next((name for name in wordings if name in scope), None)
@@ -198,6 +201,14 @@ def _candidates(
                 # As in the reference, where it is told once: the condition changed nothing.
                 if effect or _reference_scope(candidate.scope, candidate.wording) is None:
                     yield replace(candidate, kind="deterministic", effect=effect)
+
+
+def _of_one_definition(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the paper's definition of each measure that has it: sizes of two do not compare."""
+    if "definition" not in table.columns:
+        return table
+    paper = table.filter(definition="paper")["measure"].unique().implode()
+    return table.filter(~pl.col("measure").is_in(paper) | pl.col("definition").eq_missing("paper"))
 
 
 def _homogenised(table: pl.DataFrame, evidence: Evidence) -> Iterator[_Candidate]:
