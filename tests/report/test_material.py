@@ -14,6 +14,14 @@ def test_implied_and_constant_factors_are_left_out(objects_run: Any) -> None:
     assert material.row_factor == "group"
 
 
+def test_a_factor_that_another_implies_by_not_being_given_is_kept(objects_run: Any) -> None:
+    """A change with the wording names no mitigation, and one with a mitigation no wording."""
+    changes = pl.DataFrame({"phrasing": ["targeted at", None], "mitigation": [None, "range of styles"]})
+    assert Material(objects_run).scope_columns(changes) == ["phrasing", "mitigation"]
+    twins = pl.DataFrame({"region": [None, "north"], "climate": ["warm", "cold"]})
+    assert Material(objects_run).scope_columns(twins) == ["climate"]
+
+
 def test_sheets_follow_the_design_with_the_baseline_first(objects_run: Any) -> None:
     titles = [s.title for s in Material(objects_run).sheets]
     assert titles[:3] == ["laptop, base", "laptop, men", "laptop, women"]

@@ -297,18 +297,19 @@ def _told_once(findings: pl.DataFrame) -> pl.DataFrame:
 
 def _irredundant(frame: pl.DataFrame) -> list[str]:
     """Columns that vary and are not a function of another kept column."""
-    kept = [c for c in frame.columns if frame[c].drop_nulls().n_unique() > 1 or frame[c].n_unique() > 1]
+    kept = [c for c in frame.columns if frame[c].n_unique() > 1]
     for column in list(kept):
         for other in kept:
             if other == column:
                 continue
             pairs = frame.select(column, other).unique()
-            implied = pairs.height == frame[other].n_unique()
-            finer = frame[other].n_unique() > frame[column].n_unique()
-            tie = frame[other].n_unique() == frame[column].n_unique() and kept.index(other) < kept.index(
-                column
-            )
-            if implied and (finer or tie):
+            levels, finer_levels = frame[column].n_unique(), frame[other].n_unique()
+            implied = pairs.height == finer_levels
+            # What is not given names nothing, though it may imply a level of another.
+            unsaid = pairs.filter(pl.col(other).is_null() & pl.col(column).is_not_null()).height
+            more = pairs.filter(pl.col(column).is_null() & pl.col(other).is_not_null()).height
+            tie = levels == finer_levels and (more or kept.index(other) < kept.index(column))
+            if implied and not unsaid and (finer_levels > levels or tie):
                 kept.remove(column)
                 break
     return kept
