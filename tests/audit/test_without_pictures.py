@@ -116,8 +116,15 @@ def test_the_report_says_that_no_picture_is_at_hand_and_shows_none(run: st.Run) 
     assert "300 pictures are not at hand: what others said of them counts" in page
     headline = st.report.headline(run)
     assert headline["counts"]["absent"] == 300
-    assert "300 are not at hand, 0 could be looked at" in headline["summary"]
-    assert "not at hand" in headline["missing"]["columns"]
+    assert (
+        "300 are not at hand, 0 could be looked at; how many were refused is not known."
+        in headline["summary"]
+    )
+    missing = headline["missing"]
+    assert "not at hand" in missing["columns"]
+    assert {row[missing["columns"].index("refused")] for row in missing["rows"]} == {"–"}
+    table = pl.read_csv(run.path / "report" / "tables" / "missing.csv")
+    assert table["refused"].null_count() == table.height > 0
 
 
 def test_an_absent_picture_says_so_when_it_is_asked_for(run: st.Run) -> None:

@@ -103,10 +103,15 @@ def _summary(material: Material, counts: dict[str, int]) -> str:
     conditions = material.prompts.select(factors).unique().height if factors else 1
     away = f"{thousands(counts[ABSENT])} are not at hand, " if counts[ABSENT] else ""
     could = f"{away}{thousands(counts['ok'])} could be {'looked at' if away else 'used'}"
+    rest = (
+        f", {thousands(counts['refused'])} were refused by the model, "
+        f"{thousands(counts['excluded'])} could not be read"
+    )
+    if counts[ABSENT] == counts["images"] > 0:
+        rest = "; how many were refused is not known"
     return (
         f"{count(planned, 'picture')} asked of {models} under {count(conditions, 'condition')}; "
-        f"{unmade}{could}, {thousands(counts['refused'])} were refused by the model, "
-        f"{thousands(counts['excluded'])} could not be read. Annotators gave "
+        f"{unmade}{could}{rest}. Annotators gave "
         f"{count(counts['labels'], 'label')}, {derived}{thousands(counts['labels_without_value'])} of them "
         "without a value."
     )
@@ -203,7 +208,7 @@ def missing_table(material: Material) -> dict[str, Any]:
     records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
     numbers = ["len", "ok", *["distinct"] * copied, "refused", "excluded", *away, "labels"]
     numbers += [f"l_{s}" for s in _LABEL_STATES]
-    rows = [[*(str(r[c] or "–") for c in by), *(thousands(int(r[c])) for c in numbers)] for r in records]
+    rows = [[*(str(r[c] or "–") for c in by), *(_number(r, c) for c in numbers)] for r in records]
     return {
         "sentence": _missing_sentence(material, records),
         "items": missing_items(material),
@@ -212,6 +217,12 @@ def missing_table(material: Material) -> dict[str, Any]:
         "rows": rows,
         "labels": len(by),
     }
+
+
+def _number(record: dict[str, Any], column: str) -> str:
+    """A count in words; of pictures that are not at hand nobody knows what was refused or unreadable."""
+    unknown = column in ("refused", "excluded") and record["len"] == record[ABSENT]
+    return "–" if unknown else thousands(int(record[column]))
 
 
 def _notes(material: Material) -> list[str]:

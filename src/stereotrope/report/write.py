@@ -108,7 +108,7 @@ def _write_tables(material: Material, out: Exports) -> None:
     columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
     numeric = missing["columns"][missing["labels"] :]
     frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).with_columns(
-        pl.col(numeric).str.replace_all("\\D", "").cast(pl.Int64)
+        pl.col(numeric).str.replace_all("\\D", "").replace("", None).cast(pl.Int64)
     )
     write_table(frame, out, "missing", caption="What is missing, by model and group")
     if material.run.spending.height:
