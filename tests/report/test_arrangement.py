@@ -91,6 +91,17 @@ def test_of_a_large_figure_the_strongest_rows_are_open_and_all_are_behind_a_line
     ]
 
 
+def test_rows_that_only_mirror_others_are_counted_where_the_strongest_stand(judged: Any) -> None:
+    two = judged.estimates.filter(pl.col("category").ne_missing("black"))
+    changed = chapters(replace(judged, estimates=two))["shares"][-1].lead
+    rows = two.filter(pl.col("measure") == "share_difference", pl.col("value").is_not_null())
+    red = rows.filter(pl.col("category") == "red").height
+    every = two.filter(measure="share_difference").height
+    assert changed.reads.startswith(
+        f"The 10 largest of {red} rows; {every // 2} more say the same of the other of two values."
+    )
+
+
 def test_what_repeats_another_measure_waits_below_it(judged: Any) -> None:
     found = chapters(judged)
     titles = [c.title for c in found["divergence"]]

@@ -198,7 +198,9 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     frame = whole if whole["value"].drop_nulls().len() else frame
     defined = frame.filter(pl.col("value").is_not_null())
     definition = defined["definition"][0]
-    frame = _once(frame.filter(pl.col("definition").eq_missing(definition)))
+    every = frame.filter(pl.col("definition").eq_missing(definition))
+    frame = _once(every)
+    chosen = _chosen(frame, min(_STRONGEST, frame["value"].drop_nulls().len()), every.height - frame.height)
     measure = str(frame["measure"][0])
     prose = explain(measure, definition)
     title = prose.title
@@ -217,7 +219,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     domain = domain_of(records)
     spec = charts.dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
     shown = pl.DataFrame(records, schema=frame.schema)
-    caption = f"{title}: {_chosen(frame, len(records))}"
+    caption = f"{title}: {chosen}"
     return Figure(
         name=safe_name(f"{measure}-strongest"),
         title=title,
@@ -226,19 +228,20 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
         panels=[Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
         table=table_of(material, shown, caption, file=f"tables/{measure}.csv"),
         notes=notes_of(frame, 0, 0),
-        reads=f"{_chosen(frame, len(records))} {prose.reads if whole.height else ''}".strip(),
+        reads=f"{chosen} {prose.reads if whole.height else ''}".strip(),
         detail=True,
     )
 
 
-def _chosen(frame: pl.DataFrame, shown: int) -> str:
+def _chosen(frame: pl.DataFrame, shown: int, mirrored: int) -> str:
     """Which rows are shown, of how many."""
     defined = frame["value"].drop_nulls().len()
+    more = f"; {thousands(mirrored)} more say the same of the other of two values" if mirrored else ""
     if shown == defined:
-        return f"All {count(shown, 'defined row')}, the strongest first."
+        return f"All {count(shown, 'defined row')}, the strongest first{more}."
     if frame["floor"].drop_nulls().len():
-        return f"The {shown} rows farthest above their noise floor, of {thousands(defined)}."
-    return f"The {shown} largest of {thousands(defined)} rows."
+        return f"The {shown} rows farthest above their noise floor, of {thousands(defined)}{more}."
+    return f"The {shown} largest of {thousands(defined)} rows{more}."
 
 
 def _once(frame: pl.DataFrame) -> pl.DataFrame:
