@@ -64,6 +64,13 @@ def test_what_reads_alike_is_found_with_the_characters_that_differ(other, how):
             "U+0306 COMBINING BREVE",
         ),
         ("q\u0323\u0307", "q\u0307\u0323", "has its characters in another order"),
+        ("1", "1.0", "is the same number"),
+        ("-3", "-3.00", "is the same number"),
+        ("7", "007", "is the same number"),
+        ("0.5", "0,50", "is the same number"),
+        ("0", "-0.0", "is the same number"),
+        ("2", "2.", "is the same number"),
+        ("2", "2 ", "has U+0020 SPACE"),
     ],
 )
 def test_signs_blanks_compositions_and_scripts_are_told(one, other, how):
@@ -75,6 +82,9 @@ def test_signs_blanks_compositions_and_scripts_are_told(one, other, how):
     "apart",
     [
         ["-1", "1", "+1"],
+        ["-1.0", "1", "+1.00", "10", "100", "0.1", "0.01"],
+        ["1,000", "1", "1000.5", "1.5"],
+        ["1.0.0", "1.0", "1.0 m", "1e0"],
         ["A-", "A+", "A", "B"],
         ["l", "1", "o", "0"],
         ["C++", "C#", "C"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -20,6 +21,8 @@ _JOINING = "\u034f\u115f\u1160\u3164\uffa0"
 """Not of category Cf and not seen all the same."""
 _TAGS = range(0xE0020, 0xE0080)
 """Not seen, but they tell flags apart."""
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*)|,([0-9]{1,2}|[0-9]{4,}))?")
+"""A comma before three digits may part thousands."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,9 @@ def lookalikes(counts: Mapping[str, int], known: Collection[str] = ()) -> list[L
     """Find writings that differ in what a reader does not see or hardly heeds.
 
     That is: case; blanks (double, outer, no-break); characters without width; Unicode composition;
-    full-width and other presentation forms; and letters of another script that look the same, after
-    ``confusables.csv``. ASCII characters are never taken for one another: ``l``, ``I`` and ``1`` are three.
+    full-width and other presentation forms; letters of another script that look the same, after
+    ``confusables.csv``; and one number with other zeros (``1``, ``1.0`` and ``01``, as where blanks turned a
+    column into decimals). ASCII characters are never taken for one another: ``l``, ``I`` and ``1`` are three.
 
     Parameters
     ----------
@@ -119,10 +123,22 @@ def _set(written: list[tuple[str, int]], known: Collection[str]) -> Lookalikes:
 
 
 def _keys(text: str) -> tuple[str, ...]:
-    """What the text reads like as its script has it, and as its shapes have it."""
+    """What the text reads like as its script has it, and as its shapes have it; of a number, its amount."""
     if text.isascii() and text.isprintable():
-        return (" ".join(text.split()).lower(),)
-    return tuple(dict.fromkeys(_bare(text, shapes=shapes).casefold() for shapes in (False, True)))
+        read: tuple[str, ...] = (" ".join(text.split()).lower(),)
+    else:
+        read = tuple(dict.fromkeys(_bare(text, shapes=shapes).casefold() for shapes in (False, True)))
+    amount = _amount(read[-1])
+    return read if amount is None else (*read, f"number {amount}\0")
+
+
+def _amount(text: str) -> str | None:
+    """A number without zeros that do not count, its plus kept; None where the text is none."""
+    if not (found := _NUMBER.fullmatch(text.strip())):
+        return None
+    sign, whole, *decimals = found.groups("")
+    amount = f"{whole.lstrip('0')}.{''.join(decimals).rstrip('0')}"
+    return amount if amount == "." else sign + amount
 
 
 def _bare(text: str, *, shapes: bool) -> str:
@@ -157,6 +173,8 @@ def _difference(first: str, other: str) -> str:
     ours, theirs = _only_in(other, first), _only_in(first, other)
     if first.casefold() == other.casefold():
         return "differs in case"
+    if first.strip() != other.strip() and _amount(first) == _amount(other) is not None:
+        return "is the same number"
     told = f"has {_named(ours)}" if ours else f"lacks {_named(theirs)}"
     if ours and theirs:
         told += f" for {_named(theirs)}"
