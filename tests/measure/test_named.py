@@ -61,6 +61,31 @@ def test_half_of_the_words_is_no_ratio_of_one(make_labels):
     assert row["n"] == 12
 
 
+@pytest.mark.parametrize(
+    ("other", "named"), [("F", "female"), ("Woman", "female"), ("weiblich", "female"), ("m", "male")]
+)
+def test_two_words_for_one_presentation_are_no_number(make_labels, other, named):
+    labels = people(make_labels, "Female", "male", **{other: 9})
+    row = female_ratio(labels).row(0, named=True)
+    there = "Female" if named == "female" else "male"
+    why = f"labels are both {there!r} and {other!r}, which may mean the same; write them alike"
+    assert (row["value"], row["n"], row["undefined"]) == (None, 16, why)
+    assert share(labels, "gender", value=named)["undefined"].to_list() == [why]
+    gap = share_difference(labels, "gender", value=named, within=("generator",))
+    assert gap["undefined"].to_list() == [why]
+    whole = share(labels, "gender", value="female", of=["female", "male", other]).row(0, named=True)
+    assert whole["value"] == pytest.approx(6 / 17)
+
+
+def test_other_categories_and_other_annotators_are_no_second_word(make_labels):
+    row = female_ratio(people(make_labels, "woman", "man", girl=4, boy=3, Lady=1), female="woman", male="man")
+    assert row["value"].to_list() == [0.75]
+    one = people(make_labels, "female", "male").with_columns(annotator=pl.lit("a"))
+    two = people(make_labels, "F", "M").with_columns(annotator=pl.lit("b"))
+    both = female_ratio(pl.concat([one, two]), by=["generator", "annotator"])
+    assert both["value"].to_list() == [0.75, None]
+
+
 def test_labels_without_any_of_the_values_say_which_there_are(make_labels):
     labels = people(make_labels, "1", "2")
     assert female_ratio(labels)["undefined"].to_list() == [

@@ -202,7 +202,9 @@ class FolderGenerator:
         self._note_pictures(entries)
         if designed is not None:
             matched = self._matched(entries, designed, list(factors))
+            self._note_absent([entry for entry, _ in matched])
             return designed, [self._request(entry, row) for entry, row in matched]
+        self._note_absent(entries)
         prompts: dict[str, dict[str, str | None]] = {}
         requests = []
         for entry in entries:
@@ -394,17 +396,20 @@ class FolderGenerator:
             )
             self.trouble = cause if len(lost) == len(entries) else None
 
-    def _note_pictures(self, entries: Sequence[Entry]) -> None:
-        """Say which pictures have no row, and which rows have no picture."""
-        index = self._index = self._index or FolderIndex(self.folder)
-        listed = {entry.source for entry in entries}
-        self._note_misnamed(entries, [name for name in index.pictures if name not in listed])
+    def _note_absent(self, entries: Sequence[Entry]) -> None:
+        """Say how many pictures of the audit are not at hand."""
         absent = [entry.source for entry in entries if entry.absent]
         if absent:
             self.notes.append(
                 f"{self.name}: {len(absent)} of {len(entries)} pictures are not at hand; labels made "
                 f"elsewhere count, and whatever looks at pictures leaves them out: {_few(absent)}"
             )
+
+    def _note_pictures(self, entries: Sequence[Entry]) -> None:
+        """Say which pictures have no row, and which rows have no picture."""
+        index = self._index = self._index or FolderIndex(self.folder)
+        listed = {entry.source for entry in entries}
+        self._note_misnamed(entries, [name for name in index.pictures if name not in listed])
         unlisted = [name for name in index.pictures if name not in listed]
         if unlisted:
             self.notes.append(

@@ -94,9 +94,12 @@ class LabelledGenerator(FolderGenerator):
         called = listed.strip()
         return called, None, bool(called)
 
-    def _note_pictures(self, entries: Sequence[Entry]) -> None:
+    def _note_absent(self, entries: Sequence[Entry]) -> None:
         absent = sum(entry.absent for entry in entries)
         self.notes.append(
             f"{self.name}: {absent} {'picture is' if absent == 1 else 'pictures are'} not at hand; labels "
             "made elsewhere count, and whatever looks at pictures leaves them out"
         )
+
+    def _note_pictures(self, entries: Sequence[Entry]) -> None:
+        """Say nothing: there is no folder that pictures could lie in."""

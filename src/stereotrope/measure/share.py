@@ -76,7 +76,8 @@ def share(
     Undefined
     ---------
     ``no usable label`` where ``n = 0``; ``no label is …`` where the labels of the attribute have another word
-    for a value that is named, or none of those in ``of``: the reason says what they have. A value that the
+    for a value that is named, or none of those in ``of``: the reason says what they have; ``labels are
+    both …`` where one annotator has two words for it, such as ``female`` and ``f``. A value that the
     labels write otherwise in capitals, in joints between letters or as a plural is taken for it; signs and
     digits must be alike.
 
