@@ -6,7 +6,7 @@ import pytest
 
 from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import Work, outstanding
-from stereotrope.errors import Interrupted
+from stereotrope.errors import Interrupted, RunDamaged
 
 AUDIT = """\
 suite: objects
@@ -61,3 +61,13 @@ def test_of_a_finished_run_nothing_is_to_do(tmp_path):
     assert all(row.done == row.total == 8 for row in outstanding(audit.plan(), tmp_path / "run"))
     more = Audit.from_text(AUDIT.replace("[women]", "[women, men]")).plan()
     assert [(row.total, row.done) for row in outstanding(more, tmp_path / "run")] == [(12, 8)] * 3
+
+
+def test_a_plan_does_not_reckon_with_paying_again_where_the_ledger_is_lost(tmp_path):
+    audit = Audit.from_text(AUDIT)
+    audit.run(tmp_path / "run")
+    (tmp_path / "run" / "ledger.db").unlink()
+    with pytest.raises(RunDamaged, match="put it back"):
+        outstanding(audit.plan(), tmp_path / "run")
+    with pytest.raises(RunDamaged, match="put it back"):
+        audit.run(tmp_path / "run")

@@ -110,12 +110,26 @@ def test_notes_of_a_salvaged_ledger_are_passed_on(tmp_path: Path) -> None:
         assert "ledger.db was damaged" in run.notes[0]
 
 
-def test_a_lost_ledger_is_said(tmp_path: Path) -> None:
+def test_a_lost_ledger_is_asked_for_before_anything_is_made_again(tmp_path: Path) -> None:
     with RunFolder(tmp_path) as run:
         run.store.put(png())
+    (tmp_path / "ledger.db").rename(tmp_path / "kept")
+    with pytest.raises(
+        RunDamaged, match=r"ledger\.db: the record .* is missing.*put it back.*choose a new folder"
+    ):
+        RunFolder(tmp_path).__enter__()
+    assert not (tmp_path / "ledger.db").exists()
+    (tmp_path / "kept").rename(tmp_path / "ledger.db")
+    with RunFolder(tmp_path) as run:
+        assert run.notes == []
+
+
+def test_a_ledger_lost_before_the_first_picture_is_begun_anew(tmp_path: Path) -> None:
+    with RunFolder(tmp_path):
+        pass
     (tmp_path / "ledger.db").unlink()
     with RunFolder(tmp_path) as run:
-        assert run.notes == ["ledger.db is gone, so what it recorded is made again"]
+        assert run.ledger.totals() == {}
 
 
 def test_unfinished_files_are_swept_everywhere(tmp_path: Path) -> None:

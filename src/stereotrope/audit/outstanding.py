@@ -15,7 +15,7 @@ from stereotrope.audit.plan import Plan, encodes, looks
 from stereotrope.audit.reserve import Reserve, reserve_of
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
-from stereotrope.run import Ledger
+from stereotrope.run import Ledger, refuse_lost_ledger
 from stereotrope.tables import ABSENT
 
 __all__ = ["Work", "outstanding", "reserve_in"]
@@ -47,8 +47,14 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
 
     Pictures that are not drawn yet count as not looked at. Pictures that turn out byte-identical are
     looked at once, so there may be less to do.
+
+    Raises
+    ------
+    RunDamaged
+        The folder holds pictures, and the ledger that records them is not there.
     """
     folder = Path(folder)
+    refuse_lost_ledger(folder)
     file = folder / "ledger.db"
     ledger = Ledger(file, readonly=True) if file.is_file() else None
     try:

@@ -6,7 +6,7 @@
 from stereotrope.run import engine
 from stereotrope.run.disk import file_stem, make_folder, sweep, write_atomic
 from stereotrope.run.engine import Job, Stage, Summary, refuse_stopped
-from stereotrope.run.folder import FORMAT_VERSION, RunFolder
+from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
 from stereotrope.run.seal import changes_told, write_seal
@@ -27,6 +27,7 @@ __all__ = [
     "file_stem",
     "make_folder",
     "open",
+    "refuse_lost_ledger",
     "refuse_stopped",
     "sweep",
     "write_atomic",

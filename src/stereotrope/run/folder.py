@@ -27,9 +27,10 @@ from stereotrope.run.disk import (
 )
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.lock import LOCK_FILES, RunLock
+from stereotrope.run.salvage import SALVAGED
 from stereotrope.run.store import PictureStore
 
-__all__ = ["FORMAT_VERSION", "RunFolder", "read_info"]
+__all__ = ["FORMAT_VERSION", "RunFolder", "read_info", "refuse_lost_ledger"]
 
 FORMAT_VERSION = 1
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
@@ -65,6 +66,8 @@ class RunFolder:
         Another process writes it.
     RunFormatError
         It is a run of another format version.
+    RunDamaged
+        It holds pictures, and the ledger that records them is not there.
     RunError
         The folder holds something else than a run.
     """
@@ -228,8 +231,7 @@ class RunFolder:
     def _begin(self) -> None:
         """Check the version of a run, or make a new one recognisable before anything else is in it."""
         if (self.path / INFO).exists():
-            if not (self.path / LEDGER).exists() and (self.path / "pictures").is_dir():
-                self.notes.append(f"{LEDGER} is gone, so what it recorded is made again")
+            refuse_lost_ledger(self.path)
             try:
                 read_info(self.path)
                 return
@@ -241,6 +243,23 @@ class RunFolder:
                 )
         self.write_info({})
         sync_folder(self.path.parent)
+
+
+def refuse_lost_ledger(path: Path) -> None:
+    """Refuse a run whose pictures are there and whose ledger is not: all would be paid for once more.
+
+    Raises
+    ------
+    RunDamaged
+        It is so.
+    """
+    file = path / LEDGER
+    if file.exists() or file.with_name(SALVAGED).exists() or not any((path / "pictures").glob("*/*")):
+        return
+    raise RunDamaged(
+        f"{file}: the record of what this run finished and spent is missing, and its pictures are there; put "
+        "it back, and run the same command again. To make and pay for all anew, choose a new folder"
+    )
 
 
 def read_info(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run.disk import explain_full, sync_folder
-from stereotrope.run.salvage import PAGE_SIZE, find_damage, finish, salvage
+from stereotrope.run.salvage import PAGE_SIZE, SALVAGED, find_damage, finish, salvage
 
 __all__ = ["Ledger"]
 
@@ -194,7 +194,7 @@ class Ledger:
         if damage is None:
             return
         rows = salvage(self.path, crc=_crc)
-        self._build(self.path.with_name("ledger.salvaged.db"), rows)
+        self._build(self.path.with_name(SALVAGED), rows)
         moved = finish(self.path)
         self.notes.append(
             f"{self.path.name} was damaged ({damage}); {len(rows)} finished items were salvaged, what was "

@@ -18,9 +18,11 @@ from pathlib import Path
 from stereotrope.errors import RunFormatError
 from stereotrope.run.disk import quarantine, sync_folder
 
-__all__ = ["PAGE_SIZE", "find_damage", "finish", "salvage"]
+__all__ = ["PAGE_SIZE", "SALVAGED", "find_damage", "finish", "salvage"]
 
 PAGE_SIZE = 4096
+SALVAGED = "ledger.salvaged.db"
+"""A complete new ledger that waits to take the place of the damaged one."""
 _LEAF = 0x0D
 _MAGIC = b"SQLite format 3\0"
 _WAL_HEADER, _FRAME_HEADER, _FILE_HEADER = 32, 24, 100
@@ -93,7 +95,7 @@ def finish(path: Path) -> str | None:
 
     The log goes first: SQLite would apply a foreign one to the new file.
     """
-    salvaged = path.with_name("ledger.salvaged.db")
+    salvaged = path.with_name(SALVAGED)
     if not salvaged.exists():
         return None
     path.with_name(path.name + "-shm").unlink(missing_ok=True)
