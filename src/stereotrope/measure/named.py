@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -27,6 +27,8 @@ _SAME = (
     ),
 )
 """Words for one perceived presentation in languages that studies label in: for hints, never values."""
+_OTHER_KIND = re.compile("girls?|boys?|lady|ladies|gentlem[ae]n")
+"""Of these, words that may well be a category of their own beside a named one."""
 _SHOWN = 5
 
 
@@ -53,7 +55,7 @@ def named_values(
     A value that no label has is taken for the one that :func:`~stereotrope.folding.fold` writes alike, where
     there is just one: signs and digits never differ. Nothing else is taken for it: a word of the same meaning
     or one that looks the same, or labels among which none of the values in ``only`` is, are reasons for no
-    number.
+    number; so are labels that have a named value and another word for it, such as ``female`` and ``f``.
 
     Parameters
     ----------
@@ -69,6 +71,7 @@ def named_values(
     if not {"attribute", "value"} <= set(frame.columns):
         return Named({}, {})
     counted = frame.select(
+        *(["annotator"] if "annotator" in frame.columns else []),
         pl.col("attribute").cast(pl.String),
         as_text(frame, "value").alias("value"),
         (pl.col("excluded") if "excluded" in frame.columns else pl.lit(None)).alias("excluded"),
@@ -87,7 +90,19 @@ def named_values(
     lost = [value for value in named if value not in everywhere and value not in spelt]
     listed = None if only is None else {spelt.get(value, value) for value in only}
     trouble = {name: why for name, values in seen.items() if (why := _trouble(values, lost, named, listed))}
+    meant = {**named, **{spelt[value]: named[value] for value in spelt}}
+    for name, values in _by_annotator(counted):
+        if why := _mixed(values, meant):
+            trouble.setdefault(name, why)
     return Named(spelt, trouble)
+
+
+def _by_annotator(counted: pl.DataFrame) -> Iterator[tuple[str, list[str]]]:
+    """Each attribute of each annotator, with the values that it has."""
+    keys = ["attribute", *(["annotator"] if "annotator" in counted.columns else [])]
+    listed = counted.select(*keys, "value").unique().sort(*keys, "value")
+    for (name, *_), part in listed.group_by(keys, maintain_order=True):
+        yield str(name), part["value"].to_list()
 
 
 def _trouble(
@@ -100,9 +115,7 @@ def _trouble(
                     return (
                         f"no label is {value!r}, and {shown!r}, which {how}, reads like it; write both alike"
                     )
-        group = next((words for words in _SAME if words.fullmatch(_plain(value))), None)
-        meant = [v for v in values if group is not None and group.fullmatch(_plain(v)) and v not in named]
-        if meant:
+        if meant := _other_words(value, values, named):
             return f"no label is {value!r}, and {meant[0]!r} is: name it, {named[value]}: {meant[0]}"
     if listed is not None and not listed.intersection(values):
         shown = ", ".join(map(repr, values[:_SHOWN])) + (" …" if len(values) > _SHOWN else "")
@@ -110,6 +123,21 @@ def _trouble(
         none = " or ".join(map(repr, named))
         return f"no label is {none}; there are {shown}: name those that are meant with {arguments}"
     return None
+
+
+def _mixed(values: Sequence[str], named: Mapping[str, str]) -> str | None:
+    """The reason where one annotator has a named value and another word for it: neither count is whole."""
+    own = [value for value in values if not _OTHER_KIND.fullmatch(_plain(value))]
+    for value in own:
+        if value in named and (others := _other_words(value, own, named)):
+            return f"labels are both {value!r} and {others[0]!r}, which may mean the same; write them alike"
+    return None
+
+
+def _other_words(value: str, values: Sequence[str], named: Mapping[str, str]) -> list[str]:
+    """Values that nobody names and that are words for the same presentation."""
+    group = next((words for words in _SAME if words.fullmatch(_plain(value))), None)
+    return [v for v in values if group is not None and group.fullmatch(_plain(v)) and v not in named]
 
 
 def _plain(value: str) -> str:
