@@ -16,7 +16,7 @@ import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import IncompleteError, StereotropeError, UsageError
-from stereotrope.generate import LabelledGenerator, create
+from stereotrope.generate import FolderGenerator, LabelledGenerator, create
 
 FEW = {"permutations": 99, "resamples": 100}
 DESIGN = {"name_from": "model", "factors": ["occupation", "condition"]}
@@ -202,6 +202,20 @@ def test_a_tidy_file_with_ids_is_a_study_of_its_own(tmp_path: Path) -> None:
         "old-model: 8 pictures are not at hand; labels made elsewhere count, and whatever looks at pictures "
         "leaves them out"
     ]
+
+
+def test_only_pictures_of_the_design_are_told_not_to_be_at_hand(tmp_path: Path) -> None:
+    rows = "".join(f"{i}.png,{thing}\n" for i, thing in enumerate(("car", "cup", "cup")))
+    (tmp_path / "labels.csv").write_text(f"file_name,object\n{rows}", encoding="utf-8")
+    designed = pl.DataFrame({"prompt_id": "p", "object": "car", "text": "a car", "negative": [None]})
+    listed = LabelledGenerator(tmp_path / "labels.csv", factors=["object"])
+    folder = FolderGenerator(tmp_path, metadata="labels.csv", factors=["object"], absent="allowed")
+    for generator, told in (
+        (listed, "1 picture is not at hand"),
+        (folder, "1 of 1 pictures are not"),
+    ):
+        generator.requests(designed)
+        assert [note for note in generator.notes if told in note] == generator.notes[-1:]
 
 
 @pytest.mark.parametrize("column", ["image_id", "sha256", "source", "Image", "File Name", "id"])
