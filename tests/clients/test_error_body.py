@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import httpx2
 import pytest
+from tests.generate.remote.bodies import DECLINED, ERRORS
 
 from stereotrope.clients.error_body import error_in, is_moderation, parse_json, status_in, tells_error
+from stereotrope.clients.failures import classify
 
 
 @pytest.mark.parametrize(
@@ -15,6 +18,9 @@ from stereotrope.clients.error_body import error_in, is_moderation, parse_json, 
         "Content moderated: prohibited_content",
         "prompt rejected: NSFW",
         "flagged by moderation",
+        "All images were filtered out because they violated Vertex AI's usage guidelines.",
+        "It contains copyrighted characters",
+        "输入包含敏感词",
         "This prompt contains sensitive words that violate Google's Responsible AI practices.",
         "Generated image was filtered as a result of the content management policy",
     ],
@@ -38,6 +44,11 @@ def test_words_that_decline_the_content(words):
         "access prohibited",
         "The model `flux` has been flagged for removal",
         "invalid safety settings",
+        "Your IP has been blocked due to abuse",
+        "The prompt type is blocked",
+        "模型名称大小写敏感",
+        "账号违规，已被封禁",
+        "当前分组上游负载已饱和，请稍后再试",
         "nsfw checker crashed",
     ],
 )
@@ -100,3 +111,17 @@ def test_json_that_cannot_be_handled_is_none(data):
         parse_json(data)
     assert not isinstance(raised.value, RecursionError)
     assert parse_json(b"[" * 50 + b"]" * 50)
+
+
+@pytest.mark.parametrize("name", DECLINED)
+def test_what_declines_with_status_200_declines_with_its_own_status_too(name: str) -> None:
+    refused = httpx2.Response(400, json=DECLINED[name], request=httpx2.Request("POST", "http://server"))
+    assert (
+        classify(httpx2.HTTPStatusError("", request=refused.request, response=refused)).outcome == "refused"
+    )
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_no_error_declines_with_status_400(name: str) -> None:
+    failed = httpx2.Response(400, json=ERRORS[name], request=httpx2.Request("POST", "http://server"))
+    assert classify(httpx2.HTTPStatusError("", request=failed.request, response=failed)).outcome != "refused"

@@ -58,8 +58,11 @@ _MODERATION = {
     "safety",
 }
 """Codes without case and punctuation."""
-_SENSITIVE = "sensitivecontentdetected"
-"""In ByteDance's codes, for texts and pictures."""
+_DECLINING = re.compile(
+    r"(content|prompt|input|output|image|text)(blocked|filtered|flagged|moderated|moderation|prohibited|unsafe)$"
+    r"|sensitivecontentdetected|riskdetection|illegaldetected|infringement|nsfw(content|detected)|censorship"
+)
+"""In codes that say of which text or picture they are, those of ByteDance, Tencent and Alibaba among them."""
 _LIMITED = {"ratelimitexceeded", "ratelimiterror", "resourceexhausted", "toomanyrequests"}
 _NO_KEY = {"invalidapikey", "authenticationerror", "unauthenticated", "unauthorized"}
 _MODERATED = re.compile(
@@ -67,17 +70,22 @@ _MODERATED = re.compile(
     r"|content[ _-]?(management[ _-]?)?(policy|policies|filter|guideline)"
     r"|moderation[ _](blocked|system|filter|polic|reason|check)"
     r"|(by|our|the|content|image|input|output|prompt)[ _]moderation"
-    r"|\bmoderated\b|responsible[ _]?ai|usage polic|violat\w+ .{0,60}polic|\bE005\b|\bnsfw\b"
+    r"|\bmoderated\b|responsible[ _]?ai|usage polic|violat\w+ .{0,60}(polic|guideline)|\bE005\b|\bnsfw\b"
+    r"|(content|prompt)\b(?!.(type|length|encoding)).{0,60}\b(is|was|were|been) blocked|blocked words?\b"
+    r"|copyrighted (material|content|character|work)"
     r"|(content|prompt|input|output|request|image|text)s?\b.{0,60}\bflagged"
     r"|\bflagged (as|by) |^\W*flagged\W*$"
-    r"|(sensitive|prohibited|unsafe|inappropriate|disallowed)[ _](content|words?|material|image|prompt)",
+    r"|(sensitive|prohibited|unsafe|inappropriate|disallowed)[ _](content|words?|material|image|prompt)"
+    r"|敏感(内容|信息|词|图)|(包含|含有|涉及|存在).{0,12}(敏感|违规|违法|不安全|不当|不良|色情|暴力)"
+    r"|内容.{0,6}(违规|违法|不合规|不安全)|审核(未|不)通过|未通过.{0,8}审核|(违反|触发).{0,12}(政策|规定|规范|内容安全)",
     re.I,
 )
 """How servers say in words that they decline what was asked for; E005 is Replicate's code for it."""
 _TROUBLE = re.compile(
     r"overload|out of memory|\boom\b|\bcuda\b|time[d ]*out|(internal|server|unexpected) error|interrupted"
     r"|crash|\bqueue|\bbusy\b|\bcapacity\b|\bunavailable\b|temporar|connection|too many requests|rate.?limit"
-    r"|failed to (load|start|connect|run|reach|initiali)|(could not|cannot) be (loaded|reached|started)",
+    r"|failed to (load|start|connect|run|reach|initiali)|(could not|cannot) be (loaded|reached|started)"
+    r"|超时|繁忙|过载|饱和|稍后|限流|并发|内部错误|(服务|系统)异常|不可用",
     re.I,
 )
 """Trouble of the server, that of its safety checks among it."""
@@ -160,7 +168,7 @@ def details_in(body: Any) -> Sequence[Mapping[str, Any]]:
 def is_declined(error: Mapping[str, Any], *, words: bool = True) -> bool:
     """Whether an error is one of the content, by its code or else, with ``words``, by its words."""
     codes = {_bare(code) for code in codes_in(error)}
-    if codes & _MODERATION or any(_SENSITIVE in code for code in codes):
+    if codes & _MODERATION or any(_DECLINING.search(code) for code in codes):
         return True
     if not words or error.get("param") not in (None, "", "prompt"):
         return False
@@ -200,6 +208,7 @@ def tells_error(body: Any) -> bool:
         _code(body.get("status")) in _FAILED
         or _words_of(body).lower() not in _WELL
         or any(_error_status(body.get(name)) for name in _STATUSES)
+        or is_declined(error_in(body), words=False)
     )
 
 

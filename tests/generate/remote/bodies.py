@@ -31,6 +31,9 @@ ERRORS: dict[str, Any] = {
     "error in a list": [{"error": {"message": "overloaded", "code": 503}}],
     "a filter in trouble": {"error": {"message": NO_MODERATION}},
     "a parameter called as a filter": {"error": "invalid value of safety filter: safety_tolerance"},
+    "a filter in trouble, in Chinese": {"error": {"message": "内容审核服务超时，请稍后重试", "code": "500"}},
+    "a code of a filter in trouble": {"error": {"message": "try later", "code": "moderation_unavailable"}},
+    "a type that is blocked": {"error": {"message": "content type is blocked by the gateway"}},
     "limited": {"error": {"message": "slow down", "code": "rate_limit_exceeded"}},
 }
 """Errors, of any server."""
@@ -133,6 +136,27 @@ DECLINED: dict[str, Any] = {
     "words of status 400": {
         "error": {"code": 400, "message": "It violates Google's Responsible AI practices"}
     },
+    "guidelines": {
+        "error": {
+            "code": 400,
+            "message": "Unable to show generated images. All images were filtered out because they violated "
+            "Vertex AI's usage guidelines.",
+        }
+    },
+    "Black Forest Labs": {"id": "x", "status": "Content Moderated", "result": None},
+    "Recraft": {"code": "prompt_moderation", "message": "x"},
+    "risks": {"error": {"code": "InputTextRiskDetection", "message": "the input text may contain risk"}},
+    "Tencent": {"error": {"code": "OperationFailed.TextIllegalDetected", "message": "x"}},
+    "Alibaba": {"code": "IPInfringementSuspect", "message": "x"},
+    "StepFun": {"error": {"message": "The content you provided is blocked.", "type": "censorship_blocked"}},
+    "words that are blocked": {"error": {"message": "Prompt contains blocked words"}},
+    "Zhipu": {
+        "error": {
+            "code": "1301",
+            "message": "系统检测到输入或生成内容可能包含不安全或敏感内容，请您避免输入。",
+        }
+    },
+    "words in Chinese": {"error": {"message": "图片内容审核不通过"}},
 }
 """Errors that decline, of any server."""
 
