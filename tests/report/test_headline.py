@@ -8,7 +8,7 @@ import polars as pl
 from tests.report.made_up import LABEL_TYPES, frame, label_row
 
 from stereotrope.report import headline
-from stereotrope.report.headline import missing_table, quality
+from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material
 
 
@@ -27,6 +27,7 @@ def test_it_says_what_was_asked_and_what_is_missing(objects_run: Any) -> None:
         "refused": 3,
         "excluded": 1,
         "absent": 0,
+        "blank": 0,
         "labels": 944,
         "derived_labels": 0,
         "labels_without_value": objects_run.labels.filter(pl.col("status") != "ok").height,
@@ -87,9 +88,13 @@ def test_blank_and_doubled_pictures_are_counted(objects_run: Any) -> None:
     blank = objects_run.labels.head(4).with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"))
     labels = pl.concat([objects_run.labels, blank.unique("subject_id")])
     with_blank = replace(objects_run, labels=labels)
-    assert quality(Material(with_blank)) == ["1 picture is blank and left out of the scores."]
-    assert "Nothing is missing" not in headline(with_blank)["missing"]["sentence"]
-    assert quality(Material(objects_run)) == []
+    head = headline(with_blank)
+    assert head["missing"]["sentence"].endswith(" 1 picture is blank and left out of the scores.")
+    assert "Nothing is missing" not in head["missing"]["sentence"]
+    usable = headline(objects_run)["counts"]["ok"]
+    assert f"; 1 is blank, {usable - 1} could be used, " in head["summary"]
+    assert (head["counts"]["ok"], head["counts"]["blank"]) == (usable, 1)
+    assert "blank" not in str(headline(objects_run)["missing"]["sentence"]) + headline(objects_run)["summary"]
 
 
 def test_copies_of_a_picture_are_counted_once_beside_the_pictures(objects_run: Any) -> None:

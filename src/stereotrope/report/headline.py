@@ -18,7 +18,7 @@ from stereotrope.report.spending import cost_table
 from stereotrope.run import changes_told
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED
 
-__all__ = ["headline", "headline_of", "missing_items", "missing_table", "quality", "reasons"]
+__all__ = ["headline", "headline_of", "missing_items", "missing_table", "reasons"]
 
 _FINDINGS = 5
 _MOST_NOTES = 5
@@ -88,6 +88,7 @@ def _counts(material: Material) -> dict[str, int]:
         "prompts": material.prompts.height,
         "images": material.images.height,
         **{s: status.get(s, 0) for s in ("ok", "refused", "excluded", ABSENT)},
+        "blank": _with(material, "blank"),
         "labels": labels.height,
         "derived_labels": labels["derived_from"].count(),
         "labels_without_value": labels.filter(pl.col("status") != "ok").height,
@@ -102,7 +103,9 @@ def _summary(material: Material, counts: dict[str, int]) -> str:
     factors = [f for f in material.factors if f in material.prompts.columns]
     conditions = material.prompts.select(factors).unique().height if factors else 1
     away = f"{thousands(counts[ABSENT])} are not at hand, " if counts[ABSENT] else ""
-    could = f"{away}{thousands(counts['ok'])} could be {'looked at' if away else 'used'}"
+    blank = f"{count(counts['blank'], 'is', 'are')} blank, " if counts["blank"] else ""
+    usable = thousands(counts["ok"] - counts["blank"])
+    could = f"{away}{blank}{usable} could be {'looked at' if away else 'used'}"
     rest = (
         f", {thousands(counts['refused'])} were refused by the model, "
         f"{thousands(counts['excluded'])} could not be read"
@@ -288,7 +291,8 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     if not unusable and not without and not blank and not missing_items(material):
         nothing = "All" if _notes(material) or not labels else "Nothing is missing: all"
         said = f"all {count(labels, 'label')} have a value" if labels else "there is no label"
-        return f"{nothing} {count(total, 'picture')} could be used and {said}."
+        sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
+        return " ".join([sentence, *_of_quality(material)])
     parts = []
     if refused:
         parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
@@ -312,10 +316,10 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         parts.append(
             f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
         )
-    return " ".join(parts)
+    return " ".join([*parts, *_of_quality(material)])
 
 
-def quality(material: Material) -> list[str]:
+def _of_quality(material: Material) -> list[str]:
     """Pictures that are blank or copies of another, in words; copies count."""
     said = {
         "blank": "blank and left out of the scores",

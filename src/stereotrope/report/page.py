@@ -27,7 +27,7 @@ from stereotrope.report.document import render_document
 from stereotrope.report.exhibits import MOST_EXHIBITED, Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
-from stereotrope.report.headline import headline_of, quality, reasons
+from stereotrope.report.headline import headline_of, reasons
 from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
@@ -131,7 +131,6 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
         "published": published,
         "cost": head["cost"] and _plain_table("Calls to model servers", head["cost"], "spending"),
         "reasons": reasons(material)[:40],
-        "quality": quality(material),
         "chapters": chapters,
         "blocks": {s: [b for b in blocks if b.section == s] for s in chapters},
         "scored": _scored(strips.shown),
