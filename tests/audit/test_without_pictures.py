@@ -15,7 +15,7 @@ import pytest
 import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import outstanding
-from stereotrope.errors import IncompleteError, StereotropeError, UsageError
+from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
 from stereotrope.generate import FolderGenerator, LabelledGenerator, create
 
 FEW = {"permutations": 99, "resamples": 100}
@@ -282,3 +282,50 @@ def test_a_row_without_a_name_cannot_be_used(tmp_path: Path) -> None:
     _, requests = generator.requests()
     assert [generator.process(request).status for request in requests] == ["absent", "excluded", "excluded"]
     assert len({request.image_id for request in requests}) == 3
+
+
+def models_by_colour(folder: Path) -> None:
+    """Model k draws pink where m and z draw grey, three pictures of four, of two objects."""
+    rows = [
+        f"{model}-{thing}-{i}.png,{model},{thing},{'pink' if (model == 'k') == (i % 4 > 0) else 'grey'}"
+        for model in "mkz"
+        for thing in ("car", "cup")
+        for i in range(20)
+    ]
+    (folder / "labels.csv").write_text("\n".join(["file_name,model,object,colour", *rows]), encoding="utf-8")
+
+
+COMPARED = """\
+generators: [{labels: labels.csv, name_from: model, factors: [object]}]
+annotators: [{labels: labels.csv, name: people, attributes: [colour]}]
+permutations: 199
+resamples: 100
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "baseline: {generator: m}\nmeasures: [{share_difference: {group: generator, value: pink}}, %s]",
+        "measures: [{share_difference: {group: generator, baseline: m, value: pink, within: [object]}}, %s]",
+    ],
+)
+def test_models_are_compared_with_one_of_them(tmp_path, asked):
+    models_by_colour(tmp_path)
+    shift = "{dominance_shift: {group: generator, baseline: m}}"
+    run = Audit.from_text(COMPARED + asked % shift, base=tmp_path).run(tmp_path / "run")
+    rows = run.estimates.filter(measure="share_difference").sort("generator", "object")
+    assert rows.select("generator", "object", "reference", "value", "n", "n_reference").rows() == [
+        (model, thing, "m", {"k": 0.5, "z": 0.0}[model], 20, 20) for model in "kz" for thing in ("car", "cup")
+    ]
+    told = run.findings["sentence"].to_list()
+    assert len(told) == 2
+    assert told[0].startswith("In 15 of 20 pictures with generator “k” the colour of the car is “pink”")
+    assert "; with generator “m” it is in 5 of 20 " in told[0]
+
+
+def test_a_model_to_compare_with_that_is_not_there_is_told_before_the_run(tmp_path):
+    models_by_colour(tmp_path)
+    asked = COMPARED + "measures: [{share_difference: {group: generator, baseline: %s}}]"
+    with pytest.raises(AuditFileError, match=r"no generator 'mm' to compare with; did you mean 'm'"):
+        Audit.from_text(asked % "mm", base=tmp_path).plan()

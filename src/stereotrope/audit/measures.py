@@ -14,7 +14,14 @@ from stereotrope.annotate import Encoder, GivenEmbeddings
 from stereotrope.audit.captions import CaptionReader, caption_arguments, caption_reader
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.rehearsal import check_types, rehearse
-from stereotrope.audit.several import SEVERAL, is_due, read_several, several_arguments
+from stereotrope.audit.several import (
+    GENERATOR,
+    SEVERAL,
+    is_due,
+    read_several,
+    require_model,
+    several_arguments,
+)
 from stereotrope.confusables import reads_like
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
@@ -290,6 +297,9 @@ def _arguments(
         if key not in parameters:
             hint = did_you_mean(key, parameters, otherwise=f"it takes {', '.join(parameters)}")
             raise source.error(f"measure {name!r} takes no {shorten(key)}; {hint}", *where, key)
+    if given.get("group") == GENERATOR:
+        scope = [f for f in known["scope"] if f != GENERATOR]
+        known = {**known, "scope": scope, "baseline": known["model"]}
     # Whatever is not compared is held equal, also where another factor is compared than the baseline's.
     compared = (given.get("group") or known["group"] or "group", "dimension")
     known = {**known, "within": [*known["scope"], *(f for f in known["factors"] if f not in compared)]}
@@ -361,6 +371,11 @@ def _check(
         signature[p].default is not None for p in ("baseline", "group")
     )
     without = "baseline" in arguments and "None" in str(signature["baseline"].annotation)
+    if arguments.get("group") == GENERATOR and isinstance(arguments.get("baseline"), str):
+        try:
+            require_model(arguments["baseline"], known["models"])
+        except UsageError as error:
+            raise source.error(f"measure {name!r}: {error}", *where) from None
     if compares and not without and arguments.get("baseline") is None:
         raise source.error(
             f"measure {name!r} compares with a baseline; add `baseline: {{factor: level}}`", *where

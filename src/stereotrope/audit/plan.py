@@ -438,10 +438,12 @@ def _baseline_model(spec: AuditSpec, models: Sequence[str], source: Source) -> s
 
 
 def _require_comparison(model: str | None, measures: Sequence[MeasureCall], source: Source) -> None:
-    if model is not None and not any(call.name == "delta" for call in measures):
+    if model is not None and not any(
+        call.name == "delta" or call.arguments.get("group") == GENERATOR for call in measures
+    ):
         raise source.error(
-            "baseline: no measure of this audit compares models; add `delta` to `measures`, or leave "
-            "`generator` out of the baseline",
+            "baseline: no measure of this audit compares models; add `delta` or one that does, such as "
+            "{bds: {group: generator}}, to `measures`, or leave `generator` out of the baseline",
             "baseline",
             GENERATOR,
         )

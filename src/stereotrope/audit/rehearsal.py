@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from stereotrope import measure
 from stereotrope.audit.file import Source, shorten
+from stereotrope.audit.several import GENERATOR
 from stereotrope.audit.several import pretended as pretended_models
 from stereotrope.errors import DefinitionError, InputError, UsageError
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
@@ -121,6 +122,10 @@ def rehearse(
         try:
             if data is None:
                 data = pretended_models(call, pl.concat(done, how="diagonal"))
+            elif call.arguments.get("group") == GENERATOR and call.arguments.get("baseline") is not None:
+                named = pl.lit(call.arguments["baseline"]).alias(GENERATOR)
+                other = data.with_columns(named, pl.concat_str("image_id", pl.lit(" too")).alias("image_id"))
+                data = pl.concat([data, other])
             done.append(tried(data))
         except (UsageError, InputError, DefinitionError) as error:
             message = str(error).removeprefix(f"{call.name}: ")

@@ -16,7 +16,16 @@ from stereotrope.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from stereotrope.audit.measures import MeasureCall
 
-__all__ = ["SEVERAL", "is_due", "pretended", "read_several", "require_model", "rows_of", "several_arguments"]
+__all__ = [
+    "GENERATOR",
+    "SEVERAL",
+    "is_due",
+    "pretended",
+    "read_several",
+    "require_model",
+    "rows_of",
+    "several_arguments",
+]
 
 SEVERAL = ("delta", "profile")
 """Measures whose calls read the rows of all measures before them that they are made for."""

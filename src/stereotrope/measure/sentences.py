@@ -68,8 +68,9 @@ class Wording:
         self.shown = tuple(shown)
 
     def lead(self, scope: Mapping[str, str]) -> str:
-        """The generator, where there are several."""
-        return f"{clean(scope['generator'])}: " if "generator" in scope and "generator" in self.shown else ""
+        """The generator, where there are several that are not compared."""
+        named = "generator" in scope and "generator" in self.shown and self.contrast != "generator"
+        return f"{clean(scope['generator'])}: " if named else ""
 
     def condition(self, level: str | None) -> str:
         """The level of the compared factor: “for women”, “in the baseline”."""
