@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import polars as pl
 
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
 
 
@@ -50,6 +52,24 @@ def test_what_is_said_of_a_pictures_quality_is_no_label_of_looks(objects_run: An
     material = Material(replace(objects_run, labels=pl.concat([objects_run.labels, quality])))
     assert "blank" not in material.shown_labels["attribute"]
     assert material.shown_labels.height == objects_run.labels.height
+
+
+def test_no_blank_picture_stands_for_the_baseline_beside_a_finding(objects_run: Any) -> None:
+    material = Material(objects_run)
+    women = next(s for s in material.sheets if s.title == "cup, women")
+    base = material.baseline_of(women)
+    assert base is not None
+    image = base.images[0]["image_id"]
+    thumbs = SimpleNamespace(best=lambda picture: picture)
+
+    def beside(material: Material) -> list[str]:
+        shown = Exhibits(material, cast("Any", thumbs)).groups([women.images[0]["image_id"]], most=100)
+        return [one["uri"] for one in shown[1]["images"]]
+
+    said = objects_run.labels.filter(subject_id=image).head(1)
+    blank = said.with_columns(attribute=pl.lit("blank"), value=pl.lit("yes"), status=pl.lit("ok"))
+    without = Material(replace(objects_run, labels=pl.concat([objects_run.labels, blank])))
+    assert beside(without) == [one for one in beside(material) if one != image] != beside(material)
 
 
 def test_the_baseline_stands_beside_a_condition(objects_run: Any) -> None:

@@ -45,7 +45,7 @@ class Exhibits:
         return f"{asked}. Labelled {seen}" if seen else asked
 
     def groups(self, images: Sequence[str], *, most: int = MOST_EXHIBITED) -> list[dict[str, Any]]:
-        """Images of a finding, side by side by condition; beside a single one, pictures of its baseline."""
+        """Images of a finding by condition; beside a single one, those of its baseline that count."""
         by_sheet: dict[str, tuple[Sheet, list[str]]] = {}
         for image in images:
             sheet = self.material.sheet_of.get(image)
@@ -54,7 +54,8 @@ class Exhibits:
         if len(by_sheet) == 1:
             base = self.material.baseline_of(next(iter(by_sheet.values()))[0])
             if base is not None:
-                by_sheet[base.anchor] = (base, [i["image_id"] for i in base.images if i["status"] == "ok"])
+                usable = (i["image_id"] for i in base.images if i["status"] == "ok")
+                by_sheet[base.anchor] = (base, [i for i in usable if i not in self.material.blank])
         several = len(self.material.generators) > 1
         out = []
         for sheet, members in by_sheet.values():

@@ -264,6 +264,12 @@ class Material:
         return self.shown[-1] if self.shown else None
 
     @cached_property
+    def blank(self) -> frozenset[str]:
+        """Images that are blank, which no score counts."""
+        said = self.labels.filter(pl.col("attribute") == "blank", pl.col("status") == "ok")
+        return frozenset(said.filter(pl.col("value") != "no")["subject_id"].to_list())
+
+    @cached_property
     def highlighted(self) -> dict[str, list[str]]:
         """Anchor of a sheet → images by which findings show it, strongest finding first."""
         found: dict[str, list[str]] = {}
