@@ -102,6 +102,16 @@ def test_text_of_one_object_is_no_mark() -> None:
     assert find_marks(cups, images).height == 0
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_text_in_the_middle_of_pictures_of_one_object_is_its_own(others: int) -> None:
+    rare = pictures(objects=("cup",), groups=("base",), n=others)
+    images = pl.concat([pictures(objects=("car",)), rare]) if others else pictures(objects=("car",))
+    assert find_marks(read(images, PLACES["middle"], "POLICE", {"": 1.0}), images).height == 0
+    assert find_marks(read(images, PLACES["bottom right"], "ACME", {"": 1.0}), images).height == images.height
+    unnamed = images.drop("object")
+    assert find_marks(read(unnamed, PLACES["middle"], "ACME", {"": 1.0}), unnamed).height == images.height
+
+
 def test_text_at_many_places_is_no_mark() -> None:
     images = pictures(n=30)
     rng = np.random.default_rng(1)

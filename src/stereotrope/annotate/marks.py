@@ -45,6 +45,9 @@ FEW_LEVELS = 12
 BY_CHANCE = 0.01
 """p from which rates under the levels of a factor may as well be the same."""
 
+THING = "object"
+"""Factor that says what is drawn: text in the middle of pictures of one thing may be the thing's own."""
+
 _STEP = 0.05
 _IMAGE = {column.name for column in IMAGES}
 
@@ -67,6 +70,7 @@ def parameters() -> dict[str, object]:
             EVEN,
             FEW_LEVELS,
             BY_CHANCE,
+            THING,
         ]
     }
 
@@ -84,6 +88,8 @@ class _Pictures:
 
     levels: dict[str, tuple[str | None, ...]]
     prompts: dict[str, str]
+    of_one_thing: bool
+    """Whether the design names what is drawn, and only one thing often enough to be asked about."""
 
     def is_spread(self, marked: set[str], even: float) -> bool:
         """Whether pictures of every part of the design have it, none far less often than another."""
@@ -124,8 +130,8 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
 
     Text at one place of a model's pictures is a mark where it is the same at an edge in a fifth of them, or
     whatever it reads as in a corner in three of ten (signatures, dates), or the same anywhere in four of five
-    (stock pictures' names); and where it is about as frequent under every level of each factor. Text that a
-    cue brings is none, wherever it stands.
+    (stock pictures' names; not where all pictures are of one ``object``); and where it is about as frequent
+    under every level of each factor. Text that a cue brings is none, wherever it stands.
 
     Parameters
     ----------
@@ -145,7 +151,9 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     rows: list[tuple[str, str, str, str, str]] = []
     for _, own in sized.group_by(["generator"], maintain_order=True):
         levels = {image: tuple(rest) for image, *rest in own.select("image_id", *factors).iter_rows()}
-        pictures = _Pictures(levels, dict(own.select("image_id", "prompt_id").iter_rows()))
+        things = own[THING].drop_nulls().value_counts() if THING in factors else None
+        alone = things is not None and things.filter(pl.col("count") >= FEWEST).height == 1
+        pictures = _Pictures(levels, dict(own.select("image_id", "prompt_id").iter_rows()), alone)
         if own["prompt_id"].n_unique() < 2:
             continue
         part = readings.join(own.select("image_id", "width", "height"), on="image_id", how="inner")
@@ -212,6 +220,8 @@ def _mark(
         kind = (
             "any text in a corner" if not of_one_text else f"same text {'at an edge' if edge else 'anywhere'}"
         )
+        if pictures.of_one_thing and not edge:
+            continue
         marked = {listed[i].image for i in chosen}
         often = len(marked) >= max(FEWEST, SHARES[kind] * len(pictures.levels))
         if often and pictures.is_spread(marked, EVEN["edge" if edge else "anywhere"]):
