@@ -329,3 +329,22 @@ def test_a_model_to_compare_with_that_is_not_there_is_told_before_the_run(tmp_pa
     asked = COMPARED + "measures: [{share_difference: {group: generator, baseline: %s}}]"
     with pytest.raises(AuditFileError, match=r"no generator 'mm' to compare with; did you mean 'm'"):
         Audit.from_text(asked % "mm", base=tmp_path).plan()
+
+
+@pytest.mark.parametrize(
+    "listed", ["{share: [gender, race], by: [generator]}", "{share: race, by: [generator]}"]
+)
+def test_a_share_of_several_attributes_is_asked_as_other_measures_are(alone, tmp_path, listed):
+    shutil.copy(alone / "labels.csv", tmp_path)
+    asked = "generators: [{labels: labels.csv, name_from: model, factors: [occupation, condition]}]\n"
+    asked += "annotators: [{labels: labels.csv, name: people, attributes: [gender, race]}]\nmeasures: [%s]\n"
+    rows = Audit.from_text(asked % listed, base=tmp_path).run(tmp_path / "run").estimates
+    assert set(rows["attribute"]) == ({"gender", "race"} if "gender" in listed else {"race"})
+    with pytest.raises(AuditFileError, match=r"no annotator labels 'rase'; labelled are gender, race"):
+        Audit.from_text(asked % "{share: [gender, rase]}", base=tmp_path).plan()
+
+
+def test_a_change_without_a_score_names_one_that_can_change(alone):
+    asked = audit(alone, {"labels": "labels.csv", **DESIGN}, measures=["change"])
+    with pytest.raises(AuditFileError, match=r"list that measure first, and name it: \{change: cds\}"):
+        asked.plan()

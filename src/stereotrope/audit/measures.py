@@ -202,7 +202,8 @@ def _earlier(
     if on not in [call.name for call in calls]:
         raise source.error(
             f"measure {name!r} reads the estimates of another measure listed before it, found "
-            f"{shorten(on) if on else 'none'}; list that measure first, and name it: {{{name}: bds}}",
+            f"{shorten(on) if on else 'none'}; list that measure first, and name it: "
+            f"{{{name}: {'cds' if name == 'change' else 'bds'}}}",
             *where,
         )
     return str(on)
@@ -327,6 +328,8 @@ def _one_or_many(given: Mapping[str, Any], parameters: Sequence[str]) -> dict[st
     changed = dict(given)
     if "attribute" in changed and "attribute" not in parameters:
         changed["attributes"] = [changed.pop("attribute")]
+    if "attributes" in changed and "attributes" not in parameters and "attribute" in parameters:
+        changed["attribute"] = changed.pop("attributes")
     for key in ("within", "by", "attributes", "of"):
         if isinstance(changed.get(key), str):
             changed[key] = [changed[key]]
@@ -358,7 +361,10 @@ def _check(
                 *where,
             )
     wanted = arguments.get("attribute")
-    for attribute in [*arguments.get("attributes", []), *([wanted] if isinstance(wanted, str) else [])]:
+    for attribute in [
+        *arguments.get("attributes", []),
+        *([wanted] if isinstance(wanted, str) else wanted or []),
+    ]:
         if attribute not in known["known_attributes"] and not known["discovers"]:
             raise source.error(
                 f"measure {name!r}: no annotator labels {shorten(attribute)}; labelled are "
