@@ -14,6 +14,7 @@ from tests.run.conftest import png
 from stereotrope import __version__
 from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
 from stereotrope.run import FORMAT_VERSION, RunFolder
+from stereotrope.run.disk import write_atomic
 from stereotrope.run.folder import read_info
 from stereotrope.tables import FINDINGS, IMAGES, PROMPTS
 
@@ -246,3 +247,13 @@ def test_info_names_its_versions_and_has_the_same_bytes_whatever_the_order(tmp_p
         run.write_info({"seed": 1, "title": "é", "format_version": 77})
     assert (tmp_path / "run.json").read_bytes() == before
     assert json.loads(before)["format_version"] == FORMAT_VERSION
+
+
+@pytest.mark.parametrize("blocked", ["a folder in its place", "no folder for it"])
+def test_what_cannot_be_written_is_named_by_its_own_name(tmp_path: Path, blocked: str) -> None:
+    file = tmp_path / "reports" / "index.html"
+    if blocked == "a folder in its place":
+        file.mkdir(parents=True)
+    with pytest.raises(OSError, match=r"reports.index\.html'$") as failed:
+        write_atomic(file, b"x")
+    assert failed.value.filename == str(file)

@@ -103,6 +103,8 @@ def write_atomic(path: Path, data: bytes) -> None:
     ------
     RunError
         The disk is full; what was at ``path`` is as it was.
+    OSError
+        It cannot be written; it names ``path``.
     """
     temporary = path.with_name(f"{TMP_PREFIX}{secrets.token_hex(6)}-{path.name}")
     with full_is_run_error(path):
@@ -112,6 +114,8 @@ def write_atomic(path: Path, data: bytes) -> None:
                 handle.flush()
                 os.fsync(handle.fileno())
             os.replace(temporary, path)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(path.parent)
