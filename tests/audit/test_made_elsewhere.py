@@ -124,8 +124,9 @@ def test_a_label_file_without_a_label_ends_incomplete(study):
 def test_a_column_whose_name_is_taken_can_be_a_factor_under_another(tmp_path, name):
     (tmp_path / "labels.csv").write_text(f"file_name,{name}\na,web\nb,book\n", encoding="utf-8")
     (tmp_path / "prompts.csv").write_text(f"text,{name}\na cup,web\na car,book\n", encoding="utf-8")
+    (tmp_path / "people.csv").write_text("file_name,seen\na,yes\nb,no\n", encoding="utf-8")
     entry = {"labels": "labels.csv", "factors": [name], "file": "file_name"}
-    said = {"labels": "labels.csv", "name": "people", "key": "file_name"}
+    said = {"labels": "people.csv", "name": "people", "key": "file_name"}
     asked = audit(tmp_path, generator=entry, annotators=[said], measures=["refusal_rate"])
     with pytest.raises(AuditFileError, match=rf"'{name}': this name is reserved.*\{{given_{name}: {name}}}"):
         asked.plan()
