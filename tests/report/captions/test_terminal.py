@@ -54,8 +54,15 @@ def test_the_mean_over_prompts_stands_last(tmp_path: Path) -> None:
 
 def test_only_declared_sides_are_told_with_their_sign(tmp_path: Path) -> None:
     made = tables(tmp_path, prompts=1)["parity"]
-    assert [r[1] for r in made["rows"]] == ["female less male", "dark + medium less all other groups"]
-    assert all(r[2].startswith("−0.30") for r in made["rows"])
+    assert [r[0] for r in made["rows"]] == ["female less male", "dark + medium less all other groups"]
+    assert all(r[1].startswith("−0.30") for r in made["rows"])
+
+
+def test_a_column_that_would_say_nothing_is_left_out(tmp_path: Path) -> None:
+    made = tables(tmp_path, prompts=1)
+    assert made["parity"]["columns"][0] == "sides"
+    assert made["missing"]["columns"][:2] == ["element", "list"]
+    assert all(row[0] for table in made.values() for row in table["rows"])
 
 
 def test_the_three_elements_missed_most_are_told(tmp_path: Path) -> None:

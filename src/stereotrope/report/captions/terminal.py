@@ -110,7 +110,9 @@ def _missing(material: Material, frame: pl.DataFrame) -> dict[str, Any] | None:
 def _table(
     material: Material, what: str, title: str, heads: Sequence[str], lines: Sequence[tuple[list[str], Entry]]
 ) -> dict[str, Any]:
-    """One column a model; of many models one row each."""
+    """One column a model; of many models one row each. A column that would say nothing is left out."""
+    kept = [i for i in range(len(heads)) if any(names[i] for names, _ in lines)]
+    heads, lines = [heads[i] for i in kept], [([names[i] for i in kept], entry) for names, entry in lines]
     models = models_of(material, [entry for _, entry in lines])
     if len(models) <= MOST_SERIES:
         columns = [*heads, *(m or "value" for m in models)]
