@@ -180,8 +180,8 @@ def test_attributes_that_lack_the_same_pictures_are_one_finding(make_labels) -> 
     truth = labels.select("image_id", "attribute", "value")
     found = findings(agreement(labels, truth), pl.concat([labels, *more]))
     assert found["sentence"].to_list() == [
-        "5 of 20 labels of each of age, product colour and skin tone by the annotator “lexicon” cannot be "
-        "used (unclear: 5)."
+        "5 of 20 pictures have no label of each of age, product colour and skin tone by the annotator "
+        "“lexicon” that can be used (unclear: 5)."
     ]
     assert found["attribute"].to_list() == [None]
 
@@ -196,7 +196,7 @@ def test_an_annotator_that_reads_too_little_or_too_badly_is_found(make_labels) -
     found = findings(agreement(labels, truth), labels)
     assert found["kind"].to_list() == ["instrument"] * 2
     assert found["sentence"].to_list() == [
-        "3 of 20 labels of the product colour by the annotator “judge” cannot be used "
+        "3 of 20 pictures have no label of the product colour by the annotator “judge” that can be used "
         "(unclear: 2, invalid: 1).",
         "The labels of the product colour agree with the reference on 10 of 17 pictures [0.36–0.78]; "
         "measures of it carry that error.",

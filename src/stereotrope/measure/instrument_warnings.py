@@ -69,7 +69,10 @@ def _unusable(tidy: pl.DataFrame) -> Iterator[Warned]:
         who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""
         listed = ", ".join(f"{clean(reason)}: {times}" for reason, times in reasons)
         names = _series([clean(attribute).replace("_", " ") for attribute in attributes])
-        sentence = f"{len(images)} of {n} labels of {names}{who} cannot be used ({listed})."
+        has = "has" if len(images) == 1 else "have"
+        sentence = (
+            f"{len(images)} of {n} pictures {has} no label of {names}{who} that can be used ({listed})."
+        )
         scope = {"annotator": str(annotator)} if who else {}
         one = attributes[0] if len(attributes) == 1 else None
         yield scope, one, sentence, "share", list(images)
