@@ -113,6 +113,16 @@ def test_what_is_no_json_is_an_error(script, body):
         run(HttpClient(script.endpoint()), "get", "x")
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"", "an empty body"), (b"\xff\xd8\xff\xe0\0\x10JFIF", "10 bytes that are no text"), (b"busy", "busy")],
+)
+def test_of_what_is_no_json_only_words_are_quoted(script, body, said):
+    script.says(Response(200, body, content_type="image/jpeg"))
+    with pytest.raises(ModelError, match=f"answered no JSON but image/jpeg: {said}$"):
+        run(HttpClient(script.endpoint()), "get", "x")
+
+
 def test_a_body_is_capped_after_it_is_unpacked(script):
     packed = gzip.compress(b'"' + b"0" * 5_000_000 + b'"')
     assert len(packed) < 20_000

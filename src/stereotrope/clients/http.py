@@ -251,7 +251,9 @@ class HttpClient:
         except ValueError:
             kind = response.headers.get("content-type", "no content type").partition(";")[0]
             text = response.content[:_LOOKED_AT].decode("utf-8", "replace")
-            said = redact(text, self.endpoint.secret() or "")[:80]
+            said = redact(text, self.endpoint.secret() or "")[:80] or "an empty body"
+            if "\ufffd" in said:
+                said = f"{len(response.content):,} bytes that are no text"
             raise ModelError(f"answered no JSON but {redact(kind)}: {said}") from None
 
     def _address(self, path: str) -> str:
