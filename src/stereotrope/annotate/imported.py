@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope.annotate.attributes import whole_problem
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import Matching, normal_path
+from stereotrope.annotate.lookup import PictureMatching, normal_path
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES
@@ -154,7 +154,7 @@ class ImportedLabels:
                 else f"{self._doubled} labels given twice count"
             )
             self.notes.append(f"{self.file}: {what} once")
-        matching = Matching(
+        matching = PictureMatching(
             images,
             ((said.line, said.key) for said in self._said),
             file=self.file,
@@ -343,7 +343,7 @@ class ImportedLabels:
                 )
         return [s for s in self._said if s.attribute in attributes]
 
-    def _matched(self, matching: Matching) -> dict[str, dict[str, _Said]]:
+    def _matched(self, matching: PictureMatching) -> dict[str, dict[str, _Said]]:
         """Attribute → image_id → what was said."""
         matched: dict[str, dict[str, _Said]] = defaultdict(dict)
         for said, ids, several in zip(self._said, matching.ids, matching.several, strict=True):

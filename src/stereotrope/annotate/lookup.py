@@ -12,7 +12,7 @@ import polars as pl
 from stereotrope.mismatch import likeliest_cause
 from stereotrope.tables import LABELLED
 
-__all__ = ["HASH", "IMAGE_COLUMNS", "ImageFinder", "Matching", "normal_path"]
+__all__ = ["HASH", "IMAGE_COLUMNS", "ImageFinder", "PictureMatching", "normal_path"]
 
 IMAGE_COLUMNS = (
     "image_id",
@@ -104,7 +104,7 @@ _WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, H
 """Column of a file → the only columns of ``images`` that it can mean."""
 
 
-class Matching:
+class PictureMatching:
     """The rows of a file made elsewhere, each with the images that it means.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -143,7 +144,6 @@ def info_of(
     folds: pl.DataFrame,
 ) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
-    status = images["status"]
     said = [note for a in plan.annotators for note in getattr(a, "notes", ())]
     folded = _folded(folds)
     alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
@@ -182,20 +182,22 @@ def info_of(
         "baseline": dict(plan.baseline),
         "factors": plan.factors,
         "dimensions": plan.dimensions,
-        "counts": {
-            "prompts": plan.prompts.height,
-            "images": images.height,
-            "ok": int((status == "ok").sum()),
-            "refused": int((status == "refused").sum()),
-            "excluded": int((status == "excluded").sum()),
-            "absent": int((status == ABSENT).sum()),
-            "labels": labels.height,
-            "derived_labels": labels["derived_from"].count(),
-        },
+        "counts": _counts(plan, images, labels),
         "folded": folded[:MOST_LISTED],
         "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike[:MOST_LISTED]],
         "generator_notes": list(plan.notes),
         "notes": notes,
+    }
+
+
+def _counts(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> dict[str, int]:
+    status = Counter(images["status"].to_list())
+    return {
+        "prompts": plan.prompts.height,
+        "images": images.height,
+        **{name: status[name] for name in ("ok", "refused", "excluded", ABSENT)},
+        "labels": labels.height,
+        "derived_labels": labels["derived_from"].count(),
     }
 
 

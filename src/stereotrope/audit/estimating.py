@@ -112,17 +112,8 @@ def estimate(
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
     looks, kept = _looks(tidy), _looks(_without_violations(tidy)) if checked else None
-    given: dict[str, pl.DataFrame] = {
-        "constraints": tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))),
-        "images": measure.with_factors(plan.prompts, images),
-        "labels": looks if kept is None or plan.spec.violations != "out" else kept,
-    }
-    if any(call.needs == "embeddings" for call in plan.measures):
-        names = [one.name for one in plan.annotators if encodes(one) or is_given(one)]
-        given["embeddings"] = measure.embeddings_frame(plan.prompts, images, embeddings, encoders=names)
-    for call in plan.measures:
-        if call.reader is not None and _source(call) not in given:
-            given[_source(call)] = call.reader.frame(plan.prompts, images, labels)
+    counted = looks if kept is None or plan.spec.violations != "out" else kept
+    given = _given(plan, tidy, counted, images, labels, embeddings)
     taxonomy = assignment.taxonomy(images)
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(plan.measures), 0)
@@ -157,14 +148,42 @@ def estimate(
         captions=captions,
         lexicons=lexicons,
         marks=_marks(labels, images),
-        failed={
-            (name, row["attribute"])
-            for name, check in plan.checks.items()
-            for row in check.card["rows"]
-            if row["verdict"] == "fail"
-        },
+        failed=_failed(plan),
     )
     return estimates, found
+
+
+def _given(
+    plan: Plan,
+    tidy: pl.DataFrame,
+    looks: pl.DataFrame,
+    images: pl.DataFrame,
+    labels: pl.DataFrame,
+    embeddings: pl.DataFrame | None,
+) -> dict[str, pl.DataFrame]:
+    """The frames that the measures of the plan read, by their source."""
+    given = {
+        "constraints": tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))),
+        "images": measure.with_factors(plan.prompts, images),
+        "labels": looks,
+    }
+    if any(call.needs == "embeddings" for call in plan.measures):
+        names = [one.name for one in plan.annotators if encodes(one) or is_given(one)]
+        given["embeddings"] = measure.embeddings_frame(plan.prompts, images, embeddings, encoders=names)
+    for call in plan.measures:
+        if call.reader is not None and _source(call) not in given:
+            given[_source(call)] = call.reader.frame(plan.prompts, images, labels)
+    return given
+
+
+def _failed(plan: Plan) -> set[tuple[str, str]]:
+    """Annotators with the attributes on which they failed their check."""
+    return {
+        (name, row["attribute"])
+        for name, check in plan.checks.items()
+        for row in check.card["rows"]
+        if row["verdict"] == "fail"
+    }
 
 
 def _marks(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:

@@ -354,13 +354,7 @@ class _Plan:
         first = {**row, "measure": name + CHANGE, "source": _SOURCE}
         other = {**row, "measure": name + RANKS, "source": _SOURCE_RANKS}
         value, low, high = relative_change(old, new, level=self.level)
-        reason = (
-            FEW_PAIRS if means.height < 2 else _at_floor(means, self.level, LEFT if name == "vac" else 0.0)
-        )
-        if reason is None and name == "vac" and self.score == EXCESS and _unlike(known):
-            reason = UNLIKE
-        if reason is None and np.isnan(value):
-            reason = NO_ORIGINAL
+        reason = self._reason(name, known, means) or (NO_ORIGINAL if np.isnan(value) else None)
         if reason is not None:
             noted = {"undefined": reason, "flags": ",".join(flags) or None}
             yield from ({**first, **noted}, {**other, **noted})
@@ -396,6 +390,14 @@ class _Plan:
             "flags": ",".join(flags) or None,
             "method": f"{what}; p: Wilcoxon signed rank, two-sided, exact up to 200 pairs",
         }
+
+    def _reason(self, name: str, known: pl.DataFrame, means: pl.DataFrame) -> str | None:
+        """Why there is no change of a score, None where its original can be divided by."""
+        if means.height < 2:
+            return FEW_PAIRS
+        if (reason := _at_floor(means, self.level, LEFT if name == "vac" else 0.0)) is not None:
+            return reason
+        return UNLIKE if name == "vac" and self.score == EXCESS and _unlike(known) else None
 
 
 def _means(known: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:

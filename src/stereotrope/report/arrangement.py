@@ -27,7 +27,7 @@ from stereotrope.report.panels import (
 from stereotrope.report.prose import explain, split_name
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
-__all__ = ["Chapter", "Disclosure", "Remark", "arranged"]
+__all__ = ["Aside", "Chapter", "Disclosure", "arranged"]
 
 _MOST_ROWS = 24
 """Rows of a figure that stands open; of one with more the strongest do."""
@@ -48,7 +48,7 @@ class Disclosure:
 
 
 @dataclass(frozen=True)
-class Remark:
+class Aside:
     """A sentence in place of figures that would be empty, with the table behind it."""
 
     sentence: str
@@ -75,7 +75,7 @@ class Chapter:
     lead: Figure | None = None
     note: str = ""
     further: Sequence[Disclosure] = ()
-    remarks: Sequence[Remark] = field(default=())
+    remarks: Sequence[Aside] = field(default=())
 
     @property
     def figures(self) -> list[Figure]:
@@ -177,19 +177,19 @@ def _is_part(measure: str, figure: Figure) -> bool:
     return bool(rest) and not rest.removeprefix("-").isdigit()
 
 
-def _undefined(material: Material, frame: pl.DataFrame) -> Remark:
+def _undefined(material: Material, frame: pl.DataFrame) -> Aside:
     measure = str(frame["measure"][0])
     short = explain(measure).short
     of = "the only row is not" if frame.height == 1 else f"none of {thousands(frame.height)} rows is"
     sentence = f"{short[:1].upper()}{short[1:]}: {of} defined: {undefined_words(frame)}."
     table = table_of(material, frame, explain(measure).title, file=f"tables/{measure}.csv")
-    return Remark(sentence, table)
+    return Aside(sentence, table)
 
 
-def _undrawn(measure: str, figures: Sequence[Figure]) -> Remark:
+def _undrawn(measure: str, figures: Sequence[Figure]) -> Aside:
     short, figure = explain(measure).short, figures[0]
     why = figure.notes[-1] if figure.notes else figure.reads
-    return Remark(f"{short[:1].upper()}{short[1:]}: {why[:1].lower()}{why[1:]}", figure.table)
+    return Aside(f"{short[:1].upper()}{short[1:]}: {why[:1].lower()}{why[1:]}", figure.table)
 
 
 def _strongest(material: Material, frame: pl.DataFrame) -> Figure:

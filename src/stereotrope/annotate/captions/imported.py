@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.annotate.captions.file import read_captions
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import HASH, Matching
+from stereotrope.annotate.lookup import HASH, PictureMatching
 from stereotrope.tables import CAPTION, LABELLED
 
 __all__ = ["ImportedCaptions"]
@@ -75,7 +75,7 @@ class ImportedCaptions:
         self.notes = list(self._read.notes)
         usable = images.filter(pl.col("status").is_in(LABELLED))
         read = self._read.frame
-        matching = Matching(
+        matching = PictureMatching(
             images,
             read.select("line", "image").iter_rows(),
             file=self.file,

@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.annotate.embeddings.file import read_embeddings, said_of
 from stereotrope.annotate.embeddings.vectors import Vector, table_of
 from stereotrope.annotate.label import Attributes, fingerprint_of
-from stereotrope.annotate.lookup import HASH, Matching
+from stereotrope.annotate.lookup import HASH, PictureMatching
 from stereotrope.tables import LABELLED
 
 __all__ = ["GivenEmbeddings"]
@@ -77,7 +77,7 @@ class GivenEmbeddings:
         return table_of(self.name, rows)
 
     def _images(self, images: pl.DataFrame, n_usable: int) -> dict[str, Vector]:
-        matching = Matching(
+        matching = PictureMatching(
             images,
             [(place, called) for place, called, _ in self._read.images],
             file=self.file,
