@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.cli.fitting import print_wrapped
+from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.cli.scores import MOST_ROWS, print_scores
 
 
@@ -325,3 +325,25 @@ def test_a_sentence_is_broken_between_words_and_never_inside_a_number():
     assert max(map(len, lines)) <= 30
     for whole in ("20 of 20", "0.41 [0.33, 0.52]", "q < 0.001", "n = 1\u202f200"):
         assert [line for line in lines if whole in line], whole
+
+
+def test_a_word_of_a_table_is_broken_at_a_joint_and_leaves_no_single_letter():
+    out = Console(width=80, file=io.StringIO(), color_system=None)
+    columns = [
+        "generator",
+        "object",
+        "mitigation",
+        "phrasing",
+        "group",
+        "attribute",
+        "value [95% interval]",
+        "n",
+    ]
+    row = ["stable-diffusion-xl_turbo", "teddy_bear", "avoiding", "designed for", "Latinx", "product_colour"]
+    print_fitted("Scores", columns, [[*row, "0.42 [0.31, 0.55]", "20"]] * 3, out)
+    lines = out.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {word for line in lines for word in line.split() if re.fullmatch(r"\w", word)} <= {"n"}
+    out = Console(width=30, file=io.StringIO(), color_system=None)
+    print_wrapped(Text("stable-diffusion-xl_turbo-of-a-longer-name"), out)
+    assert out.file.getvalue().splitlines() == ["stable-diffusion-xl_turbo-of-", "a-longer-name"]

@@ -14,12 +14,13 @@ from stereotrope.report.escape import terminal
 __all__ = ["print_fitted", "print_wrapped"]
 
 _GAP = "  "
-_NARROWEST = 9
+_NARROWEST = 12
 """Cells that a column of words is cut down to; narrower, the words of a row stand in one column."""
 _NARROWEST_WORDS = 16
 _FILLER = "\x00"
 _TOGETHER = re.compile(r"\S+ \[[^\[\]]{1,40}\]|[^\s]+ [<>=≤≥] [\d.,−-]+|[\d.,]+ of [\d.,]+")
 """What is one number to a reader: an interval, a comparison, a count of a total."""
+_JOINT = re.compile(r"(?<=[-_/.])")
 _NUMBER = re.compile(r"[\s\d.,<>=≤≥−–+%$*\[\]-]*")
 
 
@@ -119,7 +120,7 @@ def _words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _broken(text: str, width: int) -> list[tuple[int, int]]:
-    """Where the lines of a text begin and end; a word longer than a line is cut."""
+    """Where the lines of a text begin and end; a word longer than a line is cut, at a joint if it has one."""
     lines: list[tuple[int, int]] = []
     begin = end = 0
     for start, stop in _words(text):
@@ -130,6 +131,7 @@ def _broken(text: str, width: int) -> list[tuple[int, int]]:
             cut = begin + 1
             while cut < stop and cell_len(text[begin : cut + 1]) <= width:
                 cut += 1
+            cut = max((m.start() for m in _JOINT.finditer(text, begin + 1, cut)), default=cut)
             lines.append((begin, cut))
             begin = cut
         end = stop
