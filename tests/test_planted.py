@@ -14,17 +14,18 @@ ATTRIBUTES = ("product_colour", "background_colour", "text_presence", "backgroun
 NULL_GROUP = "middle-aged"
 REPETITIONS = 200
 PER_CONDITION = 20
+IMAGES = 6
 
 
 @pytest.fixture(scope="module")
 def calibration(tmp_path_factory):
-    return calibrate(["colour", "text"], tmp_path_factory.mktemp("calibration") / "run", images=8)
+    return calibrate(["colour", "text"], tmp_path_factory.mktemp("calibration") / "run", images=IMAGES)
 
 
 def test_every_offline_attribute_is_read_with_at_least_97_percent_accuracy(calibration):
     accuracy = calibration.accuracy.filter(definition="accuracy")
     assert set(accuracy["attribute"]) == set(ATTRIBUTES)
-    assert (accuracy["n"] == 24 * 8).all()
+    assert (accuracy["n"] == 24 * IMAGES).all()
     assert (accuracy["value"] >= 0.97).all()
     assert calibration.unfit == []
     assert LEAST_ACCURACY < 0.97
@@ -32,7 +33,7 @@ def test_every_offline_attribute_is_read_with_at_least_97_percent_accuracy(calib
 
 def test_the_confusions_add_up_to_every_picture(calibration):
     counted = calibration.confusion.group_by("attribute").agg(pl.col("n").sum())
-    assert dict(counted.iter_rows()) == dict.fromkeys(ATTRIBUTES, 24 * 8)
+    assert dict(counted.iter_rows()) == dict.fromkeys(ATTRIBUTES, 24 * IMAGES)
 
 
 def test_planted_shares_and_divergences_are_set_beside_their_estimates(calibration):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import sqlite3
 
 import polars as pl
 import pytest
@@ -181,14 +182,29 @@ def test_a_measure_that_pools_the_models_has_a_report(run_folder):
     assert open_run(run_folder).estimates["generator"].null_count() > 0
 
 
-@pytest.mark.parametrize("name", ["ledger.db", "labels.parquet"])
-def test_measure_loses_no_label_when_a_file_is_gone(run_folder, name):
-    (run_folder / name).unlink()
+def test_measure_loses_no_label_that_the_ledger_lost(run_folder):
+    with contextlib.closing(sqlite3.connect(run_folder / "ledger.db")) as ledger, ledger:
+        ledger.execute("DELETE FROM items WHERE stage = 'annotate'")
     before = files_of(run_folder)
-    if name == "ledger.db":
-        with pytest.raises(RunDamaged, match=r"the ledger lacks 8 of 8 looks .* tables are left as they are"):
-            Audit.from_run(run_folder).measure(run_folder)
-        assert {k: v for k, v in files_of(run_folder).items() if k in before} == before
+    with pytest.raises(RunDamaged, match=r"the ledger lacks 8 of 8 looks .* tables are left as they are"):
+        Audit.from_run(run_folder).measure(run_folder)
+    assert {k: v for k, v in files_of(run_folder).items() if k in before} == before
+    Audit.from_text(DRAWN).run(run_folder)
+    assert open_run(run_folder).labels.height > 0
+
+
+def test_a_run_without_its_ledger_is_left_as_it_is_and_one_without_labels_makes_them(run_folder):
+    ledger = (run_folder / "ledger.db").read_bytes()
+    (run_folder / "ledger.db").unlink()
+    before = files_of(run_folder)
+    for again in (Audit.from_run(run_folder).measure, Audit.from_text(DRAWN).run):
+        with pytest.raises(
+            RunDamaged, match=r"ledger\.db: the record of what this run .* is missing"
+        ):
+            again(run_folder)
+    assert {k: v for k, v in files_of(run_folder).items() if k in before} == before
+    (run_folder / "ledger.db").write_bytes(ledger)
+    (run_folder / "labels.parquet").unlink()
     Audit.from_text(DRAWN).run(run_folder)
     assert open_run(run_folder).labels.height > 0
 

@@ -63,7 +63,7 @@ def test_a_signal_ends_the_work_after_the_measure_or_file_at_hand(
     folder = tmp_path / "run"
     monkeypatch.setattr(sys, "argv", ["stereotrope", command, "the run"])
     shutil.copytree(undisturbed, folder)
-    for step in moments(lengths, command, 4):
+    for step in moments(lengths, command, 3):
         guard = signal.signal(number, lambda *_: pytest.fail("the signal met no handler of the command"))
         try:
             with at_step(step, lambda: signal.raise_signal(number)) as steps:

@@ -145,7 +145,7 @@ def assert_tables_of_the_paper(run: Path, *, groups: int, objects: int) -> None:
 
 def test_an_audit_of_five_models_is_killed_and_continued(tmp_path):
     design = "objects: [cup, sofa]\ndimensions: {gender: [men, women]}\n"
-    assert_survives(tmp_path, images=4, design=design, cells=6, kills=3, seed=1)
+    assert_survives(tmp_path, images=4, design=design, cells=6, kills=2, seed=1)
     assert_tables_of_the_paper(tmp_path / "killed", groups=2, objects=2)
 
 
