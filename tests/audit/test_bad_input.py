@@ -198,9 +198,7 @@ def test_a_run_without_its_ledger_is_left_as_it_is_and_one_without_labels_makes_
     (run_folder / "ledger.db").unlink()
     before = files_of(run_folder)
     for again in (Audit.from_run(run_folder).measure, Audit.from_text(DRAWN).run):
-        with pytest.raises(
-            RunDamaged, match=r"ledger\.db: the record of what this run .* is missing"
-        ):
+        with pytest.raises(RunDamaged, match=r"ledger\.db: the record of what this run .* is missing"):
             again(run_folder)
     assert {k: v for k, v in files_of(run_folder).items() if k in before} == before
     (run_folder / "ledger.db").write_bytes(ledger)
