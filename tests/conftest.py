@@ -11,6 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+LONG = {
+    "test_known_error.py",
+    "test_known_judges.py",
+    "test_planted.py",
+    "test_remote_audit.py",
+    "test_tutorial.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no worker waits for another at the end."""
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 def require(condition: bool, reason: str) -> None:
