@@ -121,6 +121,23 @@ def test_what_declines_with_status_200_declines_with_its_own_status_too(name: st
     )
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in DECLINED if name.startswith(("Stability", "fal", "MiniMax"))]
+)
+def test_a_form_that_declines_does_so_with_status_403_too(name: str) -> None:
+    refused = httpx2.Response(403, json=DECLINED[name], request=httpx2.Request("POST", "http://server"))
+    assert (
+        classify(httpx2.HTTPStatusError("", request=refused.request, response=refused)).outcome == "refused"
+    )
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("name", DECLINED)
+def test_nothing_declines_with_the_status_of_an_overload_or_outage(name: str, status: int) -> None:
+    failed = httpx2.Response(status, json=DECLINED[name], request=httpx2.Request("POST", "http://server"))
+    assert classify(httpx2.HTTPStatusError("", request=failed.request, response=failed)).outcome != "refused"
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_no_error_declines_with_status_400(name: str) -> None:
     failed = httpx2.Response(400, json=ERRORS[name], request=httpx2.Request("POST", "http://server"))

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stereotrope.clients.declining import declining_form
+
 __all__ = [
     "FILTERED",
     "codes_in",
@@ -136,6 +138,9 @@ def error_in(body: Any) -> Mapping[str, Any]:
         body = body[0]
     if not isinstance(body, Mapping):
         return {"message": body} if isinstance(body, str) else {}
+    form = declining_form(body)
+    if form is not None:
+        return {"code": "content_filter", "message": form}
     found = next((body[name] for name in _HOLDERS if body.get(name) and body[name] is not True), body)
     beside = {name: value for name, value in body.items() if name not in _HOLDERS}
     if isinstance(found, list) and isinstance(found[0], Mapping) and isinstance(found[0].get("message"), str):

@@ -35,6 +35,70 @@ ERRORS: dict[str, Any] = {
     "a code of a filter in trouble": {"error": {"message": "try later", "code": "moderation_unavailable"}},
     "a type that is blocked": {"error": {"message": "content type is blocked by the gateway"}},
     "limited": {"error": {"message": "slow down", "code": "rate_limit_exceeded"}},
+    **{
+        f"MiniMax {code}": {"data": None, "base_resp": {"status_code": code, "status_msg": words}}
+        for code, words in (
+            (0, "success"),
+            (1000, "unknown error"),
+            (1002, "rate limit"),
+            (1008, "insufficient balance"),
+            (1024, "internal error"),
+            (1042, "invisible character ratio limit"),
+            (2013, "invalid params"),
+            (True, "x"),
+            ([1026], "x"),
+            ({"x": 1026}, "x"),
+        )
+    },
+    **{
+        f"Tencent {code}": {"Response": {"Error": {"Code": code, "Message": "x"}, "RequestId": "x"}}
+        for code in (
+            "InternalError",
+            "RequestLimitExceeded",
+            "ResourceUnavailable.LowBalance",
+            "InvalidParameterValue",
+            "FailedOperation.GenerateImageFailed",
+            None,
+        )
+    },
+    **{
+        f"DashScope {code}": {"output": {"task_status": "FAILED", "code": code, "message": "x"}}
+        for code in (
+            "InternalError.Timeout",
+            "Throttling.RateQuota",
+            "InvalidParameter",
+            "",
+        )
+    },
+    **{
+        f"Stability {reason}": {"image": None, "finish_reason": reason}
+        for reason in ("ERROR", "SUCCESS", None)
+    },
+    "Stability artifacts": {"artifacts": [{"finishReason": "CONTENT_FILTERED"}, {"finishReason": "ERROR"}]},
+    "Stability without artifacts": {"artifacts": []},
+    "Stability name": {"name": "bad_request", "errors": ["x"]},
+    **{
+        f"fal {flags}": {"images": [], "has_nsfw_concepts": flags}
+        for flags in ([False], [], [True, False], True, ["true"])
+    },
+    **{
+        f"fal {kinds}": {"detail": [{"loc": ["body"], "msg": "x", "type": kind} for kind in kinds]}
+        for kinds in (
+            ["internal_server_error"],
+            ["downstream_service_unavailable"],
+            ["greater_than"],
+            ["missing", "internal_server_error"],
+        )
+    },
+    **{
+        f"Bedrock {reasons}": {"images": [], "finish_reasons": reasons}
+        for reasons in (
+            ["Inference error"],
+            [None],
+            [],
+            ["Filter reason: prompt", "Inference error"],
+        )
+    },
 }
 """Errors, of any server."""
 
@@ -157,6 +221,25 @@ DECLINED: dict[str, Any] = {
         }
     },
     "words in Chinese": {"error": {"message": "图片内容审核不通过"}},
+    "DashScope": {
+        "output": {"task_status": "FAILED", "code": "DataInspectionFailed", "message": "x"},
+        "request_id": "x",
+    },
+    "Tencent, nested": {
+        "Response": {"Error": {"Code": "OperationDenied.TextIllegalDetected", "Message": "x"}}
+    },
+    "MiniMax, input": {"data": {}, "base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}},
+    "MiniMax, output": {
+        "data": None,
+        "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"},
+    },
+    "Stability": {"image": "AAAA", "finish_reason": "CONTENT_FILTERED", "seed": 1},
+    "Stability, v1": {"artifacts": [{"base64": "AAAA", "finishReason": "CONTENT_FILTERED", "seed": 1}]},
+    "Stability, errors": {"id": "x", "name": "content_moderation", "errors": ["x"]},
+    "fal, pictures": {"images": [{"url": "https://x.invalid/y.png"}], "has_nsfw_concepts": [True], "seed": 1},
+    "fal, detail": {"detail": [{"loc": ["body", "prompt"], "msg": "x", "type": "content_policy_violation"}]},
+    "Bedrock, Titan": {"images": [], "error": "This request has been blocked by our content filters."},
+    "Bedrock, Stability": {"seeds": [1], "finish_reasons": ["Filter reason: output image"]},
 }
 """Errors that decline, of any server."""
 
@@ -166,6 +249,10 @@ REFUSALS: dict[str, dict[str, Any]] = {
         "empty text": {"created": 1, "data": [{"b64_json": ""}]},
         "empty url": {"created": 1, "data": [{"url": None, "revised_prompt": "x"}]},
         "error of its place": {"created": 1, "data": [{"error": {"code": "contentFilter", "message": "No"}}]},
+        "StepFun": {
+            "created": 1,
+            "data": [{"finish_reason": "content_filtered", "b64_json": "AAAA", "seed": 1}],
+        },
         "filter": {"data": [{"content_filter_results": {"sexual": {"filtered": True, "severity": "high"}}}]},
     },
     "gemini": {

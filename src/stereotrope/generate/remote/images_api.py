@@ -13,7 +13,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from stereotrope.clients import PROVIDERS, Account, ErrorReply, HttpClient, classify, tells_error
+from stereotrope.clients import (
+    PROVIDERS,
+    Account,
+    ErrorReply,
+    HttpClient,
+    classify,
+    declining_form,
+    tells_error,
+)
 from stereotrope.generate.remote.answer import (
     EMPTY,
     Reply,
@@ -104,6 +112,9 @@ def read_reply(answer: Any) -> Reply:
 
 def _slot(place: Mapping[str, Any]) -> Slot:
     revised, url = place.get("revised_prompt"), place.get("url")
+    form = declining_form(place)
+    if form is not None:  # a picture beside it is blurred or another one
+        return Slot(refusal=form)
     if isinstance(url, str) and url and not place.get("b64_json"):
         return from_url(url, revised)
     if place.get("b64_json"):
