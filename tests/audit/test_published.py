@@ -25,6 +25,11 @@ def test_every_figure_of_the_nine_tables_is_there(figures: pl.DataFrame) -> None
     assert always.null_count().sum_horizontal().item() == 0
 
 
+def test_a_frame_that_its_reader_changes_is_whole_for_the_next() -> None:
+    published("objects").drop_in_place("value")
+    assert published("objects").columns == list(PUBLISHED)
+
+
 def test_levels_are_spelled_as_the_suite_spells_them(figures: pl.DataFrame) -> None:
     suite = load_suite("objects")
     groups = {g for of in suite["dimensions"].values() for g in of}

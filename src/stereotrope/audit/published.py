@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -65,6 +66,11 @@ def published(suite: str) -> pl.DataFrame:
     if suite not in suite_names():
         hint = did_you_mean(suite, suite_names(), otherwise=f"there is: {', '.join(suite_names())}")
         raise UsageError(f"no suite {suite!r}; {hint}")
+    return _figures(suite).clone()
+
+
+@cache
+def _figures(suite: str) -> pl.DataFrame:
     folder = resources.files("stereotrope") / "suites" / suite / "published"
     frames = [pl.DataFrame(schema={c: pl.Float64 if c == "value" else pl.String for c in PUBLISHED})]
     manifest = folder / "tables.yaml"

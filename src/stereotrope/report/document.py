@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -60,11 +60,8 @@ def render_document(
     policy += [f"script-src '{_digest(script)}'"] * bool(script)
     policy += ["base-uri 'none'", "form-action 'none'"]
 
-    def load(name: str) -> str:
-        return templates.get(name) or _asset(f"templates/{name}")
-
     return (
-        _environment(load)
+        _environment(frozenset(templates.items()))
         .get_template(template)
         .render(
             **context,
@@ -76,7 +73,14 @@ def render_document(
     )
 
 
-def _environment(load: Callable[[str], str]) -> jinja2.Environment:
+@cache
+def _environment(templates: frozenset[tuple[str, str]]) -> jinja2.Environment:
+    """Templates are compiled once a process, which takes as long as the rest of a small page."""
+    given = dict(templates)
+
+    def load(name: str) -> str:
+        return given.get(name) or _asset(f"templates/{name}")
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(load),
         autoescape=True,

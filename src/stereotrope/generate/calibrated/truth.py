@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,8 @@ class Truth:
             found and what to do.
         """
         if path is None:
-            text = resources.files(__package__).joinpath(OWN).read_text(encoding="utf-8")
-            raw, parts = parse(text, OWN)
-        else:
-            raw, parts = parse(Path(path), str(path))
+            return _own()
+        raw, parts = parse(Path(path), str(path))
         return cls(**parts, digest=_digest(raw))
 
     def object_in(self, text: str) -> str | None:
@@ -187,6 +186,12 @@ class Truth:
         if _known("attribute", attribute, ATTRIBUTES) in (PRODUCT_COLOUR, BACKGROUND_COLOUR):
             return tuple(self.colours)
         return tuple(PRODUCTS[object]) if attribute == "shape" else ("present", "absent")
+
+
+@cache
+def _own() -> Truth:
+    raw, parts = parse(resources.files(__package__).joinpath(OWN).read_text(encoding="utf-8"), OWN)
+    return Truth(**parts, digest=_digest(raw))
 
 
 def _digest(raw: Any) -> str:
