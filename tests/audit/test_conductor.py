@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import stereotrope as st
+from stereotrope import report
 from stereotrope.audit import Audit
 from stereotrope.audit.estimating import tidy_labels
 from stereotrope.errors import AuditFileError, IncompleteError, Interrupted, RunError
@@ -51,6 +52,15 @@ def bytes_of(folder):
     return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
 
 
+@pytest.fixture
+def no_report(monkeypatch):
+    monkeypatch.setattr(report, "write", lambda *_, **__: None)
+
+
+tables_only = pytest.mark.usefixtures("finished", "no_report")
+"""What a test does not read is not written again: the report takes half the time of these runs."""
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "first"
@@ -69,6 +79,7 @@ def test_a_run_ends_in_five_tables_and_a_report(finished):
     assert run.info["counts"]["images"] == 12
 
 
+@tables_only
 def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished, tmp_path):
     folder = tmp_path / "again"
     shutil.copytree(finished, folder)
@@ -79,11 +90,13 @@ def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished,
     assert [todo for name, todo in seen.todo.items() if name not in ("measure", "report")] == [0, 0, 0, 0]
 
 
+@tables_only
 def test_another_folder_gives_the_same_bytes(finished, tmp_path):
     audit().run(tmp_path / "other")
     assert bytes_of(tmp_path / "other") == bytes_of(finished)
 
 
+@tables_only
 def test_an_added_group_draws_only_the_new_pictures(finished, tmp_path):
     folder = tmp_path / "more"
     shutil.copytree(finished, folder)
@@ -94,6 +107,7 @@ def test_an_added_group_draws_only_the_new_pictures(finished, tmp_path):
     assert len(list(folder.glob("audit-*.yaml"))) == 1
 
 
+@tables_only
 def test_a_removed_group_leaves_the_tables_and_stays_in_the_ledger(finished, tmp_path):
     folder = tmp_path / "less"
     shutil.copytree(finished, folder)
@@ -103,6 +117,7 @@ def test_a_removed_group_leaves_the_tables_and_stays_in_the_ledger(finished, tmp
     assert len(ledger.get_all("generate")) == 12
 
 
+@tables_only
 def test_measure_needs_neither_generator_nor_pictures(finished, tmp_path):
     folder = tmp_path / "measured"
     shutil.copytree(finished, folder)
@@ -111,6 +126,7 @@ def test_measure_needs_neither_generator_nor_pictures(finished, tmp_path):
     assert bytes_of(folder) == before
 
 
+@tables_only
 def test_measure_keeps_what_run_json_says_of_a_folder_of_pictures(finished, tmp_path):
     pictures = tmp_path / "pictures"
     pictures.mkdir()
@@ -125,6 +141,7 @@ def test_measure_keeps_what_run_json_says_of_a_folder_of_pictures(finished, tmp_
     assert (tmp_path / "run" / "run.json").read_text() == before
 
 
+@tables_only
 def test_measure_finds_files_beside_the_audit_file_it_was_run_from(finished, tmp_path):
     ids = st.open(finished).images["image_id"]
     rows = "".join(f"{image_id},{'ab'[n % 2]}\n" for n, image_id in enumerate(ids))
@@ -152,6 +169,7 @@ def test_a_mistake_in_the_file_touches_nothing(finished, tmp_path):
     assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
 
 
+@tables_only
 def test_a_stopped_run_is_interrupted_and_continues_to_the_same_bytes(finished, tmp_path):
     stop = threading.Event()
     with pytest.raises(Interrupted, match="same command continues"):
@@ -170,6 +188,7 @@ def test_it_runs_inside_an_event_loop(finished, tmp_path):
     assert run.images.height == 12
 
 
+@tables_only
 def test_a_damaged_picture_is_made_again_and_said(finished, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(finished, folder)
@@ -181,6 +200,7 @@ def test_a_damaged_picture_is_made_again_and_said(finished, tmp_path):
     assert any("made again" in line for line in seen.said)
 
 
+@tables_only
 def test_refusals_are_rows_with_a_reason_and_are_measured(tmp_path):
     text = AUDIT.replace("{calibrated: , size: 128}", "{calibrated: , size: 128, refuse: {women: 0.5}}")
     run = audit(text.replace("images_per_prompt: 4", "images_per_prompt: 10")).run(tmp_path / "refusing")
@@ -206,6 +226,7 @@ def test_too_many_unusable_pictures_end_incomplete_with_the_report_written(tmp_p
     assert (tmp_path / "run" / "report" / "index.html").is_file()
 
 
+@tables_only
 def test_what_a_generator_gives_and_is_no_picture_is_excluded_with_the_reason(tmp_path, monkeypatch):
     from stereotrope.generate import CalibratedGenerator, ImageResult
 
@@ -253,6 +274,7 @@ def test_every_label_is_of_an_image_of_the_run(finished):
     assert run.labels.filter((pl.col("status") == "ok") & pl.col("value").is_null()).height == 0
 
 
+@tables_only
 def test_a_picture_an_annotator_cannot_decode_has_invalid_labels_with_the_reason(tmp_path, monkeypatch):
     from stereotrope.annotate import ColourAnnotator
     from stereotrope.errors import PictureError
@@ -272,6 +294,7 @@ def test_a_picture_an_annotator_cannot_decode_has_invalid_labels_with_the_reason
     assert scores["undefined"].null_count() == 0
 
 
+@tables_only
 def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_path, monkeypatch):
     from stereotrope.errors import UsageError
     from stereotrope.generate import CalibratedGenerator
@@ -292,6 +315,7 @@ def test_an_item_that_fails_leaves_the_rest_and_ends_incomplete(finished, tmp_pa
     assert bytes_of(tmp_path / "broken") == bytes_of(finished)
 
 
+@tables_only
 def test_an_attribute_taken_later_needs_no_second_look(tmp_path):
     some = AUDIT.replace("[blank, duplicates, colour]", "[{colour: [background_colour]}]")
     first = audit(some).run(tmp_path / "run")

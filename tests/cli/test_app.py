@@ -1,15 +1,17 @@
 import contextlib
 import io
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from stereotrope.cli import main
 
 AUDIT = """\
 suite: objects
@@ -28,23 +30,56 @@ HEAVY = (
 )  # fmt: skip
 
 
-def stereotrope(*arguments, cwd=None, **environment):
-    return subprocess.run(
+@dataclass
+class Ended:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+def process(*arguments, cwd):
+    """Run the command as a process of its own."""
+    ended = subprocess.run(
         [sys.executable, "-m", "stereotrope", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", **environment},
         check=False,
     )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+@pytest.fixture
+def stereotrope(capsys, monkeypatch):
+    """Run the command in this process, where it need not be started."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments, cwd=None):
+        capsys.readouterr()
+        with monkeypatch.context() as place:
+            place.chdir(cwd or Path.cwd())
+            with pytest.raises(SystemExit) as ended:
+                main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return Ended(ended.value.code or 0, printed.out, printed.err)
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def first(tmp_path_factory):
+    """A folder with a run, and how the process ended that made it."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "audit.yaml").write_text(AUDIT)
-    result = stereotrope("run", "audit.yaml", "-o", "runs/first", cwd=folder)
-    assert result.returncode == 0, result.stderr
+    return folder, process("run", "audit.yaml", "-o", "runs/first", cwd=folder)
+
+
+@pytest.fixture
+def finished(first):
+    folder, ended = first
+    assert ended.code == 0, ended.err
     return folder
 
 
@@ -59,56 +94,57 @@ def test_help_imports_nothing_heavy():
     assert "the same command again continues" in result.stdout
 
 
-def test_every_command_has_help_that_says_what_it_does():
-    listing = stereotrope("--help").stdout
+def test_every_command_has_help_that_says_what_it_does(stereotrope):
+    listing = stereotrope("--help").out
     for command in ("demo", "init", "run", "measure", "report", "show", "suites", "measures", "calibrate"):
         assert re.search(rf"\b{command}\b", listing)
         page = stereotrope(command, "--help")
-        assert page.returncode == 0
-        assert len(page.stdout.splitlines()) > 5
+        assert page.code == 0
+        assert len(page.out.splitlines()) > 5
 
 
-def test_data_goes_to_stdout_and_progress_to_stderr(finished):
-    result = stereotrope("run", "audit.yaml", "-o", "runs/first", cwd=finished)
-    assert result.returncode == 0
-    assert "generate" in result.stderr
-    assert "Report:" in result.stdout
-    assert "generate:" not in result.stdout
-    quiet = stereotrope("--quiet", "run", "audit.yaml", "-o", "runs/first", cwd=finished)
-    assert quiet.stderr == ""
+def test_data_goes_to_stdout_and_progress_to_stderr(first, stereotrope):
+    folder, ended = first
+    assert ended.code == 0
+    assert "generate" in ended.err
+    assert "Report:" in ended.out
+    assert "generate:" not in ended.out
+    quiet = stereotrope("--quiet", "run", "audit.yaml", "-o", "runs/first", cwd=folder)
+    assert quiet.err == ""
+    assert "Report:" in quiet.out
 
 
-def test_show_prints_json_for_scripts(finished):
-    result = stereotrope("show", "runs/first", "--json", cwd=finished)
-    headline = json.loads(result.stdout)
+def test_show_prints_json_for_scripts(finished, stereotrope):
+    headline = json.loads(stereotrope("show", "runs/first", "--json", cwd=finished).out)
     assert {"title", "asked", "missing", "findings", "tables"} <= set(headline)
 
 
-def test_no_colour_codes_where_nobody_asked_for_them(finished):
-    for options in ((), ("--no-color",)):
-        out = stereotrope(*options, "show", "runs/first", cwd=finished, NO_COLOR="1")
-        assert "\x1b[3" not in out.stdout + out.stderr
+@pytest.mark.parametrize("options", [(), ("--no-color",)])
+def test_no_colour_codes_where_nobody_asked_for_them(finished, stereotrope, monkeypatch, options):
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = stereotrope(*options, "show", "runs/first", cwd=finished)
+    assert "\x1b[3" not in shown.out + shown.err
 
 
-def test_init_prints_an_audit_file_that_plans(tmp_path):
-    (tmp_path / "audit.yaml").write_text(stereotrope("init", "objects").stdout)
-    result = stereotrope("run", "audit.yaml", "--plan", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "calibrated" in result.stdout
-    assert "$0" in result.stdout
+def test_init_prints_an_audit_file_that_plans(tmp_path, stereotrope):
+    (tmp_path / "audit.yaml").write_text(stereotrope("init", "objects").out)
+    plan = stereotrope("run", "audit.yaml", "--plan", cwd=tmp_path)
+    assert plan.code == 0, plan.err
+    assert "calibrated" in plan.out
+    assert "$0" in plan.out
     assert not (tmp_path / "runs").exists()
 
 
-def test_plan_counts_what_is_done(finished):
-    out = stereotrope("run", "audit.yaml", "-o", "runs/first", "--plan", cwd=finished).stdout
+def test_plan_counts_what_is_done(finished, stereotrope):
+    out = stereotrope("run", "audit.yaml", "-o", "runs/first", "--plan", cwd=finished).out
     assert re.search(r"generate\s+calibrated\s+6\s+6\s+0", out)
 
 
-def test_report_and_measure_work_on_a_run(finished, tmp_path):
-    result = stereotrope("report", "runs/first", "-o", tmp_path / "elsewhere", cwd=finished)
-    assert result.returncode == 0, result.stderr
-    assert Path(result.stdout.strip()).read_text(encoding="utf-8").startswith("<!")
-    assert stereotrope("measure", "runs/first", cwd=finished).returncode == 0
+def test_report_and_measure_work_on_a_run(finished, tmp_path, stereotrope):
+    report = stereotrope("report", "runs/first", "-o", tmp_path / "elsewhere", cwd=finished)
+    assert report.code == 0, report.err
+    assert Path(report.out.strip()).read_text(encoding="utf-8").startswith("<!")
+    assert stereotrope("measure", "runs/first", cwd=finished).code == 0
 
 
 @pytest.mark.parametrize(
@@ -125,50 +161,47 @@ def test_report_and_measure_work_on_a_run(finished, tmp_path):
         (("ruin",), 2, "No such command"),
     ],
 )
-def test_a_mistake_is_one_message_and_its_exit_code(arguments, code, message, tmp_path):
-    result = stereotrope(*arguments, cwd=tmp_path)
-    assert result.returncode == code
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+def test_a_mistake_is_one_message_and_its_exit_code(arguments, code, message, tmp_path, stereotrope):
+    ended = stereotrope(*arguments, cwd=tmp_path)
+    assert ended.code == code
+    assert message in ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_an_audit_file_with_a_mistake_exits_2_with_file_and_line(tmp_path):
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("images_per_prompt: 3", "images_per_prompt: 0"))
-    result = stereotrope("run", "audit.yaml", cwd=tmp_path)
-    assert result.returncode == 2
-    assert (
-        result.stderr.strip()
-        == "error: audit.yaml:4: images_per_prompt must be at least 1, found 0; raise it"
-    )
+    ended = process("run", "audit.yaml", cwd=tmp_path)
+    assert ended.code == 2
+    assert ended.err.strip() == "error: audit.yaml:4: images_per_prompt must be at least 1, found 0; raise it"
 
 
-def test_a_long_message_is_not_cut_since_what_to_do_stands_at_its_end(tmp_path):
+def test_a_long_message_is_not_cut_since_what_to_do_stands_at_its_end(tmp_path, stereotrope):
     name = "/".join(["a" * 100] * 4)
-    result = stereotrope("show", name, cwd=tmp_path)
-    assert result.stderr.rstrip().endswith("give the folder of a run")
-    assert name in result.stderr
+    error = stereotrope("show", name, cwd=tmp_path).err
+    assert error.rstrip().endswith("give the folder of a run")
+    assert name in error
 
 
-def test_escape_sequences_from_a_file_do_not_reach_the_terminal(tmp_path):
+def test_escape_sequences_from_a_file_do_not_reach_the_terminal(tmp_path, stereotrope):
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("suite: objects", 'suite: "\\e[31mobjects"'))
-    result = stereotrope("run", "audit.yaml", cwd=tmp_path)
-    assert result.returncode == 2
-    assert "\x1b" not in result.stderr
+    ended = stereotrope("run", "audit.yaml", cwd=tmp_path)
+    assert ended.code == 2
+    assert "\x1b" not in ended.err
 
 
-def test_what_there_is_can_be_listed():
-    assert "objects" in stereotrope("suites").stdout
-    assert "bds" in stereotrope("measures").stdout
-    page = stereotrope("measures", "bds").stdout
+def test_what_there_is_can_be_listed(stereotrope):
+    assert "objects" in stereotrope("suites").out
+    assert "bds" in stereotrope("measures").out
+    page = stereotrope("measures", "bds").out
     assert "JS" in page
     assert "Returns" in page
-    assert "folder" in stereotrope("generators").stdout
-    assert "colour" in stereotrope("annotators").stdout
+    assert "folder" in stereotrope("generators").out
+    assert "colour" in stereotrope("annotators").out
     suite = stereotrope("suites", "objects")
-    assert suite.returncode == 0, suite.stderr
-    assert "{object} {phrasing} {group}" in suite.stdout
-    assert "{average: bds, over: object}" in suite.stdout
-    assert json.loads(stereotrope("schema").stdout)["properties"]["objects"]
+    assert suite.code == 0, suite.err
+    assert "{object} {phrasing} {group}" in suite.out
+    assert "{average: bds, over: object}" in suite.out
+    assert json.loads(stereotrope("schema").out)["properties"]["objects"]
 
 
 def test_every_measure_has_a_page_without_markup():
@@ -183,12 +216,12 @@ def test_every_measure_has_a_page_without_markup():
         assert not re.search(r":\w+:`|\\[a-z]|``", page.getvalue())
 
 
-def test_help_says_what_is_taken_where_an_option_is_left_out():
-    assert "runs/<name of the file>" in stereotrope("run", "--help").stdout
-    assert "else colour and text" in stereotrope("calibrate", "--help").stdout
+def test_help_says_what_is_taken_where_an_option_is_left_out(stereotrope):
+    assert "runs/<name of the file>" in stereotrope("run", "--help").out
+    assert "else colour and text" in stereotrope("calibrate", "--help").out
 
 
-def test_ctrl_c_finishes_what_is_in_flight_says_how_to_continue_and_exits_130(tmp_path):
+def test_ctrl_c_finishes_what_is_in_flight_says_how_to_continue_and_exits_130(tmp_path, stereotrope):
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("images_per_prompt: 3", "images_per_prompt: 400"))
     command = [sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", "run"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -202,11 +235,11 @@ def test_ctrl_c_finishes_what_is_in_flight_says_how_to_continue_and_exits_130(tm
     assert "run audit.yaml -o run" in errors
     assert "Traceback" not in errors
     plan = stereotrope("run", "audit.yaml", "-o", "run", "--plan", cwd=tmp_path)
-    done = int(re.search(r"generate\s+calibrated\s+800\s+(\d+)", plan.stdout).group(1))
+    done = int(re.search(r"generate\s+calibrated\s+800\s+(\d+)", plan.out).group(1))
     assert 0 < done < 800
 
 
-def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path):
+def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path, stereotrope):
     (tmp_path / "audit.yaml").write_text(AUDIT.replace("images_per_prompt: 3", "images_per_prompt: 400"))
     command = [sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", "run"]
     first = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -218,5 +251,5 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path):
     finally:
         first.kill()
         first.wait()
-    assert second.returncode == 3
-    assert str(first.pid) in second.stderr
+    assert second.code == 3
+    assert str(first.pid) in second.err
