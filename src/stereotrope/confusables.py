@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 
-__all__ = ["Lookalikes", "lookalikes", "reads_like"]
+__all__ = ["Lookalikes", "amount", "lookalikes", "reads_like"]
 
 MOST_WRITINGS, MOST_CHARACTERS = 12, 3
 """Writings of a set, and characters of a difference, that are told."""
@@ -112,6 +112,21 @@ def reads_like(given: Iterable[str], known: Collection[str]) -> str:
     return "".join(told[:MOST_CHARACTERS])
 
 
+def amount(text: str) -> str | None:
+    """Return a number without zeros that do not count, its plus kept; None where the text is none.
+
+    Examples
+    --------
+    >>> amount("1.50") == amount("01,5"), amount("-1") == amount("1"), amount("one")
+    (True, False, None)
+    """
+    if not (found := _NUMBER.fullmatch(text.strip())):
+        return None
+    sign, whole, *decimals = found.groups("")
+    number = f"{whole.lstrip('0')}.{''.join(decimals).rstrip('0')}"
+    return number if number == "." else sign + number
+
+
 def _set(written: list[tuple[str, int]], known: Collection[str]) -> Lookalikes:
     """A set, its most frequent known writing first; of these a plain one: ASCII, short, in small letters."""
     ordered = sorted(
@@ -128,17 +143,8 @@ def _keys(text: str) -> tuple[str, ...]:
         read: tuple[str, ...] = (" ".join(text.split()).lower(),)
     else:
         read = tuple(dict.fromkeys(_bare(text, shapes=shapes).casefold() for shapes in (False, True)))
-    amount = _amount(read[-1])
-    return read if amount is None else (*read, f"number {amount}\0")
-
-
-def _amount(text: str) -> str | None:
-    """A number without zeros that do not count, its plus kept; None where the text is none."""
-    if not (found := _NUMBER.fullmatch(text.strip())):
-        return None
-    sign, whole, *decimals = found.groups("")
-    amount = f"{whole.lstrip('0')}.{''.join(decimals).rstrip('0')}"
-    return amount if amount == "." else sign + amount
+    number = amount(read[-1])
+    return read if number is None else (*read, f"number {number}\0")
 
 
 def _bare(text: str, *, shapes: bool) -> str:
@@ -173,7 +179,7 @@ def _difference(first: str, other: str) -> str:
     ours, theirs = _only_in(other, first), _only_in(first, other)
     if first.casefold() == other.casefold():
         return "differs in case"
-    if first.strip() != other.strip() and _amount(first) == _amount(other) is not None:
+    if first.strip() != other.strip() and amount(first) == amount(other) is not None:
         return "is the same number"
     told = f"has {_named(ours)}" if ours else f"lacks {_named(theirs)}"
     if ours and theirs:

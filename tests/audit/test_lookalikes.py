@@ -67,20 +67,18 @@ def test_values_that_differ_in_a_lookalike_letter_are_told_and_stay_apart(tmp_pa
     assert run.info["notes"] == Audit.from_run(run.path).measure(run.path).info["notes"]
 
 
-def test_whole_numbers_that_became_decimals_beside_blanks_are_told_and_give_no_share_of_0(tmp_path):
+def test_whole_numbers_that_became_decimals_beside_blanks_are_counted_and_told(tmp_path):
     write(tmp_path, ["occupation", *["ceo"] * 6], ["rating", "1.0", "", "2.0", "1.0", "", "3.0"])
     asked = (AUDIT % PAINTER).replace("[share]", "[{share: rating, value: '1'}]")
     run = Audit.from_text(asked, base=tmp_path).run(tmp_path / "run")
-    assert set(run.estimates["value"]) == {None}
-    assert set(run.estimates["undefined"]) == {
-        "no label is '1', and '1.0', which is the same number, reads like it; write both alike"
-    }
+    assert run.estimates.select("category", "value").unique().rows() == [("1.0", 0.5)]
     (tmp_path / "others.csv").write_text("file_name,rating\n0.png,1\n2.png,2\n", encoding="utf-8")
     both = "name: people}, {labels: others.csv, name: others}"
     run = Audit.from_text(asked.replace("name: people}", both), base=tmp_path).run(tmp_path / "two")
     told = [note for note in run.info["notes"] if "values of 'rating'" in note]
     assert len(told) == 2
     assert told[0].startswith("values of 'rating': '1.0' (2), '1' (1: is the same number) read alike")
+    assert run.estimates.select("category", "value").unique().rows() == [("1", 0.5)]
 
 
 def test_what_folding_counts_as_one_value_is_no_lookalike(tmp_path):

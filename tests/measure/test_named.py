@@ -151,3 +151,53 @@ def test_a_value_that_only_looks_like_the_one_that_is_named_is_no_number(make_la
     assert row["value"] is None
     assert row["undefined"].startswith(f"no label is 'female', and {there!r}, which {how}")
     assert row["undefined"].endswith("reads like it; write both alike")
+
+
+def of_two(make_labels, one, two):
+    parts = (("a", one), ("b", two))
+    return pl.concat(
+        make_labels(dict.fromkeys(GROUPS, counts), attribute="rating").with_columns(annotator=pl.lit(name))
+        for name, counts in parts
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "one", "two", "written"),
+    [
+        ("1", "1.0", "1", "1"),
+        ("1", "1.0", "01", "1"),
+        ("1", "1.0", "1.0", "1.0"),
+        ("0.5", "0,50", "0.5", "0.5"),
+        ("female", "Female", "female", "female"),
+        ("rose-gold", "rose gold", "rose-gold", "rose-gold"),
+    ],
+)
+def test_a_named_value_is_found_as_each_annotator_writes_it(make_labels, named, one, two, written):
+    labels = of_two(make_labels, {one: 6, "7": 2}, {two: 4, "7": 4})
+    rows = share(labels, "rating", value=named, by=["annotator"])
+    assert rows.select("annotator", "category", "value", "undefined").rows() == [
+        ("a", written, 0.75, None),
+        ("b", written, 0.5, None),
+    ]
+    within = ("generator", "annotator")
+    gaps = share_difference(labels, "rating", value=named, of=[named, "7"], within=within)
+    assert gaps.select("annotator", "value", "n").rows() == [("a", 0.0, 8), ("b", 0.0, 8)]
+    between = share_difference(labels, "rating", group="annotator", baseline="a", value=named, within=[])
+    assert between["value"].to_list() == [-0.25]
+
+
+def test_two_writings_of_one_annotator_are_not_guessed_between_and_others_keep_theirs(make_labels):
+    labels = of_two(make_labels, {"1.0": 4, "01": 2, "7": 2}, {"1": 6, "7": 2})
+    rows = share(labels, "rating", value="1", by=["annotator"])
+    assert rows["value"].to_list() == [None, 0.75]
+    why = "no label is '1', and '01', which is the same number, reads like it; write both alike"
+    assert rows["undefined"][0] == why
+    between = share_difference(labels, "rating", group="annotator", baseline="a", value="1", within=[])
+    assert between.select("value", "undefined").rows() == [(None, why)]
+
+
+def test_another_word_of_one_annotator_is_no_share_of_0_beside_one_that_has_the_value(make_labels):
+    labels = of_two(make_labels, {"F": 6, "M": 2}, {"female": 6, "male": 2})
+    rows = share(labels, "rating", value="female", by=["annotator"])
+    assert rows["value"].to_list() == [None, 0.75]
+    assert rows["undefined"][0] == "no label is 'female', and 'F' is: name it, value: F"

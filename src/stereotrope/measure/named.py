@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from stereotrope.confusables import lookalikes
+from stereotrope.confusables import amount, lookalikes
 from stereotrope.folding import fold
 from stereotrope.measure.tidy import as_text
 from stereotrope.tables import NOT_VALUES
@@ -32,15 +32,26 @@ _OTHER_KIND = re.compile("girls?|boys?|lady|ladies|gentlem[ae]n")
 _SHOWN = 5
 
 
+Part = tuple[str, str | None]
+"""An attribute, and the annotator that labels it."""
+
+
 class Named(NamedTuple):
     """What became of named values.
 
-    ``spelt`` has each as the labels spell it; ``trouble`` has, for an attribute whose labels cannot show
-    what is asked, the reason.
+    ``labels`` are the labels with each of these values written in one way, that of ``spelt``; ``trouble``
+    has, for an attribute and annotator whose labels cannot show what is asked, the reason.
     """
 
+    labels: pl.DataFrame
     spelt: Mapping[str, str]
-    trouble: Mapping[str, str]
+    trouble: Mapping[Part, str]
+
+    def why_not(self, attribute: str, scope: Mapping[str, str | None]) -> str | None:
+        """The reason for no number in a scope; any annotator's where it has several."""
+        if "annotator" in scope:
+            return self.trouble.get((attribute, scope["annotator"]))
+        return next((why for (name, _), why in self.trouble.items() if name == attribute), None)
 
 
 def named_values(
@@ -52,10 +63,11 @@ def named_values(
 ) -> Named:
     """Find the values that a caller names among those of the labels.
 
-    A value that no label has is taken for the one that :func:`~stereotrope.folding.fold` writes alike, where
-    there is just one: signs and digits never differ. Nothing else is taken for it: a word of the same meaning
-    or one that looks the same, or labels among which none of the values in ``only`` is, are reasons for no
-    number; so are labels that have a named value and another word for it, such as ``female`` and ``f``.
+    Each annotator writes each attribute in its own way. A value that it does not have is taken for the one
+    that :func:`~stereotrope.folding.fold` writes alike or that is the same number, where there is just one
+    and nobody names it: signs and amounts never differ. Nothing else is taken for it: a word of the same
+    meaning or one that looks the same, or labels among which none of the values in ``only`` is, are reasons
+    for no number; so are labels that have a named value and another word for it, as ``female`` and ``f``.
 
     Parameters
     ----------
@@ -69,40 +81,68 @@ def named_values(
         Values that the denominator is restricted to.
     """
     if not {"attribute", "value"} <= set(frame.columns):
-        return Named({}, {})
+        return Named(frame, {value: value for value in named}, {})
+    spellings: dict[Part, dict[str, str]] = {}
+    trouble: dict[Part, str] = {}
+    for part, values in _parts(frame, attributes):
+        spellings[part] = own = _own_spellings(named, values)
+        lost = [value for value in named if value not in own]
+        meant = {**named, **{there: named[value] for value, there in own.items()}}
+        listed = None if only is None else {own.get(value, value) for value in only}
+        if why := _trouble(values, lost, named, listed) or _mixed(values, meant):
+            trouble[part] = why
+    spelt = {}
+    for value in named:
+        ways = {own[value] for own in spellings.values() if value in own}
+        spelt[value] = ways.pop() if len(ways) == 1 else value
+    return Named(_rewritten(frame, spellings, spelt), spelt, trouble)
+
+
+def _parts(frame: pl.DataFrame, attributes: Sequence[str] | None) -> Iterator[tuple[Part, list[str]]]:
+    """Each attribute of each annotator, with the values that count."""
+    if attributes is not None:
+        frame = frame.filter(pl.col("attribute").is_in(list(attributes)))
     counted = frame.select(
-        *(["annotator"] if "annotator" in frame.columns else []),
         pl.col("attribute").cast(pl.String),
+        _annotator(frame).alias("annotator"),
         as_text(frame, "value").alias("value"),
         (pl.col("excluded") if "excluded" in frame.columns else pl.lit(None)).alias("excluded"),
     ).filter(pl.col("excluded").is_null(), pl.col("value").is_not_null(), ~pl.col("value").is_in(NOT_VALUES))
-    if attributes is not None:
-        counted = counted.filter(pl.col("attribute").is_in(list(attributes)))
-    seen: dict[str, list[str]] = {}
-    for name, value in counted.select("attribute", "value").unique().sort("attribute", "value").iter_rows():
-        seen.setdefault(name, []).append(value)
-    everywhere = {value for values in seen.values() for value in values}
-    spelt: dict[str, str] = {}
-    for value in named:
-        alike = [other for other in sorted(everywhere) if fold(other) == fold(value)]
-        if value not in everywhere and len(alike) == 1:
-            spelt[value] = alike[0]
-    lost = [value for value in named if value not in everywhere and value not in spelt]
-    listed = None if only is None else {spelt.get(value, value) for value in only}
-    trouble = {name: why for name, values in seen.items() if (why := _trouble(values, lost, named, listed))}
-    meant = {**named, **{spelt[value]: named[value] for value in spelt}}
-    for name, values in _by_annotator(counted):
-        if why := _mixed(values, meant):
-            trouble.setdefault(name, why)
-    return Named(spelt, trouble)
-
-
-def _by_annotator(counted: pl.DataFrame) -> Iterator[tuple[str, list[str]]]:
-    """Each attribute of each annotator, with the values that it has."""
-    keys = ["attribute", *(["annotator"] if "annotator" in counted.columns else [])]
+    keys = ["attribute", "annotator"]
     listed = counted.select(*keys, "value").unique().sort(*keys, "value")
-    for (name, *_), part in listed.group_by(keys, maintain_order=True):
-        yield str(name), part["value"].to_list()
+    for (name, annotator), part in listed.group_by(keys, maintain_order=True):
+        yield (str(name), annotator), part["value"].to_list()
+
+
+def _annotator(frame: pl.DataFrame) -> pl.Expr:
+    return as_text(frame, "annotator") if "annotator" in frame.columns else pl.lit(None, pl.String)
+
+
+def _own_spellings(named: Collection[str], values: Sequence[str]) -> dict[str, str]:
+    """Named value → how one annotator writes it, for those that it has."""
+    own = {}
+    for value in named:
+        alike = [other for other in values if other not in named and _is_alike(value, other)]
+        if value in values or len(alike) == 1:
+            own[value] = value if value in values else alike[0]
+    return own
+
+
+def _is_alike(value: str, other: str) -> bool:
+    return fold(value) == fold(other) or (amount(value) is not None and amount(value) == amount(other))
+
+
+def _rewritten(
+    frame: pl.DataFrame, spellings: Mapping[Part, Mapping[str, str]], spelt: Mapping[str, str]
+) -> pl.DataFrame:
+    """The labels of annotators that write a value otherwise than others, written alike."""
+    value = written = as_text(frame, "value")
+    for (attribute, annotator), own in spellings.items():
+        part = (pl.col("attribute") == attribute) & _annotator(frame).eq_missing(pl.lit(annotator, pl.String))
+        for one, there in own.items():
+            if there != spelt[one]:
+                written = pl.when(part & (value == there)).then(pl.lit(spelt[one])).otherwise(written)
+    return frame if written is value else frame.with_columns(written.alias("value"))
 
 
 def _trouble(

@@ -77,9 +77,9 @@ def share(
     ---------
     ``no usable label`` where ``n = 0``; ``no label is …`` where the labels of the attribute have another word
     for a value that is named, or none of those in ``of``: the reason says what they have; ``labels are
-    both …`` where one annotator has two words for it, such as ``female`` and ``f``. A value that the
-    labels write otherwise in capitals, in joints between letters or as a plural is taken for it; signs and
-    digits must be alike.
+    both …`` where one annotator has two words for it, such as ``female`` and ``f``. A value that an
+    annotator writes otherwise in capitals, in joints between letters, as a plural or with other zeros of a
+    number (``1.0``) is taken for it; signs and amounts must be alike.
 
     Raises
     ------
@@ -130,17 +130,16 @@ def _shares(
 ) -> pl.DataFrame:
     """Shares of values, each with the argument that names it."""
     names = as_names(attribute, what="attribute") or None
-    frame = to_polars(labels)
-    spelt, trouble = named_values(frame, names, named, only=allowed)
-    wanted = list(dict.fromkeys(spelt.get(value, value) for value in wanted))
+    meant = named_values(to_polars(labels), names, named, only=allowed)
+    wanted = list(dict.fromkeys(meant.spelt[value] for value in wanted))
     if allowed is not None:
-        allowed = list(dict.fromkeys(spelt.get(value, value) for value in allowed))
-    cells = read_cells(frame, by=by, attributes=names, of=allowed)
+        allowed = list(dict.fromkeys(meant.spelt[value] for value in allowed))
+    cells = read_cells(meant.labels, by=by, attributes=names, of=allowed)
     seen = categories(cells)
     rows = []
     for cell in cells:
         listed = wanted or allowed or tuple(seen[cell.attribute])
-        why = trouble.get(cell.attribute)
+        why = meant.why_not(cell.attribute, dict(zip(by, cell.key, strict=True)))
         rows += _rows(cell, listed, why, by=by, simultaneous=simultaneous, level=level)
     return estimate_frame(rows, factors=by)
 

@@ -123,13 +123,12 @@ def share_difference(
     allowed = as_names(of, what="of") if of is not None else None
     by = (*within, *extra, group)
     names = as_names(attribute, what="attribute") or None
-    labels = to_polars(labels)
     named = {**dict.fromkeys(allowed or (), "of"), **dict.fromkeys(wanted, "value")}
-    spelt, trouble = named_values(labels, names, named, only=allowed)
-    wanted = tuple(dict.fromkeys(spelt.get(value, value) for value in wanted))
+    meant = named_values(to_polars(labels), names, named, only=allowed)
+    wanted = tuple(dict.fromkeys(meant.spelt[value] for value in wanted))
     if allowed is not None:
-        allowed = tuple(dict.fromkeys(spelt.get(value, value) for value in allowed))
-    cells = read_cells(labels, by=by, attributes=names, of=allowed, argument="within")
+        allowed = tuple(dict.fromkeys(meant.spelt[value] for value in allowed))
+    cells = read_cells(meant.labels, by=by, attributes=names, of=allowed, argument="within")
     if baseline is not None and not any(cell.key[-1] == baseline for cell in cells):
         found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
         raise UsageError(f"share_difference: no {group} {baseline!r}; found {found}")
@@ -141,7 +140,8 @@ def share_difference(
         scope = {**dict(zip(by, cell.key, strict=True)), "contrast": group, "reference": name}
         for category in listed:
             rows.append(_row(cell, reference, category, scope=scope, level=level))
-            if why := trouble.get(cell.attribute):
+            sides_of = (scope, {**scope, group: name})
+            if why := next(filter(None, (meant.why_not(cell.attribute, side) for side in sides_of)), None):
                 rows[-1] |= {"value": None, "undefined": why}
                 rows[-1] |= dict.fromkeys(("bound_low", "bound_high", "flags"))
             elif category is not None and reference is not None and cell.n and reference.n:
