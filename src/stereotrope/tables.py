@@ -210,7 +210,11 @@ ESTIMATES = (
     Column("bound_high", _F, "greatest value the missing labels allow, where over 5% are missing"),
     Column("n", _I, "images that entered (for 'all': with a label of any attribute); of an average, levels"),
     Column("n_reference", _I, "images of the reference that entered"),
-    Column("n_excluded", _I, "labels or images left out"),
+    Column(
+        "n_excluded",
+        _I,
+        "images left out (for 'all' of a divergence or a concentration: their labels; else what n counts)",
+    ),
     Column("excluded", _S, "JSON object: reason → count"),
     Column("undefined", _S, "why value is null"),
     Column("flags", _S, "comma-separated warnings: small_n, few_attributes …; with =, a remark: band=low"),

@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from stereotrope.report.datatable import table_of
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
-from stereotrope.report.panels import Figure, safe_name
+from stereotrope.report.panels import Figure, n_text, safe_name
 from stereotrope.report.prose import explain, measures_in_order
 
 
@@ -142,3 +143,28 @@ def test_figures_of_attributes_of_other_signs_or_scripts_have_names_of_their_own
 
 
 _SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+
+
+@pytest.mark.parametrize(
+    ("measure", "attribute", "told", "below"),
+    [
+        ("bds", "all", "labels: 2 unclear", "at most 2 labels left out"),
+        ("bds", "product_colour", "pictures: 2 unclear", "at most 2 pictures left out"),
+        ("bds_average", "all", "scores: 2 unclear", "at most 2 scores left out"),
+        ("deterministic_share", "all", "cells: 2 unclear", "at most 2 cells left out"),
+        ("representation_parity", "gender", "captions: 2 unclear", "at most 2 captions left out"),
+        ("made_elsewhere", "all", "2 unclear", "at most 2 left out"),
+    ],
+)
+def test_what_is_left_out_is_named_by_what_it_is(objects_run: Any, measure, attribute, told, below) -> None:
+    rows = objects_run.estimates.filter(measure="bds", attribute="all").head(2)
+    rows = rows.with_columns(
+        measure=pl.lit(measure),
+        attribute=pl.lit(attribute),
+        n_excluded=pl.Series([2, None], dtype=pl.Int64),
+        excluded=pl.Series(['{"unclear": 2}', None]),
+    )
+    table = table_of(Material(replace(objects_run, estimates=rows)), rows, "Scores")
+    place = list(table.columns).index("left out")
+    assert [row[place].text for row in table.rows] == [told, ""]
+    assert n_text(rows).endswith(below)

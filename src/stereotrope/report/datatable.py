@@ -13,7 +13,16 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, probability, thousands
 from stereotrope.report.prose import explain
 
-__all__ = ["FIRST_ROWS", "MOST_ROWS", "Cell", "Table", "estimate_text", "shown_rows", "table_of"]
+__all__ = [
+    "FIRST_ROWS",
+    "MOST_ROWS",
+    "Cell",
+    "Table",
+    "estimate_text",
+    "left_out_text",
+    "shown_rows",
+    "table_of",
+]
 
 MOST_ROWS = 300
 """Rows up to which a data table stands whole in the page."""
@@ -134,7 +143,7 @@ def _table_row(
     if "n_reference" in present:
         cells.append(Cell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True))
     if "excluded" in present:
-        cells.append(Cell(reasons_text(r["excluded"])))
+        cells.append(Cell(left_out_text(r)))
     if "flags" in present:
         warnings = [flag for flag in (r["flags"] or "").split(",") if "=" not in flag]
         cells.append(Cell(words(",".join(warnings))))
@@ -143,16 +152,14 @@ def _table_row(
     return cells
 
 
-def reasons_text(excluded: str | None) -> str:
-    """``{"unclear": 2}`` as ``2 unclear``."""
-    if not excluded:
-        return ""
+def left_out_text(row: Mapping[str, Any]) -> str:
+    """What does not count and why: ``{"unclear": 2}`` of labels as ``labels: 2 unclear``."""
     try:
-        reasons = json.loads(excluded)
+        reasons = json.loads(row["excluded"] or "{}")
     except ValueError:
-        return excluded
-    return (
-        ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
-        if isinstance(reasons, dict)
-        else excluded
-    )
+        return str(row["excluded"])
+    if not isinstance(reasons, dict):
+        return str(row["excluded"])
+    told = ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
+    what = explain(row["measure"], row["definition"]).counts_left_out(row["attribute"])
+    return f"{what}s: {told}" if told and what else told

@@ -14,7 +14,7 @@ from stereotrope.report.datatable import MOST_ROWS, Table
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
-from stereotrope.report.prose import MeasureProse
+from stereotrope.report.prose import MeasureProse, explain, listing
 from stereotrope.tables import AVERAGE, ESTIMATES
 
 __all__ = [
@@ -193,8 +193,16 @@ def n_text(frame: pl.DataFrame) -> str:
         return "n is not given"
     low, high = int(n.min() or 0), int(n.max() or 0)  # type: ignore[arg-type]
     text = thousands(low) if low == high else f"{thousands(low)} to {thousands(high)}"
-    excluded = int(frame["n_excluded"].fill_null(0).max() or 0)  # type: ignore[arg-type]
-    left = f", at most {thousands(excluded)} left out" if excluded else ""
+    most: dict[str, int] = {}
+    for measure, definition, attribute, excluded in (
+        frame.filter(pl.col("n_excluded") > 0)
+        .select("measure", "definition", "attribute", "n_excluded")
+        .iter_rows()
+    ):
+        what = explain(measure, definition).counts_left_out(attribute)
+        most[what] = max(excluded, most.get(what, 0))
+    counted = listing([count(n, what) if what else thousands(n) for what, n in most.items()])
+    left = f", at most {counted} left out" if most else ""
     if all(measure.endswith(AVERAGE) for measure in frame["measure"]):
         return f"Mean of {text} scores a row{left}"
     return f"n = {text} a row{left}"

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from stereotrope.report.escape import shorten, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
-from stereotrope.tables import AVERAGE, DELTA, WITHOUT_VIOLATIONS
+from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, DELTA, WITHOUT_VIOLATIONS
 
 __all__ = [
     "PERCEIVED",
@@ -39,7 +39,11 @@ PERCEIVED = (
 
 @dataclass(frozen=True)
 class MeasureProse:
-    """Title, definition and reading of a measure; ``beneath`` names the one below which it is shown."""
+    """Title, definition and reading of a measure; ``beneath`` names the one below which it is shown.
+
+    ``left_out`` is what ``n_excluded`` counts, in the singular, and ``left_out_of_all`` what it counts in
+    rows over all attributes where that is something else.
+    """
 
     name: str
     section: str
@@ -50,6 +54,12 @@ class MeasureProse:
     reads: str
     source: str
     beneath: str = ""
+    left_out: str = "picture"
+    left_out_of_all: str = ""
+
+    def counts_left_out(self, attribute: str | None) -> str:
+        """What ``n_excluded`` of a row counts, in the singular; empty where it is not known."""
+        return (self.left_out_of_all if attribute == ALL_ATTRIBUTES else "") or self.left_out
 
 
 @cache
@@ -68,7 +78,7 @@ def explain(measure: str, definition: str | None = None) -> MeasureProse:
     known = _catalogue().get(base)
     if known is None:
         name = words(measure)
-        return MeasureProse(measure, "other", name[:1].upper() + name[1:], name, "", "", "", "")
+        return MeasureProse(measure, "other", name[:1].upper() + name[1:], name, "", "", "", "", left_out="")
     said = {k: v for k, v in known.items() if k != "definitions"}
     said |= known.get("definitions", {}).get(definition or "", {})
     prose = MeasureProse(name=measure, **said)
@@ -96,6 +106,8 @@ def _averaged(of: MeasureProse) -> MeasureProse:
         short=f"{of.short}, average",
         definition=f"Mean of {of.short}, every level counting the same; the tables say of how many.",
         reads="The interval says how the mean would vary with other such levels, not with other pictures.",
+        left_out="score",
+        left_out_of_all="",
     )
 
 

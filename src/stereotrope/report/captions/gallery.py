@@ -25,7 +25,7 @@ from stereotrope.report.captions.scores import (
     tentative,
     warnings,
 )
-from stereotrope.report.datatable import Cell, Table, estimate_text, reasons_text, shown_rows
+from stereotrope.report.datatable import Cell, Table, estimate_text, left_out_text, shown_rows
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
@@ -255,7 +255,7 @@ def _table(chooser: Chooser, part: Part, lines: Sequence[Sequence[Mapping[str, A
                         Cell(reach(row) or "–"),
                         Cell(chooser.named(row) or "–"),
                         Cell("" if row["n"] is None else thousands(row["n"]), numeric=True),
-                        Cell(reasons_text(row["excluded"])),
+                        Cell(left_out_text(row)),
                         Cell(warnings(row)),
                         Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""),
                     ]
