@@ -99,6 +99,31 @@ def test_captions_that_match_no_picture_give_reasons_and_a_note(tmp_path):
     assert "no usable caption" in text_of(run)
 
 
+@pytest.mark.parametrize("said", ["doctor", "A doctor performing surgery in a hospital."])
+def test_captions_of_prompts_that_are_not_asked_for_are_told_as_such(tmp_path, said):
+    pictures(tmp_path, [("a.png", "doctor", "a woman in scrubs")])
+    rows = ["image,prompt,caption", f"a.png,{said},a man", "x.png,Market,a stall", "y.png,market,a square"]
+    rows += [f"lost.png,{said.upper()},a nurse", "z.png,,a street"]
+    (tmp_path / "captions.csv").write_text("\n".join(rows), encoding="utf-8")
+    run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    told = [note for note in run.info["notes"] if note.startswith("captions.csv: ")]
+    assert told == [
+        "captions.csv: 2 rows are of prompts that this audit does not ask for (line 3, 4); line 3 says "
+        "prompt 'Market'",
+        "captions.csv: 2 rows match no image (line 5, 6)",
+    ]
+
+
+def test_a_column_that_names_no_prompt_of_the_audit_says_nothing_of_the_rows(tmp_path):
+    pictures(tmp_path, [("a.png", "doctor", "a woman in scrubs")])
+    rows = "image,prompt,caption\na.png,1,a man\nx.png,2,a stall\n"
+    (tmp_path / "captions.csv").write_text(rows, encoding="utf-8")
+    run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")
+    assert [note for note in run.info["notes"] if "match" in note or "ask for" in note] == [
+        "captions.csv: 1 row matches no image (line 3)"
+    ]
+
+
 def test_captions_in_another_script_are_left_out_with_the_reason(tmp_path):
     pictures(tmp_path, [(f"{i}.png", "doctor", "अस्पताल में एक डॉक्टर") for i in range(3)])
     run = Audit.from_text(GIVEN, base=tmp_path).run(tmp_path / "run")

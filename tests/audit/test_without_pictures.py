@@ -348,3 +348,15 @@ def test_a_change_without_a_score_names_one_that_can_change(alone):
     asked = audit(alone, {"labels": "labels.csv", **DESIGN}, measures=["change"])
     with pytest.raises(AuditFileError, match=r"list that measure first, and name it: \{change: cds\}"):
         asked.plan()
+
+
+def test_labels_of_prompts_that_are_not_asked_for_are_told_as_such(alone, tmp_path):
+    shutil.copy(alone / "labels.csv", tmp_path)
+    levels = {"occupation": ["ceo"], "condition": ["baseline"]}
+    prompts = {"template": "a photo of a {occupation}, {condition}", **levels}
+    asked = audit(tmp_path, {"labels": "labels.csv", **DESIGN}, prompts=prompts, measures=["share"])
+    told = [note for note in asked.run(tmp_path / "run").info["notes"] if note.startswith("labels.csv: ")]
+    assert told == [
+        "labels.csv: 270 rows are of prompts that this audit does not ask for (line 12, 13, 14, 15, 16 …); "
+        "line 12 says condition 'controlled'"
+    ]

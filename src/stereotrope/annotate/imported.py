@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope.annotate.attributes import whole_problem
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import PictureMatching, normal_path
+from stereotrope.annotate.lookup import Design, PictureMatching, normal_path, outside_design
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES
@@ -80,6 +80,8 @@ class ImportedLabels:
         Why the last derivation gave no label at all; None where it gave some.
     only
         The one generator whose pictures the file is of, where that is known.
+    design
+        What the prompts of the audit say, where that is known.
 
     Raises
     ------
@@ -106,6 +108,7 @@ class ImportedLabels:
         self.notes: list[str] = []
         self.trouble: str | None = None
         self.only: str | None = None
+        self.design: Design = {}
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         self.path = Path(folder or ".") / file
@@ -119,6 +122,7 @@ class ImportedLabels:
                 )
         self.key = key or picture_column(found, option="key")
         tidy = layout == "tidy" or (layout is None and all(c in columns for c in _TIDY))
+        self._values = {row.line: row.values for row in rows}
         self._others = {
             column: [text for row in rows[:_FIRST] if (text := row.text(column)) is not None]
             for column in columns
@@ -161,6 +165,7 @@ class ImportedLabels:
             column=self.key,
             others=self._others,
             models=[said.model or self.only for said in self._said] if self.model or self.only else None,
+            outside=outside_design((self._values[said.line] for said in self._said), self.design),
         )
         self.trouble = matching.trouble if self._said else f"{self.file}: no label in it"
         self.notes += matching.notes if self._said else [self.trouble or ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +12,15 @@ import polars as pl
 from stereotrope.mismatch import likeliest_cause
 from stereotrope.tables import LABELLED
 
-__all__ = ["HASH", "IMAGE_COLUMNS", "ImageFinder", "PictureMatching", "normal_path"]
+__all__ = [
+    "HASH",
+    "IMAGE_COLUMNS",
+    "Design",
+    "ImageFinder",
+    "PictureMatching",
+    "normal_path",
+    "outside_design",
+]
 
 IMAGE_COLUMNS = (
     "image_id",
@@ -34,6 +42,9 @@ HASH = "sha256"
 _PATHS = ("source", "path")
 _BY_BYTES = (HASH, "path")
 """Columns of ``images`` that are of the bytes: pictures with the same ones share what is said of them."""
+
+Design = Mapping[str, Collection[str]]
+"""What the prompts of an audit say, by the column in which a file may say it too."""
 
 _SHOWN = 5
 _SAMPLE = 200
@@ -127,6 +138,8 @@ class PictureMatching:
         Key of an audit file's entry that names the column.
     models
         For every row the only generator whose images it can mean; of any when None.
+    outside
+        For every row what it says of its prompt, where the audit asks for no such one.
 
     Attributes
     ----------
@@ -152,6 +165,7 @@ class PictureMatching:
         others: Mapping[str, Sequence[str]] | None = None,
         option: str = "key",
         models: Sequence[str | None] | None = None,
+        outside: Sequence[str | None] | None = None,
     ) -> None:
         self.file, self.column, self.place, self.option = file, column, place, option
         self.images, self.others = images, others or {}
@@ -161,6 +175,7 @@ class PictureMatching:
         self.several: list[bool] = []
         self._strays: dict[int, str] = {}
         self._useless: dict[int, str] = {}
+        self._outside: dict[int, str] = {}
         places = set()
         made_by = dict(images.select("image_id", "generator").iter_rows()) if models is not None else {}
         for number, (at, called) in enumerate(rows):
@@ -171,7 +186,9 @@ class PictureMatching:
             self.ids.append(found)
             self.several.append(len(found) > 1 and not by_bytes)
             places.add(at)
-            if not there:
+            if not there and outside is not None and (said := outside[number]) is not None:
+                self._outside[at] = said
+            elif not there:
                 self._strays[at] = called
             elif not found:
                 self._useless[at] = there[0]
@@ -188,6 +205,10 @@ class PictureMatching:
             self._note(
                 "row is of a picture" if n == 1 else "rows are of pictures", self._useless, f": {reasons}"
             )
+        if self._outside:
+            at, said = next(iter(self._outside.items()))
+            what = "row is of a prompt" if len(self._outside) == 1 else "rows are of prompts"
+            self._note(what, self._outside, f"; {self.place} {at} says {said}")
         if self._strays:
             self._note("row matches" if len(self._strays) == 1 else "rows match", self._strays, cause)
         named = [ids for ids, several in zip(self.ids, self.several, strict=True) if ids and not several]
@@ -204,7 +225,13 @@ class PictureMatching:
     def _note(self, what: str, lines: Mapping[int, str], why: str) -> None:
         listed = sorted(lines)
         shown = ", ".join(map(str, listed[:_SHOWN])) + (" …" if len(listed) > _SHOWN else "")
-        rest = "that cannot be used" if lines is self._useless else "no image"
+        rest = (
+            "that cannot be used"
+            if lines is self._useless
+            else "that this audit does not ask for"
+            if lines is self._outside
+            else "no image"
+        )
         self.notes.append(f"{self.file}: {len(listed)} {what} {rest} ({self.place} {shown}){why}")
 
     def _reasons(self) -> str:
@@ -252,6 +279,26 @@ class PictureMatching:
                     f"{self.option}: {other}"
                 )
         return None
+
+
+def outside_design(rows: Iterable[Mapping[str, str | None]], design: Design) -> list[str | None]:
+    """For every row what it says of its prompt, where no prompt of the audit is so; else None.
+
+    A column in which no row says what some prompt does is about something else.
+    """
+    listed = list(rows)
+    known = {column: set(map(_folded, levels)) for column, levels in design.items()}
+    telling = [c for c in design if any(_folded(row.get(c) or "") in known[c] for row in listed)]
+    return [
+        next(
+            (f"{c} {said!r}" for c in telling if (said := row.get(c)) and _folded(said) not in known[c]), None
+        )
+        for row in listed
+    ]
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip().casefold()
 
 
 def _most(found: Iterable[Sequence[str]]) -> bool:

@@ -1,4 +1,4 @@
-"""One file that lists pictures and labels them: what it says of the design is no label."""
+"""What a file made elsewhere says of the design: no labels, and perhaps prompts that nobody asks for."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stereotrope.annotate import ImportedLabels
-from stereotrope.generate import METADATA_NAMES
+import polars as pl
 
-__all__ = ["leave_design"]
+from stereotrope.annotate import ImportedCaptions, ImportedLabels
+from stereotrope.generate import METADATA_NAMES
+from stereotrope.tables import factors_of
+
+__all__ = ["leave_design", "tell_design"]
 
 _ONE = ("name_from", "prompt", "negative", "seed", "file")
 """Keys of a generator's entry that name a column each."""
@@ -32,6 +35,15 @@ def leave_design(annotators: Sequence[Any], generators: Sequence[Any], base: Pat
             annotator.leave_out(set(_columns_of(entry)))
         if len(listing) == 1 and listing[0].get("name_from") is None:
             annotator.only = _name_of(listing[0], base)
+
+
+def tell_design(annotators: Sequence[Any], prompts: pl.DataFrame) -> None:
+    """Let annotators from files know which prompts there are: a row of another one lacks no image."""
+    levels = {name: set(prompts[name].drop_nulls()) for name in factors_of(prompts.columns)}
+    texts = set(prompts["text"].drop_nulls())
+    for annotator in annotators:
+        if isinstance(annotator, ImportedCaptions | ImportedLabels):
+            annotator.design = {**levels, "text": texts, "prompt": texts | levels.get("prompt", set())}
 
 
 def _name_of(entry: Mapping[str, Any], base: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 import polars as pl
 
 from stereotrope import annotate, design, generate
-from stereotrope.audit.design_columns import leave_design
+from stereotrope.audit.design_columns import leave_design, tell_design
 from stereotrope.audit.file import AuditSpec, Source, shorten
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import MeasureCall, resolve_measures
@@ -187,6 +187,7 @@ def make_plan(
         prompts, names = stored
     annotators, checked = _annotators(spec, suite, source, account)
     leave_design(annotators, spec.generators, source.base)
+    tell_design(annotators, prompts)
     _require_said(annotators, requests, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)

@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.annotate.captions.file import read_captions
 from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import HASH, PictureMatching
+from stereotrope.annotate.lookup import HASH, Design, PictureMatching, outside_design
 from stereotrope.tables import CAPTION, LABELLED
 
 __all__ = ["ImportedCaptions"]
@@ -41,6 +41,8 @@ class ImportedCaptions:
         What was odd about the file, and what the last derivation could not match, one sentence each.
     trouble
         Why the last derivation gave no caption at all; None where it gave some.
+    design
+        What the prompts of the audit say, where that is known.
 
     Raises
     ------
@@ -66,6 +68,7 @@ class ImportedCaptions:
         self._read = read_captions(Path(folder or ".") / file, image=image, caption=caption, name=self.file)
         self.notes: list[str] = list(self._read.notes)
         self.trouble: str | None = None
+        self.design: Design = {}
         self._column = HASH if self._read.by_hash else image or "image"
         parameters = {"image": image, "caption": caption}
         self.fingerprint = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
@@ -87,6 +90,7 @@ class ImportedCaptions:
                 if name not in ("line", "image", "caption") and read[name].dtype == pl.String
             },
             option="image",
+            outside=outside_design(read.iter_rows(named=True), self.design),
         )
         self.notes += matching.notes
         self.trouble = matching.trouble
