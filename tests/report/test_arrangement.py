@@ -47,12 +47,19 @@ def chapters(run: Any) -> dict[str, Any]:
     return arranged(material, made(material), strips=True)
 
 
+@pytest.fixture(scope="module")
+def judged_chapters(judged: Any) -> Any:
+    return chapters(judged)
+
+
 def values(panel: Any) -> list[dict[str, Any]]:
     return list(panel.spec["data"]["values"])
 
 
-def test_a_measure_without_a_defined_row_is_one_sentence_with_the_reasons_counted(judged: Any) -> None:
-    remarks = [r for c in chapters(judged)["cases"] for r in c.remarks]
+def test_a_measure_without_a_defined_row_is_one_sentence_with_the_reasons_counted(
+    judged_chapters: Any,
+) -> None:
+    remarks = [r for c in judged_chapters["cases"] for r in c.remarks]
     said = [r.sentence for r in remarks]
     assert (
         "Deterministic cases: none of 28 rows is defined: no cell with enough usable labels (14); "
@@ -60,21 +67,23 @@ def test_a_measure_without_a_defined_row_is_one_sentence_with_the_reasons_counte
     ) in said
     assert any(s.startswith("Dominance shifts: none of 384 rows is defined: fewer than 10") for s in said)
     assert all(remark.table.total for remark in remarks)
-    assert not [f for c in chapters(judged)["cases"] for f in c.figures]
+    assert not [f for c in judged_chapters["cases"] for f in c.figures]
 
 
-def test_no_figure_has_an_empty_panel_and_undefined_rows_are_counted_by_reason(judged: Any) -> None:
-    (chapter,) = chapters(judged)["other"]
+def test_no_figure_has_an_empty_panel_and_undefined_rows_are_counted_by_reason(judged_chapters: Any) -> None:
+    (chapter,) = judged_chapters["other"]
     (panel,) = chapter.lead.panels
     assert len(values(panel)) == 1
     assert "3 of 4 rows are not defined: fewer than 4 scores (3)." in chapter.lead.notes
-    for sections in chapters(judged).values():
+    for sections in judged_chapters.values():
         for figure in (f for c in sections for f in c.figures):
             assert all(any("value" in v for v in values(p)) for p in figure.panels), figure.name
 
 
-def test_of_a_large_figure_the_strongest_rows_are_open_and_all_are_behind_a_line(judged: Any) -> None:
-    bds = chapters(judged)["divergence"][0]
+def test_of_a_large_figure_the_strongest_rows_are_open_and_all_are_behind_a_line(
+    judged_chapters: Any,
+) -> None:
+    bds = judged_chapters["divergence"][0]
     assert bds.lead.name == "bds-strongest"
     drawn = values(bds.lead.panels[0])
     assert len(drawn) == 10
@@ -102,8 +111,8 @@ def test_rows_that_only_mirror_others_are_counted_where_the_strongest_stand(judg
     )
 
 
-def test_what_repeats_another_measure_waits_below_it(judged: Any) -> None:
-    found = chapters(judged)
+def test_what_repeats_another_measure_waits_below_it(judged_chapters: Any) -> None:
+    found = judged_chapters
     titles = [c.title for c in found["divergence"]]
     assert titles == [explain(m).title for m in ("bds", "vac", "default_rank")]
     vac = found["divergence"][1]

@@ -250,9 +250,7 @@ class Material:
 
     def scope_columns(self, frame: pl.DataFrame) -> list[str]:
         """Factor columns of a frame of estimates that vary in it, implied ones left out."""
-        columns = [c for c in frame.columns if c not in _FIXED_ESTIMATES]
-        varying = [c for c in columns if frame[c].n_unique() > 1]
-        return _irredundant(frame.select(varying))
+        return _irredundant(frame.select(c for c in frame.columns if c not in _FIXED_ESTIMATES))
 
     def _row_factor(self) -> str | None:
         used = (
@@ -303,19 +301,19 @@ def _told_once(findings: pl.DataFrame) -> pl.DataFrame:
 
 def _irredundant(frame: pl.DataFrame) -> list[str]:
     """Columns that vary and are not a function of another kept column."""
-    kept = [c for c in frame.columns if frame[c].n_unique() > 1]
+    values = frame.unique().to_dict(as_series=False)
+    levels = {column: len(set(named)) for column, named in values.items()}
+    kept = [column for column in frame.columns if levels[column] > 1]
     for column in list(kept):
         for other in kept:
-            if other == column:
+            if other == column or levels[other] < levels[column]:
                 continue
-            pairs = frame.select(column, other).unique()
-            levels, finer_levels = frame[column].n_unique(), frame[other].n_unique()
-            implied = pairs.height == finer_levels
+            pairs = set(zip(values[column], values[other], strict=True))
             # What is not given names nothing, though it may imply a level of another.
-            unsaid = pairs.filter(pl.col(other).is_null() & pl.col(column).is_not_null()).height
-            more = pairs.filter(pl.col(column).is_null() & pl.col(other).is_not_null()).height
-            tie = levels == finer_levels and (more or kept.index(other) < kept.index(column))
-            if implied and not unsaid and (finer_levels > levels or tie):
+            unsaid = any(finer is None and level is not None for level, finer in pairs)
+            more = any(level is None and finer is not None for level, finer in pairs)
+            first = levels[other] > levels[column] or more or kept.index(other) < kept.index(column)
+            if len(pairs) == levels[other] and not unsaid and first:
                 kept.remove(column)
                 break
     return kept
