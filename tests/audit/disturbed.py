@@ -26,7 +26,7 @@ suite: objects
 objects: [cup]
 dimensions: {gender: [women, men]}
 images_per_prompt: 4
-generators: [calibrated]
+generators: [{calibrated: , size: 128}]
 annotators: [blank, colour]
 permutations: 99
 resamples: 100

@@ -17,6 +17,7 @@ from tests.audit.disturbed import AUDIT, at_step, disk_with_room_for, files
 from stereotrope.audit import Audit
 from stereotrope.cli import main
 
+FEW = f"{AUDIT}measures: [refusal_rate, bds, default_rank, share]\n"
 COMMANDS = ("measure", "report")
 DRIVER = Path(__file__).with_name("disturbed.py")
 
@@ -24,7 +25,7 @@ DRIVER = Path(__file__).with_name("disturbed.py")
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     place = tmp_path_factory.mktemp("undisturbed")
-    (place / "audit.yaml").write_text(AUDIT)
+    (place / "audit.yaml").write_text(FEW)
     Audit.from_yaml(place / "audit.yaml").run(place / "run")
     return place / "run"
 
@@ -114,7 +115,7 @@ ROOM = (
 def test_a_disk_that_fills_at_20_random_bytes_of_run_and_report_costs_nothing_but_time(
     undisturbed, tmp_path, capsys
 ):
-    (tmp_path / "audit.yaml").write_text(AUDIT)
+    (tmp_path / "audit.yaml").write_text(FEW)
     folder, rng = tmp_path / "run", random.Random(20)
     run = ("run", tmp_path / "audit.yaml", "-o", folder)
     pages = sum(file.stat().st_size for file in (undisturbed / "report").rglob("*") if file.is_file())
