@@ -7,12 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from stereotrope.annotate import taxonomy_for
 from stereotrope.audit.assemble import images_frame
-from stereotrope.audit.assignment import DISCOVER, Assignment, found_before, kept_before
+from stereotrope.audit.assignment import DISCOVER, found_before, kept_before
 from stereotrope.audit.embedding import EMBED, picture_keys
 from stereotrope.audit.plan import Plan, encodes, looks
-from stereotrope.audit.reserve import Reserve, reserve_of
+from stereotrope.audit.reserve import Reserve, discoveries, reserve_of
 from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger, refuse_lost_ledger
@@ -99,7 +98,10 @@ def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
         for annotator in filter(looks, plan.annotators):
             asked = (annotation_key(a, row["sha256"]) for a, row in assignment.looks(annotator, images))
             keys[annotator.name] = {key for key in asked if key in said}
-    work = _discovering(plan, assignment)
+    work = [
+        Work(DISCOVER, name, total, total - left, expected)
+        for name, total, left, expected in discoveries(plan, assignment)
+    ]
     for annotator in filter(looks, plan.annotators):
         total, done = _pictures(plan, annotator.name, images), len(keys.get(annotator.name, ()))
         expect = getattr(annotator, "expect", None)
@@ -129,17 +131,3 @@ def _pictures(plan: Plan, annotator: str, images: pl.DataFrame | None) -> int:
     own = images.filter(pl.col("status") != ABSENT)
     own = own if shown is None else own.filter(pl.col("prompt_id").is_in(list(shown)))
     return len(asked) - own["image_id"].n_unique() + own.filter(status="ok")["sha256"].n_unique()
-
-
-def _discovering(plan: Plan, assignment: Assignment) -> list[Work]:
-    """One call for each part of the design that an annotator still has to find attributes for."""
-    scopes = {assignment.scope(request.generator, request.prompt_id) for _, request in plan.requests}
-    work = []
-    for annotator in plan.annotators:
-        discoverer = getattr(annotator, "discoverer", None)
-        if discoverer is not None:
-            known = assignment.taxonomies.get(annotator.name, {})
-            left = sum(taxonomy_for(known, dict(scope)) is None for scope in scopes)
-            expected = discoverer.expect(left)
-            work.append(Work(DISCOVER, annotator.name, len(scopes), len(scopes) - left, expected))
-    return work

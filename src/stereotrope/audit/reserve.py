@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.assignment import Assignment, found_before, kept_before
 from stereotrope.audit.plan import Plan, looks
 from stereotrope.audit.stages import ANNOTATE, GENERATE, Missing, annotation_key
+from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
 
-__all__ = ["Reserve", "affords_more", "reserve_of"]
+__all__ = ["Reserve", "affords_more", "discoveries", "reserve_of"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def reserve_of(plan: Plan, folder: Path, ledger: Ledger | None) -> Reserve:
         each += price
         if price and images is not None:
             pending += price * _unseen(plan, annotator, images, assignment, said)
-    return Reserve(each, pending + _discoveries(plan, assignment))
+    pending += sum(expected.cost[1] for *_, expected in discoveries(plan, assignment) if expected.cost)
+    return Reserve(each, pending)
 
 
 def _price(plan: Plan, annotator: Any) -> float:
@@ -74,17 +76,16 @@ def _unseen(plan: Plan, annotator: Any, images: pl.DataFrame, assignment: Assign
     return int(own["sha256"].n_unique()) - sum(key in said for key in asked)
 
 
-def _discoveries(plan: Plan, assignment: Assignment) -> float:
+def discoveries(plan: Plan, assignment: Assignment) -> Iterator[tuple[str, int, int, Expectation]]:
+    """Yield each annotator that finds attributes: parts of the design, those it has still to ask of, and
+    what that may take, one call each."""
     scopes = {assignment.scope(request.generator, request.prompt_id) for _, request in plan.requests}
-    cost = 0.0
     for annotator in plan.annotators:
         discoverer = getattr(annotator, "discoverer", None)
         if discoverer is not None:
             known = assignment.taxonomies.get(annotator.name, {})
             left = sum(taxonomy_for(known, dict(scope)) is None for scope in scopes)
-            expected = discoverer.expect(left)
-            cost += expected.cost[1] if expected.cost is not None else 0.0
-    return cost
+            yield annotator.name, len(scopes), left, discoverer.expect(left)
 
 
 def affords_more(plan: Plan, reserve: Reserve, missing: Sequence[Missing]) -> bool:
