@@ -117,3 +117,21 @@ def test_pictures_of_one_prompt_are_no_near_duplicates():
 def test_a_size_that_does_not_fit_is_refused():
     with pytest.raises(UsageError, match="size must be a whole number from 16 to 2048, found 8"):
         Plant(size=8)
+
+
+@pytest.mark.parametrize("size", [64, 256])
+def test_no_picture_is_blank_where_product_and_background_are_of_one_colour(size):
+    from stereotrope.annotate import Picture, create
+
+    blank, colour = create("blank"), create("colour")
+    plant = Plant(size=size)
+    alike = 0
+    for number in range(60):
+        planted = plant.values("m", CUP, number)
+        if planted["product_colour"] == planted["background_colour"]:
+            picture = Picture(str(number), "0", plant("m", CUP, number))
+            read = {label.attribute: label.value for label in colour.process(picture)}
+            assert [label.value for label in blank.process(picture)] == ["no"]
+            assert read["product_colour"] == read["background_colour"] == planted["product_colour"]
+            alike += 1
+    assert alike >= 5

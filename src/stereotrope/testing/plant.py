@@ -28,6 +28,8 @@ LARGEST = 2048
 """Pixels: side of the largest picture."""
 LONGEST_RECORD = 1 << 20
 WEAKEST, STRONGEST = 0.2, 0.8
+CORE, DARK = 0.82, 80
+"""Where the rim begins, of the way from the middle out; mean level below which a colour is dark."""
 
 
 @cache
@@ -221,7 +223,7 @@ _WIDTH_HEIGHT = {"rounded": (0.55, 0.55), "boxy": (0.6, 0.45), "tapered": (0.5, 
 
 
 def _paint(values: Mapping[str, str], size: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A shape on a background whose mottling differs from picture to picture."""
+    """A shape with a rim, on a background whose mottling differs from picture to picture."""
     colours = figures()["colours"]
     mottle = rng.integers(-7, 8, (8, 8), dtype=np.int16)
     cell = -(-size // 8)
@@ -234,7 +236,11 @@ def _paint(values: Mapping[str, str], size: int, rng: np.random.Generator) -> ND
     width, height = _WIDTH_HEIGHT.get(values["silhouette"], (0.5, 0.5))
     across, along = np.abs(x - dx) / width, np.abs(y - dy) / height
     power = 6 if values["silhouette"] == "boxy" else 2
-    pixels[across**power + along**power < 1] = colours[values["product_colour"]]
+    out = across**power + along**power
+    colour = np.array(colours[values["product_colour"]], dtype=np.int16)
+    # A rim, lighter or darker: a thing of its background's colour would leave a picture with nothing on it.
+    pixels[out < 1] = colour // 2 if colour.mean() > DARK else colour + DARK
+    pixels[out < CORE**power] = colour
     line = max(1, size // 32)
     if values["text_presence"] == "present":
         pixels[size // 2 : size // 2 + line, size // 3 : -size // 3 : 2] = 128
