@@ -5,6 +5,7 @@ import random
 import shutil
 from importlib import import_module
 
+import polars as pl
 import pytest
 from tests.audit.disturbed import AUDIT
 from tests.audit.tampering import of_columns, of_files, of_info, of_tables
@@ -67,8 +68,8 @@ def test_what_was_changed_is_named_and_made_anew(finished, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     info = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**info, "missing": [{}]}))
-    told = r"run\.json was changed since the run was made and cannot be read \(KeyError\); continue the run"
+    (folder / "run.json").write_text(json.dumps({**info, "judge_cards": [{"name": 7}]}))
+    told = r"run\.json was changed since the run was made and cannot be read \(\w+Error\); continue the run"
     with pytest.raises(RunDamaged, match=told):
         report.headline(open_run(folder))
     Audit.from_text(AUDIT).run(folder)
@@ -82,3 +83,62 @@ def test_a_mistake_of_ours_is_told_as_no_damage(finished, monkeypatch):
     monkeypatch.setattr(import_module("stereotrope.report.headline"), "headline_of", wrong)
     with pytest.raises(KeyError, match="ours"):
         report.headline(open_run(finished))
+
+
+def without_seal(finished, folder, tamper):
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(finished, folder)
+    (folder / "seal.json").unlink()
+    tamper(folder)
+    return folder
+
+
+def level(value):
+    def tamper(folder):
+        frame = pl.read_parquet(folder / "estimates.parquet")
+        frame.with_columns(pl.lit(value, pl.Float64).alias("level")).write_parquet(
+            folder / "estimates.parquet"
+        )
+
+    return tamper
+
+
+def info_with(**entries):
+    def tamper(folder):
+        info = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps({**info, **entries}))
+
+    return tamper
+
+
+@pytest.mark.parametrize("command", ["show", "report", "measure"])
+@pytest.mark.parametrize(
+    "tamper", [level(float("inf")), info_with(judge_cards=[{"name": 7}]), info_with(missing="x")]
+)
+def test_without_a_seal_too_what_was_changed_is_read_or_told(
+    finished, tmp_path, capsys, undrawn, command, tamper
+):
+    try_out(
+        finished, tmp_path / "run", capsys, [command], [("", lambda run: without_seal(finished, run, tamper))]
+    )
+
+
+@pytest.mark.parametrize(
+    "entries", [{"missing": [{}]}, {"missing": "x"}, {"generators": [{"name": "m", "note": {}}]}]
+)
+def test_what_measure_keeps_of_run_json_is_as_it_was_written(finished, tmp_path, entries):
+    folder = without_seal(finished, tmp_path / "run", info_with(**entries))
+    with pytest.raises(
+        RunDamaged, match=r"run\.json: is not what stereotrope wrote \(.*(missing|generators)"
+    ):
+        open_run(folder)
+
+
+def test_measuring_from_python_tells_what_was_changed(finished, tmp_path, undrawn):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    audit = Audit.from_run(folder)
+    frame = pl.read_parquet(folder / "images.parquet")
+    frame.with_columns(pl.lit(None, pl.String).alias("generator")).write_parquet(folder / "images.parquet")
+    with pytest.raises(RunDamaged, match=r"images\.parquet was changed since the run was made"):
+        audit.measure(folder)

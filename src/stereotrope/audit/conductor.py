@@ -38,7 +38,7 @@ from stereotrope.errors import (
     UsageError,
 )
 from stereotrope.generate import FolderGenerator
-from stereotrope.run import Run, RunFolder, refuse_stopped, write_seal
+from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
 
@@ -213,7 +213,11 @@ class Audit:
         RunError
             The run has no labels yet, or its ledger has lost some that are in the table.
         """
-        run, watcher = open_run(Path(folder)), watcher or Silent()
+        with changes_told(Path(folder)):
+            return self._measure_again(Path(folder), watcher or Silent(), stop)
+
+    def _measure_again(self, folder: Path, watcher: Watcher, stop: threading.Event | None) -> Run:
+        run = open_run(folder)
         images = run.images
         drawn_by = images["generator"].unique(maintain_order=True).to_list()
         try:
@@ -224,7 +228,7 @@ class Audit:
         _refuse_unchecked(plan, run)
         recall_models(plan, run)
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
-        with RunFolder(Path(folder)) as into:
+        with RunFolder(folder) as into:
             assignment = found_before(plan, into.path)
             labels = labels_frame(plan, images, assignment, into.ledger)
             _refuse_loss(plan, run, labels)
@@ -234,7 +238,7 @@ class Audit:
             _measure(
                 plan, images, labels, assignment, into, watcher, stop, reference=run.reference, kept=kept
             )
-        return _finish(plan, images, Path(folder), watcher, [], stop)
+        return _finish(plan, images, folder, watcher, [], stop)
 
 
 def _draw_and_look(

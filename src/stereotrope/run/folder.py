@@ -293,9 +293,11 @@ def read_info(path: Path) -> dict[str, Any]:
     for key, kind in _KINDS.items():
         if key in info and not _is(info[key], kind):
             raise _foreign(file, f"{key} has another type")
-    for key in ("annotators", "generators"):
-        if any(not isinstance(entry.get("name"), str) for entry in info.get(key, ())):
-            raise _foreign(file, f"one of {key} has no name")
+    for key, kinds in _ENTRIES.items():
+        for entry in info.get(key, ()):
+            wrong = next((name for name, kind in kinds.items() if not _is(entry.get(name), kind)), None)
+            if wrong is not None:
+                raise _foreign(file, f"one of {key} has no {wrong}, or of another type")
     return dict(info)
 
 
@@ -319,11 +321,20 @@ _KINDS: Mapping[str, Any] = {
     "counts": dict,
     "dimensions": dict,
     "factors": [str],
+    "generator_notes": [str],
     "generators": [dict],
+    "judge_cards": [dict],
     "lexicons": [dict],
     "measures": [dict],
+    "missing": [dict],
     "notes": [str],
     "seed": int,
     "title": str,
 }
 """Key of ``run.json`` → its type, where it is there; a list names the type of its entries."""
+_ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    "annotators": {"name": str},
+    "generators": {"name": str, "note": str | None},
+    "missing": {"stage": str, "name": str, "n": int, "of": int, "reason": str},
+}
+"""Key of ``run.json`` → what each of its entries must have."""

@@ -15,7 +15,7 @@ from stereotrope.run.disk import write_atomic
 
 __all__ = ["changes_told", "write_seal"]
 
-_SEAL = "seal.json"
+_SEAL, _LAST = "seal.json", "findings.parquet"
 _SEALED = ("run.json", "audit.yaml", "*.parquet", "embeddings/*.parquet")
 
 
@@ -32,34 +32,45 @@ def changes_told(run: Path) -> Iterator[None]:
     Raises
     ------
     RunDamaged
-        Something failed that no error of ours explains, and a file is not what was written.
+        Something failed that no error of ours explains, and a file was not what was written when the work
+        began, or nothing says what was written.
     """
+    changed = _changed(run)
     try:
         yield
     except (StereotropeError, OSError, MemoryError):
         raise
     except (Exception, pl.exceptions.PanicException) as error:
-        changed = _changed(run)
         if not changed:
             raise
+        what = f"{', '.join(changed)} {'was' if len(changed) == 1 else 'were'} changed since the run was made"
+        if changed == [_SEAL]:
+            what = f"{_SEAL}, which says what was written, is no longer there, and a file was changed"
         raise RunDamaged(
-            f"{run}: {', '.join(changed)} {'was' if len(changed) == 1 else 'were'} changed since the run was "
-            f"made and cannot be read ({type(error).__name__}); continue the run with `stereotrope run "
-            "audit.yaml -o <this folder>`: what was changed is made anew"
+            f"{run}: {what} and cannot be read ({type(error).__name__}); continue the run with `stereotrope "
+            "run audit.yaml -o <this folder>`: what was changed is made anew"
         ) from error
 
 
 def _changed(run: Path) -> list[str]:
+    """Names of files that differ from the seal, the seal's own where a run has its tables and no seal."""
     try:
         sealed = json.loads((run / _SEAL).read_bytes())
     except (OSError, ValueError, RecursionError):
-        return []
+        sealed = None
     if not isinstance(sealed, dict):
-        return [_SEAL]
+        return [_SEAL] if (run / _LAST).exists() else []
     found = _digests(run)
     return [name for name in sorted({*sealed, *found}) if sealed.get(name) != found.get(name)]
 
 
 def _digests(run: Path) -> dict[str, str]:
     files = sorted(file for pattern in _SEALED for file in run.glob(pattern) if file.is_file())
-    return {file.relative_to(run).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {file.relative_to(run).as_posix(): _digest(file) for file in files}
+
+
+def _digest(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return "unreadable"
