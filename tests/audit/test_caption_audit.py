@@ -24,6 +24,7 @@ generators: [{folder: pictures, metadata: metadata.csv, name: sd15}]
 annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
 resamples: 200
 """
+pytestmark = pytest.mark.usefixtures("undrawn")
 CAPTION_MEASURES = [m.name for m in st.measure.REGISTRY.values() if m.needs == "captions"]
 
 
@@ -42,7 +43,7 @@ def text_of(run: st.Run) -> str:
     return (run.path / "report" / "index.html").read_text(encoding="utf-8")
 
 
-def test_captions_of_real_pictures_end_in_the_report(tmp_path, shared):
+def test_captions_of_real_pictures_end_in_the_report(tmp_path, shared, drawn):
     table = pl.read_csv(shared / "data" / "biasbench" / "captions_sd.csv")
     few = table.group_by("prompt", maintain_order=True).head(12)
     rows = [(f"{Path(i).stem}.png", p, c) for p, i, c in few.select("prompt", "image", "caption").iter_rows()]

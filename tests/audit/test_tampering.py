@@ -25,13 +25,6 @@ def finished(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def undrawn(monkeypatch):
-    """No figure is drawn."""
-    for name in ("write_specs", "write_figures"):
-        monkeypatch.setattr(import_module("stereotrope.report.write"), name, lambda *_, **__: None)
-
-
 def try_out(finished, folder, capsys, command, cases):
     for name, tamper in cases:
         shutil.rmtree(folder, ignore_errors=True)

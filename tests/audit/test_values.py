@@ -21,6 +21,7 @@ annotators: [%s]
 measures: [share]
 resamples: 100
 """
+pytestmark = pytest.mark.usefixtures("undrawn")
 LABELS = "{labels: people.csv, name: people}"
 
 
