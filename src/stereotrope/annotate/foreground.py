@@ -143,28 +143,31 @@ def clusters(
     centres, member
         Shape (≤ k, d), and for each point the index of its centre.
     """
+    columns = np.ascontiguousarray(points.T)
     centres = np.median(points, axis=0, keepdims=True)
-    nearest = np.square(points - centres).sum(axis=1)
+    nearest = _squared(columns, centres[0])
     while len(centres) < k:
         # The farthest percentile, not the farthest point: one odd pixel is no cluster.
         far = np.argsort(nearest, kind="stable")[-max(1, len(points) // 100) :][0]
         if nearest[far] < 1.0:
             break
         centres = np.vstack([centres, points[far]])
-        nearest = np.minimum(nearest, np.square(points - points[far]).sum(axis=1))
+        nearest = np.minimum(nearest, _squared(columns, points[far]))
     member = np.zeros(len(points), dtype=np.intp)
     for _ in range(iterations):
-        member = np.square(points[:, None] - centres[None]).sum(axis=2).argmin(axis=1)
+        member = np.argmin([_squared(columns, centre) for centre in centres], axis=0)
         counts = np.bincount(member, minlength=len(centres))
-        sums = np.stack(
-            [np.bincount(member, points[:, d], minlength=len(centres)) for d in range(points.shape[1])],
-            axis=1,
-        )
+        sums = np.stack([np.bincount(member, column, minlength=len(centres)) for column in columns], axis=1)
         moved = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-        if np.allclose(moved, centres, atol=1e-6):
+        if (np.abs(moved - centres) <= 1e-6 + 1e-5 * np.abs(centres)).all():
             break
         centres = moved
     return centres, member
+
+
+def _squared(columns: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distance of points, shape (d, n), from a centre."""
+    return np.asarray(np.square(columns - centre[:, None]).sum(axis=0))
 
 
 def _border(shape: tuple[int, ...]) -> NDArray[np.intp]:
