@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from stereotrope.clients import Endpoint, HttpClient
-from stereotrope.clients.http import PerLoop
+from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.errors import ModelError
 from stereotrope.testing import Response
 
@@ -31,6 +31,14 @@ def run(http, method="post", *arguments, **options):
 def echo(script):
     script.says(lambda request: Response(200, {"path": request.path, "headers": dict(request.headers)}))
     return script
+
+
+def test_certificates_are_read_once_for_all_clients(script, monkeypatch):
+    clients = [open_client(script.endpoint())]
+    monkeypatch.setattr("httpcore2.default_ssl_context", lambda **_: pytest.fail("read again"))
+    clients.append(open_client(script.endpoint()))
+    for client in clients:
+        asyncio.run(client.aclose())
 
 
 def test_json_is_posted_and_read(script):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-import ssl
-from functools import cache
 from typing import TYPE_CHECKING
 
+from stereotrope.clients.http import tls_context
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
@@ -90,7 +89,7 @@ async def _get(url: str, allow_local: bool, most_bytes: int) -> bytes | str:
         raise ModelError(f"{redact(url)}: is no address")
     address = await _checked(target, allow_local)
     host = f"[{address}]" if address.version == 6 else str(address)
-    verify = _tls() if target.scheme == "https" else False
+    verify = tls_context() if target.scheme == "https" else False
     async with httpx2.AsyncClient(verify=verify, trust_env=False, follow_redirects=False) as client:
         request = client.build_request(
             "GET",
@@ -106,13 +105,6 @@ async def _get(url: str, allow_local: bool, most_bytes: int) -> bytes | str:
                 await response.aclose()
         except httpx2.HTTPError as error:
             raise _Passing(redact(str(error) or type(error).__name__)) from None
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    import httpx2  # noqa: PLC0415
-
-    return httpx2.create_ssl_context(trust_env=True)
 
 
 async def _body(response: httpx2.Response, target: httpx2.URL, most_bytes: int) -> bytes | str:

@@ -8,6 +8,7 @@ import logging
 import os
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from stereotrope.clients.endpoint import PROVIDERS, Endpoint
@@ -17,9 +18,11 @@ from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
-__all__ = ["HttpClient", "PerLoop", "open_client"]
+__all__ = ["HttpClient", "PerLoop", "open_client", "tls_context"]
 
 T = TypeVar("T")
 
@@ -123,8 +126,17 @@ def open_client(
             max_keepalive_connections=endpoint.concurrency,
             keepalive_expiry=_KEEP_SECONDS,
         ),
+        verify=tls_context(),
         trust_env=not endpoint.is_local,
     )
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """Return what certificates are checked against, read once: it takes longer than many a request."""
+    import httpx2  # noqa: PLC0415
+
+    return httpx2.create_ssl_context(trust_env=True)
 
 
 def _identity(endpoint: Endpoint, key_header: str | None) -> dict[str, str]:
