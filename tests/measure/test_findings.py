@@ -263,7 +263,7 @@ def test_each_compared_factor_is_told_in_its_own_words(make_labels) -> None:
         for s in sentences
     )
     assert any(
-        "with style “photo” (group “base”)" in s and "with style “plain” it is in 0 of 20" in s
+        "with style “photo” (group “base”)" in s and "with style “plain” (same group) it is in 0 of 20" in s
         for s in sentences
     )
 
@@ -443,3 +443,21 @@ def test_a_mark_that_is_read_otherwise_each_time_is_quoted_so(labels) -> None:
         "m: the text read in 6 of 9 pictures is a mark at one place (bottom right), read as “a b”, “c d”, "
         "“e” and otherwise; it is not counted as text of the pictures."
     )
+
+
+def test_the_baseline_of_a_finding_is_that_of_the_same_mitigation_and_is_said_to_be(make_labels) -> None:
+    factors = ("generator", "object", "group", "phrasing", "mitigation")
+    before = {"none": 2, "avoid": 4}
+    base = {("m", "car", "base", None, m): {"pink": k, "grey": 20 - k} for m, k in before.items()}
+    women = {("m", "car", "women", p, m): {"pink": 20} for p in ("for", "from") for m in before}
+    labels = make_labels(base | women, factors=factors)
+    within = ("generator", "object", "phrasing", "mitigation")
+    found = findings(dominance_shift(labels, within=within), labels)
+    assert found.height == 4
+    for scope, sentence in found.select("scope", "sentence").iter_rows():
+        k = before[json.loads(scope)["mitigation"]]
+        assert f"; in the baseline (no phrasing, same mitigation) it is in {k} of 20 " in sentence
+    pooled = findings(dominance_shift(labels, within=("generator", "object", "mitigation")), labels)
+    assert all("; in the baseline (same mitigation) it is in" in sentence for sentence in pooled["sentence"])
+    averaged = findings(dominance_shift(labels, within=("generator", "object")), labels)
+    assert "; in the baseline it is in 6 of 40 " in averaged["sentence"][0]

@@ -27,6 +27,16 @@ def test_a_person_is_perceived_and_other_factors_are_named() -> None:
     )
 
 
+def test_the_reference_says_what_it_shares_with_the_condition() -> None:
+    wording = Wording("group", "base", ["group", "phrasing", "mitigation", "annotator"])
+    scope = {"group": "women", "phrasing": "for", "mitigation": "avoid", "annotator": "a"}
+    beside = {"phrasing": None, "mitigation": "avoid", "annotator": "a"}
+    assert wording.compared(scope, beside) == "in the baseline (no phrasing, same mitigation)"
+    assert wording.compared(scope, {"mitigation": "other"}) == "in the baseline"
+    text = wording.refusal(scope, (5, 10), (1, 10), level=0.95, beside=beside, tail="")
+    assert "; in the baseline (no phrasing, same mitigation) 1 of 10" in text
+
+
 def test_without_a_comparison_only_the_condition_is_told() -> None:
     text = Wording(None, None, []).share("text_presence", {}, "present", (5, 5), None, level=0.95)
     assert text == "In 5 of 5 pictures the text presence is “present” [0.57–1.00]."

@@ -10,6 +10,7 @@ from tests.report.made_up import LABEL_TYPES, frame, label_row
 from stereotrope.report import headline
 from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material
+from stereotrope.report.prose import asked
 
 
 def test_the_headline_is_plain_json(objects_run: Any) -> None:
@@ -60,6 +61,18 @@ def test_pictures_without_a_caption_are_missing(make_run: Any) -> None:
 def test_factors_that_tell_nothing_apart_are_not_shown(objects_run: Any) -> None:
     terms = [row["term"] for row in headline(objects_run)["asked"]]
     assert terms == ["Model", "Object", "Group", "For example", "Compared with"]
+
+
+def test_the_baseline_is_said_to_be_of_the_same_mitigation(objects_run: Any) -> None:
+    assert headline(objects_run)["asked"][-1]["text"] == "group = base (same object)"
+    named = pl.col("group").is_in(["base", "women"])
+    few = objects_run.prompts.filter(named)
+    phrasing = pl.when(pl.col("group") != "base").then(pl.lit("for"))
+    both = [few.with_columns(phrasing=phrasing, mitigation=pl.lit(m)) for m in ("none", "avoid")]
+    both.append(few.with_columns(phrasing=phrasing.replace("for", "from"), mitigation=pl.lit("none")))
+    prompts = pl.concat(both).with_columns(prompt_id=pl.int_range(pl.len()).cast(pl.String))
+    text = asked(Material(replace(objects_run, prompts=prompts)))[-1]["text"]
+    assert text == "group = base (same object, no phrasing, same mitigation)"
 
 
 def test_tables_hold_the_mean_over_attributes_with_numbers_beside_the_text(objects_run: Any) -> None:

@@ -54,6 +54,12 @@ class Evidence:
         """The combinations of levels that a scope takes in, of an attribute or (None) of all requests."""
         return tuple(sorted(self._fitting(attribute, scope), key=str))
 
+    def agreed(self, attribute: str | None, scope: Mapping[str, str]) -> dict[str, str | None]:
+        """The factors in which all these pictures have one level, or all have none."""
+        there = self._fitting(attribute, scope)
+        levels = {factor: {c[place] for c in there} for place, factor in enumerate(self.factors)}
+        return {factor: found.pop() for factor, found in levels.items() if len(found) == 1}
+
     def drawn_under(self, scope: Mapping[str, str]) -> Conditions:
         """The combinations of levels of all requests that a scope takes in, whoever looked at them."""
         place = self.factors.index("annotator") if "annotator" in self.factors else len(self.factors)

@@ -373,14 +373,15 @@ def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: 
             candidate.kind, scope, None, _joined(candidate.sentence, candidate), row["measure"], shown
         )
     other = _reference_scope(scope, wording)
+    beside = evidence.agreed(candidate.attribute, other) if other else {}
     tail = _tail(candidate)
     if candidate.attribute is None:
         seen, images = evidence.refused(scope)
         before, _ = evidence.refused(other) if other else ((0, 0), [])
         if not seen[1] or not before[1]:
-            sentence = _rates_only(candidate, wording)
+            sentence = _rates_only(candidate, wording, beside)
         else:
-            sentence = wording.refusal(scope, seen, before, level=level, tail=tail)
+            sentence = wording.refusal(scope, seen, before, level=level, beside=beside, tail=tail)
         return _row(candidate.kind, scope, None, sentence, row["measure"], images)
     here, there = _sides(candidate, evidence)
     value = candidate.category or _moved_most(here, there)
@@ -394,6 +395,7 @@ def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: 
         _counted(here, value),
         _counted(there, value) if there else None,
         level=level,
+        beside=beside,
         tail=tail,
     )
     # A value that went away is shown by what came instead: every picture of the condition.
@@ -435,13 +437,13 @@ def _tail(candidate: _Candidate) -> str:
     return ""
 
 
-def _rates_only(candidate: _Candidate, wording: Wording) -> str:
+def _rates_only(candidate: _Candidate, wording: Wording, beside: Mapping[str, str | None]) -> str:
     row, scope = candidate.row, candidate.scope
     more = "more" if row["value"] > 0 else "less"
     group = wording.condition(scope.get(wording.contrast or ""))
     return (
         f"{wording.lead(scope)}requests {group}{wording.rest(scope)} are refused {more} often than "
-        f"{wording.condition(wording.reference)}{_tail(candidate)}."
+        f"{wording.compared(scope, beside)}{_tail(candidate)}."
     )
 
 

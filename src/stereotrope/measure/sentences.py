@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from stereotrope.stats import wilson
 
@@ -14,6 +15,8 @@ LONGEST = 80
 
 _PERCEIVED = frozenset({"age", "ethnicity", "gender", "person", "race", "sex", "skin"})
 """Words of attributes that an annotator perceives in a drawn person."""
+
+_NOTHING: Mapping[str, str | None] = MappingProxyType({})
 
 Counted = tuple[int, int]
 """How many of how many pictures."""
@@ -87,9 +90,23 @@ class Wording:
 
     def rest(self, scope: Mapping[str, str]) -> str:
         """Every other factor that varies, in parentheses."""
+        return _in_parentheses(f"{clean(f)} {quoted(scope[f])}" for f in self._others(scope))
+
+    def compared(self, scope: Mapping[str, str], beside: Mapping[str, str | None]) -> str:
+        """The reference, and in parentheses which of these factors it shares and which it does not have.
+
+        ``beside`` has the level of each factor in which all pictures of the reference agree.
+        """
+        shared = {f: beside[f] for f in self._others(scope) if f in beside and f != "annotator"}
+        return self.condition(self.reference) + _in_parentheses(
+            f"{'no' if level is None else 'same'} {clean(f)}"
+            for f, level in shared.items()
+            if level in (None, scope[f])
+        )
+
+    def _others(self, scope: Mapping[str, str]) -> list[str]:
         said = {"generator", "object", "dimension", self.contrast}
-        parts = [f"{clean(f)} {quoted(scope[f])}" for f in self.shown if f in scope and f not in said]
-        return f" ({', '.join(parts)})" if parts else ""
+        return [f for f in self.shown if f in scope and f not in said]
 
     def share(
         self,
@@ -100,6 +117,7 @@ class Wording:
         before: Counted | None,
         *,
         level: float,
+        beside: Mapping[str, str | None] = _NOTHING,
         tail: str = "",
     ) -> str:
         """A value's count in a condition, and in the reference beside it."""
@@ -110,21 +128,33 @@ class Wording:
             f"{self.thing(attribute, scope)} {_verb(attribute)} {quoted(value)}{_interval(seen, level)}"
         )
         if before is not None and before[1]:
-            text += f"; {self.condition(self.reference)} it is in {before[0]} of {before[1]}"
+            text += f"; {self.compared(scope, beside)} it is in {before[0]} of {before[1]}"
             text += _interval(before, level)
         return _sentence(text + tail)
 
     def refusal(
-        self, scope: Mapping[str, str], seen: Counted, before: Counted, *, level: float, tail: str
+        self,
+        scope: Mapping[str, str],
+        seen: Counted,
+        before: Counted,
+        *,
+        level: float,
+        beside: Mapping[str, str | None] = _NOTHING,
+        tail: str,
     ) -> str:
         """How many requests of a condition are refused, and of the reference beside it."""
         group = scope.get(self.contrast or "")
         what = f"requests for the {clean(scope['object'])}" if "object" in scope else "requests"
         return _sentence(
             f"{self.lead(scope)}{seen[0]} of {seen[1]} {what} {self.condition(group)}{self.rest(scope)} "
-            f"are refused{_interval(seen, level)}; {self.condition(self.reference)} "
+            f"are refused{_interval(seen, level)}; {self.compared(scope, beside)} "
             f"{before[0]} of {before[1]}{_interval(before, level)}{tail}"
         )
+
+
+def _in_parentheses(parts: Iterable[str]) -> str:
+    text = ", ".join(parts)
+    return f" ({text})" if text else ""
 
 
 def _verb(attribute: str) -> str:

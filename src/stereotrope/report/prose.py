@@ -185,5 +185,18 @@ def asked(material: Material) -> list[dict[str, Any]]:
     baseline = material.info.get("baseline") or {}
     if baseline:
         text = listing([f"{words(f)} = {level}" for f, level in baseline.items()])
+        text += _shared_with_baseline(material, baseline)
         rows.append({"term": "Compared with", "text": text, "quote": False})
     return rows
+
+
+def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> str:
+    """Which other factors a condition shares with the baseline that it is compared with."""
+    of_design = {f: level for f, level in baseline.items() if f in material.factors}
+    prompts = material.prompts.filter(**of_design)
+    parts = [
+        f"{'same' if prompts[f].drop_nulls().len() else 'no'} {words(f)}"
+        for f in material.shown
+        if f not in of_design and prompts.height
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
