@@ -230,7 +230,10 @@ def test_tables_of_another_shape_are_made_anew(finished, run_folder):
 @pytest.mark.parametrize(
     ("change", "found"),
     [({"generators": "x"}, "generators has another type"), ({"audit_base": 3}, "audit_base has another type"),
-     ({"seed": True}, "seed has another type"), (None, "no JSON"), ([], "no format_version")],
+     ({"seed": True}, "seed has another type"), (None, "no JSON"), ([], "no format_version"),
+     ({"format_version": None}, "format_version is null"),
+     ({"format_version": True}, "format_version is true"),
+     ({"format_version": {"a": 1}}, 'format_version is {"a": 1}')],
 )  # fmt: skip
 def test_a_changed_run_json_is_told_and_moved_aside(run_folder, change, found):
     file = run_folder / "run.json"

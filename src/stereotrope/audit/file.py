@@ -28,6 +28,8 @@ MAX_BYTES = 4_000_000
 """An audit file larger than this is refused; long prompt lists belong into a CSV file."""
 MAX_NODES = 500_000
 """Keys and values once every alias is written out: a few lines of YAML can stand for billions."""
+_VERSIONS = ("format_version", "stereotrope_version", "version")
+"""What a run says of itself in its ``run.json``, and people write into its audit file."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -345,6 +347,8 @@ def _unknown_key(location: Sequence[str | int]) -> str:
     key = str(location[-1])
     inside: Any = {"report": ReportSpec, "templates": TemplatesSpec}.get(str(location[0]), AuditSpec)
     known = list(inside.model_fields)
+    if key in _VERSIONS:
+        return f"unknown key {key!r}: an audit file has no version; remove the line"
     hint = did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
     return f"unknown key {shorten(key)}; {hint}"
 

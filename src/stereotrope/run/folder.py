@@ -280,6 +280,8 @@ def read_info(path: Path) -> dict[str, Any]:
         raise _foreign(file, "no JSON") from None
     except (KeyError, TypeError):
         raise _foreign(file, "no format_version") from None
+    if isinstance(version, bool) or not isinstance(version, int | str):
+        raise _foreign(file, f"format_version is {json.dumps(version)[:40]}")
     if version != FORMAT_VERSION:
         hint = (
             "install a newer stereotrope"
