@@ -521,6 +521,44 @@ def test_a_spec_from_an_audit_file_makes_a_folder_generator(folder: Path) -> Non
     assert generator.requests()[1][0].generator == generator.name == "imagen-4"
 
 
+def made(base: Path, metadata: str) -> list[str | None]:
+    """What a generator with this file says of the condition of its pictures."""
+    spec = {"folder": "pictures", "metadata": metadata, "factors": ["condition"]}
+    prompts, requests = create(spec, relative_to=base).requests()
+    assert [request.source for request in requests] == ["a.png"]
+    return prompts["condition"].to_list()
+
+
+def test_metadata_is_a_path_from_the_audit_file_or_inside_the_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "inside.csv").write_text("file,condition\na.png,inside\n")
+    (tmp_path / "beside.csv").write_text("file,condition\na.png,beside\n")
+    assert made(tmp_path, "inside.csv") == made(tmp_path, "pictures/inside.csv") == ["inside"]
+    assert made(tmp_path, "beside.csv") == ["beside"]
+    monkeypatch.chdir(tmp_path.parent)
+    assert made(Path(tmp_path.name), "beside.csv") == ["beside"]
+
+
+def test_metadata_in_both_places_is_one_file_or_said_to_be_two(folder: Path, tmp_path: Path) -> None:
+    for place in (folder, tmp_path):
+        (place / "list.csv").write_text("file,condition\na.png,same\n")
+    assert made(tmp_path, "list.csv") == ["same"]
+    (folder / "list.csv").write_text("file,condition\na.png,inside\n")
+    with pytest.raises(
+        UsageError, match=r"list\.csv\) and another one in .*; write metadata: pictures/list\.csv"
+    ):
+        create({"folder": "pictures", "metadata": "list.csv"}, relative_to=tmp_path)
+    assert made(tmp_path, "pictures/list.csv") == ["inside"]
+    assert made(tmp_path, "../list.csv") == ["same"]
+
+
+def test_metadata_that_is_nowhere_names_both_places(folder: Path, tmp_path: Path) -> None:
+    there = rf"neither beside the audit file \({tmp_path}/no\.csv\) nor in the folder \({folder}/no\.csv\)"
+    with pytest.raises(UsageError, match=there):
+        create({"folder": "pictures", "metadata": "no.csv"}, relative_to=tmp_path)
+
+
 def test_the_study_of_occupations_is_read_whole(shared: Path) -> None:
     generator = FolderGenerator(
         shared / "data" / "occupations",

@@ -61,8 +61,11 @@ def _files_of(entry: Mapping[str, Any], base: Path) -> list[Path]:
         return [(base / str(entry["labels"])).resolve()]
     if not isinstance(entry.get("folder"), str):
         return []
-    names = [entry["metadata"]] if isinstance(entry.get("metadata"), str) else METADATA_NAMES
-    return [(base / str(entry["folder"]) / str(name)).resolve() for name in names]
+    folder, given = base / str(entry["folder"]), entry.get("metadata")
+    if not isinstance(given, str):
+        return [(folder / name).resolve() for name in METADATA_NAMES]
+    there = [path for path in (folder / given, base / given) if path.is_file()]
+    return [path.resolve() for path in there[:1]]
 
 
 def _columns_of(entry: Mapping[str, Any]) -> Iterator[str]:

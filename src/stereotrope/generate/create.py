@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import filecmp
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -81,7 +83,30 @@ def _calibrated(path: Any, options: dict[str, Any], base: Path) -> Generator:
 
 
 def _folder(path: Any, options: dict[str, Any], base: Path) -> Generator:
-    return FolderGenerator.from_spec({"folder": base / path if isinstance(path, str) else path, **options})
+    if not isinstance(path, str):
+        return FolderGenerator.from_spec({"folder": path, **options})
+    metadata = options.get("metadata")
+    if isinstance(metadata, str) and os.path.isdir(base / path):
+        options = {**options, "metadata": _metadata(metadata, path, base)}
+    return FolderGenerator.from_spec({"folder": base / path, **options})
+
+
+def _metadata(name: str, folder: str, base: Path) -> Path:
+    """The file that lists the pictures: beside the audit file, as other paths are, or in their folder."""
+    beside, inside = (base / name).absolute(), (base / folder / name).absolute()
+    there = [path for path in (inside, beside) if os.path.isfile(path)]
+    if not there:
+        raise UsageError(
+            f"folder {folder!r}: no metadata file {name!r}, neither beside the audit file ({beside}) nor in "
+            f"the folder ({inside}); check the name"
+        )
+    if len(there) > 1 and not filecmp.cmp(*there, shallow=False):
+        raise UsageError(
+            f"folder {folder!r}: metadata {name!r} is a file beside the audit file ({beside}) and another "
+            f"one in the folder ({inside}); write metadata: {Path(folder, name).as_posix()} for the one in "
+            "the folder, or rename or remove the one that is not meant"
+        )
+    return there[0]
 
 
 def _labelled(path: Any, options: dict[str, Any], base: Path) -> Generator:

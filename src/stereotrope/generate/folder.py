@@ -47,7 +47,8 @@ class FolderGenerator:
     folder
         Where the pictures are.
     metadata
-        CSV or JSON lines with one row a picture, relative to ``folder``. By default the first of
+        CSV or JSON lines with one row a picture, relative to ``folder``; in an audit file also relative to
+        that. By default the first of
         ``metadata.jsonl``, ``metadata.csv``, ``labels.csv``; else those of its sub-folders (the splits
         of a Hugging Face imagefolder, read as column ``split``); else the names of the sub-folders
         themselves are read as column ``label``.
