@@ -133,18 +133,30 @@ def test_a_mistake_in_prompts_of_ones_own_is_one_message(prompts, message, tmp_p
 @pytest.mark.parametrize(
     ("measure", "message"),
     [
-        ("{bds: , within: 3}", r"within must be a list of texts, found 3; see `stereotrope measures bds`"),
+        (
+            "{bds: , within: {a: 3}}",
+            r"within must be a list of texts, found .*; see `stereotrope measures bds`",
+        ),
+        ("{bds: , within: 3}", r"no factor '3'"),
         ("{bds: , within: [[object]]}", r"within must be a list of texts"),
         ("{bds: , within: [group]}", r"'group' is compared and cannot be in within"),
         ("{bds: , within: [object, object]}", r"'object' is given twice in within"),
         ("{bds: , baseline: nope}", r"no row has group = 'nope'; found 'base', 'women'"),
-        ("{bds: , attributes: [3]}", r"attributes must be a list of texts"),
+        ("{bds: , attributes: [3]}", r"no annotator labels '3'"),
         ("{bds: , n_permutations: 1.5}", r"n_permutations must be a whole number, found 1.5"),
         ("{bds: , n_permutations: -5}", r"n_permutations must be"),
         ("{bds: , definition: x}", r"definition must be one of"),
         ("{share: product_colour, level: 2}", r"level must lie between 0 and 1, found 2"),
         ("{share: product_colour, level: x}", r"level must be a number, found 'x'"),
-        ("{share: product_colour, value: 3}", r"value must be a text or a list of texts, found 3"),
+        (
+            "{share: product_colour, value: true}",
+            r"value must be a text or a list of texts, found True; put it in quotes",
+        ),
+        ("{share: product_colour, value: [1, false]}", r"found \[1, False\]; put it in quotes"),
+        (
+            "{female_ratio: product_colour, male: no, female: true}",
+            r"female must be a text, found True; put it",
+        ),
         ("{cds: , pairs: often}", r"pairs must be true or false, found 'often'"),
         ("{vac: , taxonomy: [a]}", r"taxonomy must be a mapping of lists of texts, found \['a'\]"),
         ("female_ratio", r"no attribute 'gender'"),

@@ -13,7 +13,7 @@ from stereotrope import measure
 from stereotrope.annotate import Encoder, GivenEmbeddings
 from stereotrope.audit.captions import CaptionReader, caption_arguments, caption_reader
 from stereotrope.audit.file import AuditSpec, Source, shorten
-from stereotrope.audit.rehearsal import check_types, rehearse
+from stereotrope.audit.rehearsal import as_texts, check_types, rehearse
 from stereotrope.audit.several import (
     GENERATOR,
     SEVERAL,
@@ -117,6 +117,7 @@ def resolve_measures(
     for index, item in enumerate(items):
         where: tuple[str | int, ...] = ("measures", index) if listed else ("suite",)
         name, given = _read(item, source, where)
+        given = as_texts(name, given)
         if measure.REGISTRY[name].needs == "captions":
             calls.append(_of_captions(name, given, readers, known, (source, where)))
             places.append(where)

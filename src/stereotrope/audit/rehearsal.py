@@ -24,11 +24,19 @@ from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 if TYPE_CHECKING:
     from stereotrope.audit.measures import MeasureCall
 
-__all__ = ["check_types", "rehearse"]
+__all__ = ["as_texts", "check_types", "rehearse"]
 
+_NAMES = str | Sequence[str] | None
+"""Of arguments that a measure calls otherwise: `attribute` for `attributes`, and the reverse."""
 Where = tuple[str | int, ...]
 FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
+
+
+def as_texts(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Take numbers as they are written where a measure reads texts, as everywhere in an audit file."""
+    hints = _hints(name)
+    return {key: _as_text(value, hints.get(key, _NAMES)) for key, value in given.items()}
 
 
 def check_types(
@@ -41,25 +49,52 @@ def check_types(
     AuditFileError
         With the line of the argument.
     """
-    function = measure.REGISTRY[name].function
-    hints = {"n_bootstrap": int, "seed": int, **typing.get_type_hints(function)}
+    hints = _hints(name)
     for key, value in given.items():
-        try:
-            _adapter(hints[key]).validate_python(value, strict=True)
-        except ValidationError:
+        if not _fits(value, hints[key]):
+            quotes = _fits(_as_text(value, hints[key], truths=True), hints[key])
+            do = "put it in quotes" if quotes else f"see `stereotrope measures {name}`"
             raise source.error(
-                f"measure {name!r}: {key} must be {_described(hints[key])}, found "
-                f"{shorten(value)}; see `stereotrope measures {name}`",
+                f"measure {name!r}: {key} must be {_described(hints[key])}, found {shorten(value)}; {do}",
                 *where,
                 key,
-            ) from None
-    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+            )
+    for parameter in list(inspect.signature(measure.REGISTRY[name].function).parameters.values())[1:]:
         if needed and parameter.default is inspect.Parameter.empty and parameter.name not in given:
             raise source.error(
                 f"measure {name!r} needs {parameter.name!r}, which an audit file cannot give; leave the "
                 "measure out and call it from Python",
                 *where,
             )
+
+
+@functools.cache
+def _hints(name: str) -> dict[str, Any]:
+    function = measure.REGISTRY[name].function
+    return {"n_bootstrap": int, "seed": int, **typing.get_type_hints(function)}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    try:
+        _adapter(hint).validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True
+
+
+def _as_text(value: Any, hint: Any, *, truths: bool = False) -> Any:
+    """The value, its numbers written out where only that fits; one number may stand for a list of one."""
+    worded = _worded(value, truths=truths)
+    return next((one for one in (value, worded, [worded]) if _fits(one, hint)), value)
+
+
+def _worded(value: Any, *, truths: bool) -> Any:
+    """The value with every number in it written out, and where asked every truth value."""
+    if isinstance(value, Mapping):
+        return {key: _worded(inside, truths=truths) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [_worded(inside, truths=truths) for inside in value]
+    return str(value) if isinstance(value, int | float) and (truths or not isinstance(value, bool)) else value
 
 
 @functools.cache
