@@ -100,7 +100,7 @@ def _metadata(name: str, folder: str, base: Path) -> Path:
             f"folder {folder!r}: no metadata file {name!r}, neither beside the audit file ({beside}) nor in "
             f"the folder ({inside}); check the name"
         )
-    if len(there) > 1 and not filecmp.cmp(*there, shallow=False):
+    if len(there) > 1 and not filecmp.cmp(inside, beside, shallow=False):
         raise UsageError(
             f"folder {folder!r}: metadata {name!r} is a file beside the audit file ({beside}) and another "
             f"one in the folder ({inside}); write metadata: {Path(folder, name).as_posix()} for the one in "
