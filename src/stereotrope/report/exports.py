@@ -107,9 +107,9 @@ def _csv(frame: pl.DataFrame) -> str:
 
 
 def _guarded(texts: pl.Series) -> pl.Series:
-    """Each different text is guarded once: most columns hold few."""
-    different = texts.drop_nulls().unique().to_list()
-    return texts.replace({text: safe for text in different if (safe := escape.csv(text)) != text})
+    """Each different text is guarded once: most columns hold few, and few hold any to guard."""
+    changed = {text: safe for text in texts.unique() if text and (safe := escape.csv(text)) != text}
+    return texts.replace(changed) if changed else texts
 
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
