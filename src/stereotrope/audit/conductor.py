@@ -16,6 +16,7 @@ from stereotrope.audit.assignment import Assignment, discover, found_before
 from stereotrope.audit.embedding import embed, embeddings_table, recall_models, refuse_lost_vectors
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, Source, read_source, validate
+from stereotrope.audit.loss import refuse_paying_again
 from stereotrope.audit.matching import audit_matching
 from stereotrope.audit.plan import Plan, Stored, looks, make_plan
 from stereotrope.audit.reserve import Reserve, affords_more, reserve_of
@@ -179,10 +180,13 @@ class Audit:
             ``max_cost`` is spent, and something is missing; the report is written.
         IncompleteError
             The report is written; items failed, or more pictures than ``max_excluded`` cannot be used.
+        RunDamaged
+            The ledger was damaged and lost work that was paid for; nothing was asked.
         """
         plan, watcher = self.plan(max_cost=max_cost), watcher or Silent()
         stop = stop or threading.Event()
         with RunFolder(Path(folder)) as into:
+            refuse_paying_again(plan, into.path)
             into.verify_pictures(GENERATE)
             retry_passing(plan, into)
             for note in (*into.notes, *plan.key_remarks):

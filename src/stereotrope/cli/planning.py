@@ -30,6 +30,7 @@ _ROUNDING = 1e-9
 
 def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float | None = None) -> None:
     """Print what a run would do, and what it may cost, without doing it; how far a cap would last."""
+    from stereotrope.audit.loss import lost_work
     from stereotrope.audit.outstanding import outstanding
     from stereotrope.run import open as open_run
 
@@ -50,6 +51,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     said = [f"{g.name}: {note}" for g in plan.generators if (note := getattr(g, "note", None))]
     lines = (
+        lost_work(plan, folder, work),
         _found(work),
         _price(work),
         _spent(spent),

@@ -1,0 +1,97 @@
+"""What a torn ledger lost of work that was paid for: told, and not paid for again in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from stereotrope.audit.outstanding import Work, outstanding
+from stereotrope.audit.plan import Plan
+from stereotrope.audit.stages import ANNOTATE, GENERATE
+from stereotrope.errors import RunDamaged, RunError
+from stereotrope.run import Ledger
+from stereotrope.run import open as open_run
+
+__all__ = ["lost_work", "refuse_paying_again"]
+
+_SETTLED = ("ok", "refused")
+
+
+def refuse_paying_again(plan: Plan, folder: Path) -> None:
+    """Refuse to ask models once more for what tables or pictures of a run show that they answered before.
+
+    Only a run whose damaged ledger lies in ``quarantine/`` is looked at: moving that file away is how a
+    user says that all may be asked, and paid for, again.
+
+    Raises
+    ------
+    RunDamaged
+        The ledger lacks such work; nothing was asked.
+    """
+    torn = _torn(folder)
+    if torn is None:
+        return
+    work = outstanding(plan, folder)
+    told = lost_work(plan, folder, work)
+    if not told:
+        return
+    expected = [row.expected for row in work if row.expected is not None]
+    costs = [one.cost for one in expected if one.calls]
+    most = sum(cost[1] for cost in costs if cost is not None)
+    price = "at a price that is not known" if None in costs else f"up to ${most:,.2f}"
+    raise RunDamaged(
+        f"{folder}: {told}. What is left to do takes {sum(one.calls for one in expected):,} calls, {price} "
+        "(`--plan` says more); nothing was asked. Put a sound copy of ledger.db back or, to have it made and "
+        f"paid for again, move {torn.relative_to(folder)} out of the folder; then run the same command again"
+    )
+
+
+def lost_work(plan: Plan, folder: Path, work: Sequence[Work]) -> str:
+    """Say what a damaged ledger lost of work that models have to do again; empty where it lost nothing."""
+    asked = [row for row in work if row.expected is not None and row.expected.calls]
+    if not asked or _torn(folder) is None:
+        return ""
+    had = _shown_by_tables(plan, folder)
+    lost = [
+        f"{had[row.verb, row.name] - row.done:,} of {row.total:,} by {row.name} ({row.verb})"
+        for row in asked
+        if had.get((row.verb, row.name), 0) > row.done
+    ]
+    pictures = _unrecorded(folder)
+    if not had and pictures:
+        lost = [f"up to {pictures:,} pictures, which lie in pictures/ without a record"]
+    return f"ledger.db was damaged and lost, with what it cost, {'; '.join(lost)}" if lost else ""
+
+
+def _torn(folder: Path) -> Path | None:
+    return max(
+        (folder / "quarantine").glob("*-ledger.db"), default=None, key=lambda file: file.stat().st_mtime
+    )
+
+
+def _shown_by_tables(plan: Plan, folder: Path) -> dict[tuple[str, str], int]:
+    """Items that the tables of an earlier end of this run have, by verb and name; empty without tables."""
+    requested = [request.image_id for _, request in plan.requests]
+    try:
+        run = open_run(folder)
+        images = run.images.filter(pl.col("image_id").is_in(requested), pl.col("status").is_in(_SETTLED))
+        labels = run.labels
+    except RunError:
+        return {}
+    seen = labels.join(images.select("sha256", subject_id="image_id"), on="subject_id").select(
+        "annotator", "sha256"
+    )
+    return {
+        **{(GENERATE, name): n for name, n in images["generator"].value_counts().iter_rows()},
+        **{(ANNOTATE, name): n for name, n in seen.unique()["annotator"].value_counts().iter_rows()},
+    }
+
+
+def _unrecorded(folder: Path) -> int:
+    """Pictures of the folder that the ledger does not speak of."""
+    with Ledger(folder / "ledger.db", readonly=True) as ledger:
+        known = {payload.get("path") for payload in ledger.get_all(GENERATE).values()}
+    files = (folder / "pictures").rglob("*") if (folder / "pictures").is_dir() else ()
+    return sum(file.is_file() and file.relative_to(folder).as_posix() not in known for file in files)

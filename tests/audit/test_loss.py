@@ -1,0 +1,118 @@
+"""A torn ledger of a run whose models are paid for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.generate.remote.asking import fast
+
+import stereotrope as st
+from stereotrope.cli import main
+from stereotrope.errors import RunDamaged
+from stereotrope.testing import Loopback
+
+N = 40
+
+
+@pytest.fixture
+def server():
+    with Loopback() as running:
+        yield running
+
+
+def audit_of(server: Loopback) -> str:
+    paid = {"base_url": server.url}
+    return json.dumps(
+        {
+            "prompts": [{"text": "a cup"}],
+            "images_per_prompt": N,
+            "generators": [fast(images="openai:m", name="painter", price={"image": 0.04}, **paid)],
+            "annotators": [
+                fast(
+                    questions="openai:j",
+                    name="judge",
+                    price={"call": 0.01},
+                    attributes={"style": ["plain", "ornate"]},
+                    **paid,
+                )
+            ],
+            "measures": [{"share": "style"}],
+        }
+    )
+
+
+@pytest.fixture
+def torn(server, tmp_path):
+    """A finished run whose ledger is cut to its first pages."""
+    folder = tmp_path / "run"
+    st.Audit.from_text(audit_of(server)).run(folder)
+    os.truncate(folder / "ledger.db", 6 * 4096)
+    return folder
+
+
+def lost_by_name(folder: Path) -> dict[str, int]:
+    run = st.open(folder)
+    return {"painter": run.images.height, "judge": run.labels.filter(annotator="judge").height}
+
+
+def test_what_was_paid_for_and_lost_is_told_with_its_cost_and_not_asked_again(server, torn):
+    before = len(server.received)
+    told = (
+        rf"ledger\.db was damaged and lost, with what it cost, \d+ of {N} by painter \(generate\); \d+ of "
+        r"\d+ by judge \(annotate\)\. What is left"
+        r" to do takes \d+ calls, up to \$\d+\.\d\d .*nothing was asked.*"
+        r"move quarantine/1-ledger\.db out of the folder"
+    )
+    for _ in range(2):
+        with pytest.raises(RunDamaged, match=told):
+            st.Audit.from_text(audit_of(server)).run(torn)
+    assert len(server.received) == before
+    assert lost_by_name(torn)["painter"] == N
+    (torn / "quarantine" / "1-ledger.db").rename(torn.parent / "damaged.db")
+    run = st.Audit.from_text(audit_of(server)).run(torn)
+    assert run.images["status"].to_list() == ["ok"] * N
+    assert before < len(server.received)
+    st.Audit.from_text(audit_of(server)).run(torn)
+
+
+def test_pictures_without_a_record_are_told_where_no_table_was_made_yet(server, torn):
+    for table in torn.glob("*.parquet"):
+        table.unlink()
+    with pytest.raises(RunDamaged, match=r"lost, .*up to \d+ pictures, which lie in pictures/ without"):
+        st.Audit.from_text(audit_of(server)).run(torn)
+
+
+def test_a_plan_says_what_was_lost(server, torn, capsys):
+    file = torn.parent / "audit.yaml"
+    file.write_text(audit_of(server))
+    with pytest.raises(SystemExit) as stop:
+        main(["run", str(file), "-o", str(torn)])
+    assert stop.value.code == 3
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["run", str(file), "-o", str(torn), "--plan"])
+    told = "ledger.db was damaged and lost, with what it cost, "
+    assert told in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_torn_ledger_that_lost_nothing_goes_on(server, tmp_path):
+    folder = tmp_path / "run"
+    st.Audit.from_text(audit_of(server)).run(folder)
+    asked = len(server.received)
+    with (folder / "ledger.db").open("r+b") as file:
+        file.write(b"torn")
+    run = st.Audit.from_text(audit_of(server)).run(folder)
+    assert len(server.received) == asked
+    assert run.images.height == N
+
+
+def test_what_costs_nothing_is_made_again(tmp_path):
+    audit = st.Audit.from_text(
+        "prompts: [{text: a red cup}]\nimages_per_prompt: 60\ngenerators: [calibrated]\nannotators: [blank]\n"
+    )
+    before = audit.run(tmp_path / "run").labels
+    os.truncate(tmp_path / "run" / "ledger.db", 3 * 4096)
+    assert audit.run(tmp_path / "run").labels.equals(before)
