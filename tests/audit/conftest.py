@@ -8,13 +8,13 @@ import pytest
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No figure is drawn."""
-    for name in ("write_specs", "write_figures"):
-        monkeypatch.setattr(import_module("stereotrope.report.write"), name, lambda *_, **__: None)
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No figure is drawn, but for tests that ask for ``drawn``."""
+    if "drawn" not in request.fixturenames:
+        for name in ("write_specs", "write_figures"):
+            monkeypatch.setattr(import_module("stereotrope.report.write"), name, lambda *_, **__: None)
 
 
 @pytest.fixture
-def drawn(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def drawn() -> None:
     """Figures are drawn, in a file of tests that draw none."""
-    monkeypatch.undo()

@@ -26,6 +26,8 @@ from stereotrope.errors import (
 from stereotrope.run import RunFolder
 from stereotrope.run import open as open_run
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 DRAWN = """\
 suite: objects
 objects: [cup]
@@ -189,7 +191,7 @@ def test_agreement_needs_labels_that_a_file_cannot_give():
         plan(DRAWN + "measures: [agreement]\n")
 
 
-def test_a_measure_that_pools_the_models_has_a_report(run_folder):
+def test_a_measure_that_pools_the_models_has_a_report(run_folder, drawn):
     Audit.from_text(DRAWN + "measures: [{bds: , within: []}]\n").measure(run_folder)
     assert open_run(run_folder).estimates["generator"].null_count() > 0
 

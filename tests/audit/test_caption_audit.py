@@ -189,7 +189,7 @@ def test_captions_of_the_loopback_name_what_its_lexicon_can_count(tmp_path, monk
     assert cbs["n"] == 12
 
 
-def test_models_that_drew_nothing_leave_a_report_that_says_so(tmp_path, monkeypatch):
+def test_models_that_drew_nothing_leave_a_report_that_says_so(tmp_path, monkeypatch, drawn):
     monkeypatch.setenv("NOBODY", "a-key-of-nobody")
     with Loopback() as server:
         server.misbehave("moderation", times=None, path="images")

@@ -21,6 +21,8 @@ from stereotrope.audit.embedding import EMBED
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, RunDamaged
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 HERE = Path(__file__).resolve().parent
 PROMPTS = "prompts: [{prompt: cup, text: a red cup on a table}, {prompt: doctor, text: a doctor}]"
 AUDIT = """\
@@ -69,7 +71,7 @@ def counted(monkeypatch):
     return calls
 
 
-def test_pictures_and_prompts_are_encoded_measured_and_reported(tmp_path, tiny_clip, counted):
+def test_pictures_and_prompts_are_encoded_measured_and_reported(tmp_path, tiny_clip, counted, drawn):
     pictures(tmp_path)
     run = audit(tmp_path, encoder_entry(tiny_clip)).run(tmp_path / "run")
     assert counted == [5, 5, 2, 2]
@@ -238,7 +240,7 @@ def test_measures_of_vectors_without_any_are_told_and_a_suite_leaves_them_out(tm
         audit(tmp_path, "colour").plan()
 
 
-def test_given_vectors_end_in_the_report_and_two_encoders_stand_apart(tmp_path, tiny_clip):
+def test_given_vectors_end_in_the_report_and_two_encoders_stand_apart(tmp_path, tiny_clip, drawn):
     pictures(tmp_path)
     x = np.random.default_rng(8).normal(size=(14, 4))
     rows = {

@@ -10,6 +10,8 @@ from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError
 from stereotrope.testing import Loopback
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 AUDIT = """\
 suite: objects
 objects: [cup]
