@@ -183,3 +183,18 @@ def test_a_picture_on_which_only_a_mark_was_read_has_no_text() -> None:
     ]
     without = labels.filter(pl.col("attribute") != "text_mark")
     assert discount_marks(without).equals(without)
+
+
+@pytest.mark.parametrize("place", list(PLACES))
+def test_lettering_that_the_prompt_asks_for_is_no_mark(place: str) -> None:
+    images = pictures(objects=("car", "cup")).rename({"object": "thing"})
+    asked = images.with_columns(text="a " + pl.col("thing") + ' with the words "Open late", no people')
+    readings = read(images, PLACES[place], "OPEN LATE!", {"": 0.95})
+    assert find_marks(readings, images).height == readings.height
+    assert find_marks(readings, asked).height == 0
+    unknown = images.with_columns(text=pl.lit(None, pl.String))
+    assert find_marks(readings, unknown).height == readings.height
+    signs = read(images, PLACES[place], "©", {"": 0.95})
+    assert find_marks(signs, unknown).height == find_marks(signs, asked).height == signs.height
+    other = read(images, PLACES[place], "ENLATE", {"": 0.95})  # the end of one word and the next
+    assert find_marks(other, asked).height == other.height

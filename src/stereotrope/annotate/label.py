@@ -124,7 +124,7 @@ class TableAnnotator(Protocol):
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return a frame with the columns of :data:`stereotrope.tables.LABELS`.
 
-        ``images`` also has the factors of the prompts, each in a column.
+        ``images`` also has the factors of the prompts, each in a column, and their ``text``.
         """
 
 

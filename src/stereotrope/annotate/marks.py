@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,8 @@ THING = "object"
 """Factor that says what is drawn: text in the middle of pictures of one thing may be the thing's own."""
 
 _STEP = 0.05
-_IMAGE = {column.name for column in IMAGES}
+_WORD = re.compile(r"\w+")
+_IMAGE = {*(column.name for column in IMAGES), "text"}
 
 Boxes = NDArray[np.float64]
 
@@ -131,14 +133,16 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     Text at one place of a model's pictures is a mark where it is the same at an edge in a fifth of them, or
     whatever it reads as in a corner in three of ten (signatures, dates), or the same anywhere in four of five
     (stock pictures' names; not where all pictures are of one ``object``); and where it is about as frequent
-    under every level of each factor. Text that a cue brings is none, wherever it stands.
+    under every level of each factor. Text that a cue brings is none, wherever it stands, nor are words that
+    the picture's own prompt has: they were asked for.
 
     Parameters
     ----------
     readings
         ``image_id, words, region``, one row a reading.
     images
-        Pictures that were read: ``image_id, generator, prompt_id, width, height`` and the factors.
+        Pictures that were read: ``image_id, generator, prompt_id, width, height``, the factors, and the
+        ``text`` of the prompt, where it is known.
 
     Returns
     -------
@@ -147,6 +151,7 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
         such as ``bottom right``.
     """
     factors = [c for c in images.columns if c not in _IMAGE]
+    readings = _not_asked_for(readings, images)
     sized = images.filter(pl.col("width").is_not_null(), pl.col("height").is_not_null())
     rows: list[tuple[str, str, str, str, str]] = []
     for _, own in sized.group_by(["generator"], maintain_order=True):
@@ -166,6 +171,24 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
             rows += [(listed[i].image, listed[i].region, listed[i].words, mark, place) for i in members]
     names = ("image_id", "region", "words", "mark", "place")
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def _not_asked_for(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    """Return the readings but for words that stand in the prompt of their picture, one after the other."""
+    if "text" not in images.columns:
+        return readings
+    prompts = dict(images.select("image_id", "text").iter_rows())
+    pairs = readings.select("image_id", "words").iter_rows()
+    asked = [
+        bool(words.strip()) and words in _spaced(prompts.get(image))
+        for image, words in ((image, _spaced(words)) for image, words in pairs)
+    ]
+    return readings.filter(~pl.Series(asked, dtype=pl.Boolean))
+
+
+def _spaced(text: str | None) -> str:
+    """The words of a text, each between spaces."""
+    return f" {' '.join(_WORD.findall((text or '').casefold()))} "
 
 
 def _marks(listed: Sequence[_Reading], boxes: Boxes, pictures: _Pictures) -> Iterator[tuple[list[int], str]]:

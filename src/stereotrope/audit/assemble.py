@@ -128,10 +128,10 @@ def _listed(plan: Plan) -> dict[str, list[str]]:
 
 
 def _with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Return the images with the factors of their prompts."""
+    """Return the images with the factors and the text of their prompts."""
     factors = [name for name in factors_of(plan.prompts.columns) if name not in images.columns]
     return images.join(
-        plan.prompts.select("prompt_id", *factors), on="prompt_id", how="left", maintain_order="left"
+        plan.prompts.select("prompt_id", *factors, "text"), on="prompt_id", how="left", maintain_order="left"
     )
 
 
