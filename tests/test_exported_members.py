@@ -44,6 +44,22 @@ def test_every_public_thing_has_a_docstring(name):
             assert thing.__doc__, f"{name}.{member} has no docstring"
 
 
+@pytest.mark.parametrize("name", ["annotate", "audit", "calibrate", "generate", "report", "suites"])
+def test_every_path_that_a_public_function_takes_may_be_a_text(name):
+    module = importlib.import_module(f"stereotrope.{name}")
+    for member in module.__all__:
+        thing = getattr(module, member)
+        makers = (
+            [m for m in vars(thing).values() if isinstance(m, classmethod)] if isinstance(thing, type) else []
+        )
+        for function in (thing, *(maker.__func__ for maker in makers)):
+            if not isinstance(function, types.FunctionType):
+                function = getattr(function, "__init__", None)
+            for parameter, kind in getattr(function, "__annotations__", {}).items():
+                if parameter != "return" and str(kind).startswith("Path"):
+                    assert "str" in kind, f"{name}.{member}: {parameter} takes no text"
+
+
 def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, stereotrope; print([m for m in ('numpy', 'polars', 'pyarrow') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

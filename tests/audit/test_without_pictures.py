@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import stereotrope as st
+import stereotrope.report
 from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
@@ -361,3 +362,11 @@ def test_labels_of_prompts_that_are_not_asked_for_are_told_as_such(alone, tmp_pa
         "labels.csv: 270 rows are of prompts that this audit does not ask for (line 12, 13, 14, 15, 16 …); "
         "line 12 says condition 'controlled'"
     ]
+
+
+def test_folders_are_given_as_text_or_as_paths(alone, tmp_path):
+    text = audit(alone, {"labels": "labels.csv", **DESIGN}).source.text
+    run = Audit.from_text(text, base=str(alone)).run(str(tmp_path / "run"))
+    assert Audit.from_run(str(run.path)).measure(str(run.path)).estimates.equals(run.estimates)
+    page = st.report.write(st.open(str(run.path)), out=str(tmp_path / "page"), figures=False)
+    assert page == tmp_path / "page" / "index.html"

@@ -525,6 +525,8 @@ def made(base: Path, metadata: str) -> list[str | None]:
     """What a generator with this file says of the condition of its pictures."""
     spec = {"folder": "pictures", "metadata": metadata, "factors": ["condition"]}
     prompts, requests = create(spec, relative_to=base).requests()
+    as_paths = create({**spec, "folder": Path("pictures"), "metadata": Path(metadata)}, relative_to=str(base))
+    assert as_paths.requests()[1] == requests
     assert [request.source for request in requests] == ["a.png"]
     return prompts["condition"].to_list()
 

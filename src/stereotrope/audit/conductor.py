@@ -107,10 +107,15 @@ class Audit:
 
     @classmethod
     def from_text(
-        cls, text: str, *, name: str = "audit.yaml", base: Path | None = None, seed: int | None = None
+        cls,
+        text: str,
+        *,
+        name: str = "audit.yaml",
+        base: Path | str | None = None,
+        seed: int | None = None,
     ) -> Self:
         """Read an audit from text; paths in it are relative to ``base`` (the working folder)."""
-        return cls._of(Source(text, name, base or Path()), seed)
+        return cls._of(Source(text, name, Path(base or ".")), seed)
 
     @classmethod
     def from_run(cls, folder: Path | str, *, seed: int | None = None) -> Self:

@@ -23,7 +23,7 @@ Spec = str | Mapping[str, Any]
 
 
 def create(
-    spec: Spec, *, relative_to: Path | None = None, account: Account | None = None
+    spec: Spec, *, relative_to: Path | str | None = None, account: Account | None = None
 ) -> Generator | RemoteGenerator:
     """Make the generator that a spec describes.
 
@@ -64,7 +64,7 @@ def create(
     kind = kinds[0]
     if kind == "images":
         return create_remote(options, account=account)
-    return _MAKERS[kind](options.pop(kind), options, relative_to or Path())
+    return _MAKERS[kind](options.pop(kind), options, Path(relative_to or "."))
 
 
 def _calibrated(path: Any, options: dict[str, Any], base: Path) -> Generator:
@@ -83,11 +83,11 @@ def _calibrated(path: Any, options: dict[str, Any], base: Path) -> Generator:
 
 
 def _folder(path: Any, options: dict[str, Any], base: Path) -> Generator:
-    if not isinstance(path, str):
+    if not isinstance(path, str | Path):
         return FolderGenerator.from_spec({"folder": path, **options})
     metadata = options.get("metadata")
-    if isinstance(metadata, str) and os.path.isdir(base / path):
-        options = {**options, "metadata": _metadata(metadata, path, base)}
+    if isinstance(metadata, str | Path) and os.path.isdir(base / path):
+        options = {**options, "metadata": _metadata(str(metadata), str(path), base)}
     return FolderGenerator.from_spec({"folder": base / path, **options})
 
 
@@ -110,7 +110,8 @@ def _metadata(name: str, folder: str, base: Path) -> Path:
 
 
 def _labelled(path: Any, options: dict[str, Any], base: Path) -> Generator:
-    return LabelledGenerator.from_spec({"labels": base / path if isinstance(path, str) else path, **options})
+    there = base / path if isinstance(path, str | Path) else path
+    return LabelledGenerator.from_spec({"labels": there, **options})
 
 
 def _nearest(found: Any, known: Any) -> str:

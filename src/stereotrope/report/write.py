@@ -36,7 +36,7 @@ _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", "
 def write(
     run: RunLike,
     *,
-    out: Path | None = None,
+    out: Path | str | None = None,
     figures: bool = True,
     budget: int = BUDGET,
     stop: threading.Event | None = None,
@@ -77,7 +77,7 @@ def write(
 
 
 def _write(
-    run: RunLike, out: Path | None, *, figures: bool, budget: int, stop: threading.Event | None
+    run: RunLike, out: Path | str | None, *, figures: bool, budget: int, stop: threading.Event | None
 ) -> Path:
     folder = make_folder(Path(out) if out is not None else run.path / "report")
     tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)

@@ -66,7 +66,9 @@ def reproduce(name: str) -> Reproduction:
     return work()
 
 
-def reproduce_captions(name: str, captions: Path, lexicon: Path | None = None) -> CaptionsReproduction:
+def reproduce_captions(
+    name: str, captions: Path | str, lexicon: Path | str | None = None
+) -> CaptionsReproduction:
     """Set every number of captions beside the figures a suite's paper printed.
 
     Parameters
@@ -94,7 +96,7 @@ def reproduce_captions(name: str, captions: Path, lexicon: Path | None = None) -
     if work is None:
         able = ", ".join(suite.name for suite in SUITES.values() if suite.captions is not None)
         raise UsageError(f"suite {name!r}: its numbers are not made of captions; those of {able} are")
-    return work(captions, lexicon)
+    return work(Path(captions), None if lexicon is None else Path(lexicon))
 
 
 def _suite(name: str) -> Suite:
