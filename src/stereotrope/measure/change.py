@@ -332,64 +332,55 @@ class _Plan:
         """The two rows of one comparison."""
         part = part.sort([c for c in part.columns if not c.startswith("_")], maintain_order=True)
         known = part.filter(pl.col("_new").is_not_null() & pl.col("_old").is_not_null())
-        lost = Counter(
-            _LACKS[0] if old is None else _LACKS[1]
-            for new, old in part.select("_new", "_old").iter_rows()
-            if new is None or old is None
-        )
         groups = list(self.pairing)
         means = _means(known, groups)
         asked = part.select(groups).n_unique() if groups else part.height
-        old, new = means["_old"].to_numpy(), means["_new"].to_numpy()
         few = means.height < FEWEST_TESTED
         flags = ["few_pairs"] * (few or means.height < asked) + ["uneven_n"] * _uneven(known)
         flags += ["small_n"] * known.select((pl.col("_few") | pl.col("_few_old")).any()).item()
-        row = {
-            **shared,
-            "n": means.height,
-            "n_excluded": lost.total(),
-            "excluded": excluded_json(lost),
-        }
+        lost = _lost(part)
+        row = {**shared, "n": means.height, "n_excluded": lost.total(), "excluded": excluded_json(lost)}
         name = row.pop("measure")
         first = {**row, "measure": name + CHANGE, "source": _SOURCE}
         other = {**row, "measure": name + RANKS, "source": _SOURCE_RANKS}
+        change, ranks = self._numbers(means, flags, self._reason(name, known, means))
+        yield {**first, **change}
+        yield {**other, **ranks}
+
+    def _numbers(
+        self, means: pl.DataFrame, flags: Sequence[str], reason: str | None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a comparison's rows say of the change: by its mean, and by the ranks of the pairs."""
+        old, new = means["_old"].to_numpy(), means["_new"].to_numpy()
         value, low, high = relative_change(old, new, level=self.level)
-        reason = self._reason(name, known, means) or (NO_ORIGINAL if np.isnan(value) else None)
+        reason = reason or (NO_ORIGINAL if np.isnan(value) else None)
+        told = ",".join(flags) or None
         if reason is not None:
-            noted = {"undefined": reason, "flags": ",".join(flags) or None}
-            yield from ({**first, **noted}, {**other, **noted})
-            return
-        what = f"change of the mean {self.score} over {means.height} pairs ({', '.join(groups)})"
+            return ({"undefined": reason, "flags": told},) * 2
+        what = f"change of the mean {self.score} over {means.height} pairs ({', '.join(self.pairing)})"
         below = value < -1.0 or low < -1.0
         if below:  # no score falls to less than nothing
             value, low = max(value, -1.0), max(low, -1.0)
             what += ", cut at −1"
             if high <= -1.0:
                 low = high = np.nan
-        if few:
-            method = f"{what}; fewer than {FEWEST_TESTED} pairs: no interval, no test"
-            only = {"value": value, "flags": ",".join(flags), "method": method}
-            yield from ({**first, **only}, {**other, **only})
-            return
+        only = {"value": value, "flags": told}
+        if means.height < FEWEST_TESTED:
+            return (
+                {**only, "method": f"{what}; fewer than {FEWEST_TESTED} pairs: no interval, no test"},
+            ) * 2
         p = paired_t(old, new)
         ends = "below_scale" if below else "no_variation" if np.isnan(p) else "unbounded"
-        open_end = [ends] * bool(np.isnan(low))
-        yield {
-            **first,
+        change = {
             "value": value,
             "low": low,
             "high": high,
             "p_value": p,
-            "flags": ",".join([*flags, *open_end]) or None,
+            "flags": ",".join([*flags, *[ends] * bool(np.isnan(low))]) or None,
             "method": f"{what}; Fieller's interval; p: paired t, two-sided",
         }
-        yield {
-            **other,
-            "value": value,
-            "p_value": signed_rank(old, new),
-            "flags": ",".join(flags) or None,
-            "method": f"{what}; p: Wilcoxon signed rank, two-sided, exact up to 200 pairs",
-        }
+        rule = "p: Wilcoxon signed rank, two-sided, exact up to 200 pairs"
+        return change, {**only, "p_value": signed_rank(old, new), "method": f"{what}; {rule}"}
 
     def _reason(self, name: str, known: pl.DataFrame, means: pl.DataFrame) -> str | None:
         """Why there is no change of a score, None where its original can be divided by."""
@@ -398,6 +389,15 @@ class _Plan:
         if (reason := _at_floor(means, self.level, LEFT if name == "vac" else 0.0)) is not None:
             return reason
         return UNLIKE if name == "vac" and self.score == EXCESS and _unlike(known) else None
+
+
+def _lost(part: pl.DataFrame) -> Counter[str]:
+    """Why scores have no counterpart, counted."""
+    return Counter(
+        _LACKS[0] if old is None else _LACKS[1]
+        for new, old in part.select("_new", "_old").iter_rows()
+        if new is None or old is None
+    )
 
 
 def _means(known: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
