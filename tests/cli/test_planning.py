@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from stereotrope.audit import Audit
@@ -48,6 +50,25 @@ def test_the_first_and_the_last_prompt_are_printed_and_all_when_asked_for(capsys
     assert [f"Prompt {i}: " in out for i in range(1, 8)] == [True] * 6 + [False]
     assert "Prompt 4: cup for women, one product only, no people" in out
     assert said(capsys, tmp_path).count("Prompt: ") == 2
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_the_tables_are_no_wider_than_the_terminal_and_break_no_number(capsys, monkeypatch, tmp_path, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    judge = "qwen/qwen2.5-vl-72b-instruct-of-a-long-name"
+    text = AUDIT.replace("openai:judge", f"openai:{judge}").replace(
+        "images_per_prompt: 2", "images_per_prompt: 9000"
+    )
+    text = text.replace("price: 0}", "price: {input: 250, output: 1000}, requests_per_minute: 1}").replace(
+        "discover: true", "attributes: {colour: [red, blue]}"
+    )
+    out = said(capsys, tmp_path, text)
+    tables = out[out.index("generate") : out.index("\nPrice: ")].splitlines()
+    assert max(map(len, tables)) <= width
+    for whole in ("18000", "$900.00", "300.0 h", "no limit given"):
+        assert any(whole in line for line in tables), whole
+    assert any(re.search(r"\$[\d.,]+–\$[\d.,]+", line) for line in tables)
+    assert "What the calls take" in tables
 
 
 def test_a_hostile_prompt_is_inert(capsys, tmp_path):

@@ -18,8 +18,12 @@ _NARROWEST = 12
 """Cells that a column of words is cut down to; narrower, the words of a row stand in one column."""
 _NARROWEST_WORDS = 16
 _FILLER = "\x00"
-_TOGETHER = re.compile(r"\S+ \[[^\[\]]{1,40}\]|[^\s]+ [<>=≤≥] [\d.,−-]+|[\d.,]+ of [\d.,]+")
-"""What is one number to a reader: an interval, a comparison, a count of a total."""
+_UNIT = "(?:[kMG]| s| min| h)"
+_TOGETHER = re.compile(
+    r"\S+ \[[^\[\]]{1,40}\]|[^\s]+ [<>=≤≥] [\d.,−-]+|[\d.,]+ of [\d.,]+|"
+    rf"\$[\d.,]+–\$[\d.,]+|[\d.,]+{_UNIT}?–[\d.,]+{_UNIT}\b"
+)
+"""What is one number to a reader: an interval, a comparison, a count of a total, a range with its unit."""
 _JOINT = re.compile(r"(?<=[-_/.])")
 _NUMBER = re.compile(r"[\s\d.,<>=≤≥−–+%$*\[\]-]*")
 
@@ -31,14 +35,22 @@ def print_wrapped(text: Text, out: Console) -> None:
             out.print(line[start:end], soft_wrap=True)
 
 
-def print_fitted(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], out: Console) -> None:
+def print_fitted(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    out: Console,
+    *,
+    naming: int | None = None,
+) -> None:
     """Print a plain table no wider than the terminal.
 
     Cells of words are broken over lines where they do not fit, and put together in one column where there
     are too many of them; where not even that fits, the numbers of a row stand below its words. Numbers are
-    never broken.
+    never broken. The first ``naming`` columns are those of words; by their cells where it is None.
     """
-    print_wrapped(Text(terminal(title), style="bold"), out)
+    if title:
+        print_wrapped(Text(terminal(title), style="bold"), out)
     heads = [terminal(name) for name in columns]
     cells = [[terminal(cell) for cell in row] for row in rows]
     natural = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
@@ -51,7 +63,11 @@ def print_fitted(title: str, columns: Sequence[str], rows: Sequence[Sequence[str
     if widths is not None:
         _print_rows(heads, cells, widths, out)
         return
-    said = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
+    worded = [
+        not any(map(_is_value, column)) if naming is None else i < naming
+        for i, column in enumerate(columns_of)
+    ]
+    said = [i for i, is_words in enumerate(worded) if is_words]
     told = [i for i in range(len(heads)) if i not in said]
     words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
     room = out.width - _total([least[i] for i in told]) - len(_GAP) * bool(told)

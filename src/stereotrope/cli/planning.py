@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from stereotrope.cli.console import console, safe
-from stereotrope.cli.scores import print_line, print_rows
+from stereotrope.cli.fitting import print_fitted
+from stereotrope.cli.scores import print_line
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from stereotrope.audit import Plan
     from stereotrope.audit.outstanding import Work
     from stereotrope.cli.app import Settings
+    from stereotrope.clients import Expectation
 
 __all__ = ["print_plan"]
 
@@ -42,11 +44,13 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     )
     for line in _prompts(plan, whole=settings.verbose):
         print_line(safe(line), out)
-    asks = any(row.expected is not None for row in work)
-    columns = ["step", "with", "pictures", "done", "to do", "calls"]
-    if asks:
-        columns += ["tokens in", "tokens out", "price", "time"]
-    print_rows("", columns, [_row(row, asks) for row in work], out)
+    print_fitted(
+        "", ["step", "with", "pictures", "done", "to do", "calls"], [*map(_steps, work)], out, naming=2
+    )
+    if asked := [[row.verb, row.name, *_takes(row.expected)] for row in work if row.expected is not None]:
+        out.print()
+        columns = ["step", "with", "tokens in", "tokens out", "price", "time"]
+        print_fitted("What the calls take", columns, asked, out, naming=2)
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     said = [f"{g.name}: {note}" for g in plan.generators if (note := getattr(g, "note", None))]
@@ -116,16 +120,16 @@ def _amount(value: float) -> str:
     return f"{value:g}"
 
 
-def _row(row: Work, asks: bool) -> list[Any]:
-    cells: list[Any] = [row.verb, row.name, row.total, row.done, row.total - row.done]
-    expected = row.expected
-    if expected is None:
-        return [*cells, 0, *([_HERE, _HERE, "$0", "as fast as this computer"] if asks else [])]
+def _steps(row: Work) -> list[str]:
+    calls = 0 if row.expected is None else row.expected.calls
+    return [row.verb, row.name, *map(str, (row.total, row.done, row.total - row.done, calls))]
+
+
+def _takes(expected: Expectation) -> list[str]:
+    """Tokens in and out, price and time of the calls of a step."""
     if not expected.calls:
-        return [*cells, 0, _HERE, _HERE, "$0", _HERE]
+        return [_HERE, _HERE, "$0", _HERE]
     return [
-        *cells,
-        expected.calls,
         _HERE if expected.input_tokens is None else _range(expected.input_tokens, _count),
         _HERE if expected.output_tokens is None else _range(expected.output_tokens, _count),
         _UNKNOWN if expected.cost is None else _range(expected.cost, _dollars),
