@@ -15,7 +15,7 @@ AUDIT = """\
 suite: objects
 objects: [cup, sofa]
 dimensions: {gender: [men, women], age: [elderly]}
-images_per_prompt: 15
+images_per_prompt: IMAGES
 generators: [{calibrated: , refuse: {elderly: 0.3}}]
 annotators: [blank, duplicates, colour]
 permutations: 199
@@ -23,8 +23,8 @@ resamples: 100
 """
 
 
-def assert_survives(tmp_path: Path, kills: int, seed: int) -> None:
-    (tmp_path / "audit.yaml").write_text(AUDIT)
+def assert_survives(tmp_path: Path, images: int, kills: int, seed: int) -> None:
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("IMAGES", str(images)))
 
     def command(folder: str, log: str) -> list[str]:
         script = str(HERE / "counted_run.py")
@@ -49,9 +49,9 @@ def assert_survives(tmp_path: Path, kills: int, seed: int) -> None:
 
 
 def test_a_run_killed_at_random_moments_ends_in_the_same_bytes(tmp_path):
-    assert_survives(tmp_path, kills=3, seed=7)
+    assert_survives(tmp_path, images=5, kills=3, seed=7)
 
 
 @pytest.mark.slow
 def test_a_run_killed_50_times_ends_in_the_same_bytes(tmp_path):
-    assert_survives(tmp_path, kills=50, seed=11)
+    assert_survives(tmp_path, images=15, kills=50, seed=11)
