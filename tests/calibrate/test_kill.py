@@ -17,6 +17,7 @@ from stereotrope.calibrate import audit_of, calibrate
 IMAGES = 2
 CALLS = 24 * IMAGES + 4 * IMAGES * (2 + 1 + 4)
 IN_FLIGHT = 4
+KILLS = 2
 
 
 def command(url: str, folder) -> list[str]:
@@ -27,15 +28,16 @@ def command(url: str, folder) -> list[str]:
 
 @pytest.fixture
 def killed(tmp_path):
-    """A calibration stopped by SIGKILL halfway and then left to end; the server and the last process."""
+    """A calibration stopped twice by SIGKILL and then left to end; the server and the last process."""
     with serving(IMAGES, any={"error": 0.2}) as server:
-        process = subprocess.Popen(
-            command(server.url, tmp_path / "run"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        while len(server.received) < CALLS / 2 and process.poll() is None:
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        for kill in range(1, KILLS + 1):
+            process = subprocess.Popen(
+                command(server.url, tmp_path / "run"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            while len(server.received) < CALLS * kill / (KILLS + 1) and process.poll() is None:
+                time.sleep(0.002)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
         ended = subprocess.run(
             command(server.url, tmp_path / "run"), capture_output=True, text=True, check=False
         )
@@ -46,13 +48,13 @@ def test_kill_and_continue_pays_nothing_twice_and_says_the_same(killed, tmp_path
     server, ended, folder = killed
     assert ended.returncode == 3, ended.stderr
     assert "neither fit nor unfit" in ended.stderr or "is unfit" in ended.stderr
-    assert CALLS <= len(server.received) <= CALLS + IN_FLIGHT
+    assert CALLS <= len(server.received) <= CALLS + KILLS * IN_FLIGHT
     asked = spec("any", server.url, price={"input": 1, "output": 1})
     undisturbed = calibrate([asked], tmp_path / "other", images=IMAGES)
     run = st.open(folder)
     assert run.info["judge_cards"] == undisturbed.cards
     assert run.labels.equals(undisturbed.run.labels)
-    assert int(run.spending["begun"].sum()) <= CALLS + IN_FLIGHT
+    assert int(run.spending["begun"].sum()) <= CALLS + KILLS * IN_FLIGHT
 
     before = len(server.received)
     again = audit_of(folder).measure(folder)
