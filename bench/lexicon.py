@@ -13,7 +13,7 @@ import time
 import numpy as np
 import polars as pl
 
-from stereotrope.annotate.lexicon import Lexicon, lexicon_from, matching_audit, read_lexicon
+from stereotrope.lexicon import Lexicon, lexicon_from, matching_audit, read_lexicon
 
 CAPTIONS, TERMS, WORDS, SLICE = 100_000, 2_000, 20_000, 200
 LIMIT = 10.0

@@ -12,7 +12,7 @@ from stereotrope import tables
 from stereotrope.annotate import palette
 from stereotrope.audit.file import AuditSpec, ReportSpec, TemplatesSpec, json_schema
 from stereotrope.cli import app
-from stereotrope.measure.registry import measures_page
+from stereotrope.measure.page import measures_page
 
 FOLDER = Path(__file__).parent / "reference"
 

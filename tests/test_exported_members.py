@@ -68,3 +68,14 @@ def test_importing_the_package_imports_nothing_heavy():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         stereotrope.nothing  # noqa: B018
+
+
+def test_no_public_class_has_the_name_of_another():
+    modules = pkgutil.walk_packages(stereotrope.__path__, "stereotrope.")
+    names = [module.name for module in modules if not module.name.endswith("__main__")]
+    found: dict[str, set[str]] = {}
+    for name in names:
+        for member, thing in vars(importlib.import_module(name)).items():
+            if isinstance(thing, type) and thing.__module__ == name and not member.startswith("_"):
+                found.setdefault(member, set()).add(name)
+    assert {member: modules for member, modules in found.items() if len(modules) > 1} == {}

@@ -1,15 +1,11 @@
 """The tutorial over real pictures, carried out on the data it speaks of."""
 
 import csv
-import shutil
-from pathlib import Path
 
 import polars as pl
 import pytest
-
-import stereotrope as st
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.golden.audits import AUDITS
+from tests.golden.compare import assert_as_kept
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +15,7 @@ def data(shared):
 
 @pytest.fixture(scope="module")
 def run(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tutorial")
-    shutil.copy(ROOT / "docs" / "tutorials" / "occupations.yaml", folder)
-    (folder / "occupations").symlink_to(data.resolve())
-    return st.Audit.from_yaml(folder / "occupations.yaml").run(folder / "run")
+    return AUDITS["occupations"](tmp_path_factory.mktemp("tutorial"), data.parent)
 
 
 def published(data):
@@ -47,6 +40,10 @@ def test_female_counts_are_those_of_the_published_table(run, data):
         assert round(row["value"] * row["n"]) == female
         assert row["value"] == pytest.approx(female / (female + male), abs=1e-12)
         assert row["low"] <= row["value"] <= row["high"]
+
+
+def test_the_run_says_what_it_said_before(run):
+    assert_as_kept(run, "occupations")
 
 
 def test_pictures_labelled_both_are_excluded_by_reason(run):

@@ -15,7 +15,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from stereotrope.version import __version__
+
 __all__ = ["Audit", "Run", "__version__", "errors", "measure", "open", "stats", "tables"]
 
 _LAZY = {

@@ -9,6 +9,7 @@
     │   ├── TableError                  a frame or table that breaks its schema
     │   ├── MetadataError               a metadata or label file of a folder of images
     │   └── PictureError                a picture that is refused; carries a short ``reason``
+    ├── PluginError                 2   a plug-in that cannot be loaded, or a name that two of them take
     ├── DefinitionError             2   two definitions of a score set side by side
     ├── RunError                    3   a run folder that cannot be used as it is
     │   ├── RunLocked                   another process writes this run
@@ -46,6 +47,7 @@ __all__ = [
     "ModelUnusable",
     "PictureError",
     "PictureUnavailable",
+    "PluginError",
     "RunDamaged",
     "RunError",
     "RunFormatError",
@@ -77,6 +79,12 @@ class AuditFileError(StereotropeError):
 
 class UsageError(StereotropeError):
     """A command or function called with arguments that do not fit."""
+
+    exit_code = 2
+
+
+class PluginError(StereotropeError):
+    """A plug-in that cannot be loaded, or that takes the name of another."""
 
     exit_code = 2
 

@@ -45,9 +45,11 @@ __all__ = [
     "Column",
     "check_factors",
     "factors_of",
+    "fingerprint_of",
     "polars_types",
     "prompt_id",
     "schema",
+    "whole_problem",
 ]
 
 AVERAGE = "_average"
@@ -321,6 +323,25 @@ def prompt_id(text: str | None, negative: str | None, factors: Mapping[str, str 
     """Short content hash of a prompt: the first 16 hex digits of SHA-256 over its canonical JSON."""
     content = json.dumps([text, negative, dict(sorted(factors.items()))], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def fingerprint_of(name: str, version: int, parameters: Mapping[str, Any], *data: bytes) -> str:
+    """Short hash of an annotator: its name, version, parameters and the bytes of its data files."""
+    head = json.dumps([name, version, parameters], sort_keys=True, ensure_ascii=False)
+    digest = hashlib.sha256(head.encode())
+    for part in data:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()[:16]
+
+
+def whole_problem(name: str) -> str | None:
+    """Return what is wrong with the name that stands for all attributes together, None for another."""
+    if name == ALL_ATTRIBUTES:
+        return (
+            f"{name!r}: this name is taken: in the estimates it stands for all attributes together; rename "
+            "the attribute"
+        )
+    return None
 
 
 def polars_types(columns: Sequence[Column]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from stereotrope.annotate import Picture, TextAnnotator, text
-from stereotrope.annotate.text import Reading
+from stereotrope.annotate.text import TextReading
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_reading_is_silent(drawing, annotator, capfd, caplog):
     ],
 )
 def test_only_clear_readings_of_two_characters_count(words, confidence, counts):
-    assert Reading(words, confidence, (0, 0, 1, 1)).counts is counts
+    assert TextReading(words, confidence, (0, 0, 1, 1)).counts is counts
 
 
 def test_the_fingerprint_holds_the_least_confidence(monkeypatch):
@@ -107,7 +107,7 @@ def test_print_across_the_edge_belongs_where_most_of_it_lies(monkeypatch, left, 
     """The product is the left half: of a box 0.2 wide, all lies on it or less than a third."""
     half = np.zeros((100, 100), dtype=bool)
     half[:, :50] = True
-    reading = Reading("NOVA", 0.99, (left, 0.4, left + 0.2, 0.5))
+    reading = TextReading("NOVA", 0.99, (left, 0.4, left + 0.2, 0.5))
     monkeypatch.setattr(text, "_product", lambda relief, readings: half)
     calls = iter([[reading], []])
     monkeypatch.setattr(text, "_readings", lambda engine, pixels, part: next(calls))

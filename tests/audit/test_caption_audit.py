@@ -13,8 +13,8 @@ import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.audit.published import published
 from stereotrope.audit.suite import audit_template
-from stereotrope.cli.app import Settings
 from stereotrope.cli.catalogue import print_suites
+from stereotrope.cli.settings import Settings
 from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.testing import Loopback, Reply
 

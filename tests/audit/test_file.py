@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from stereotrope.audit.file import AuditSpec, Source, json_schema, read_source, validate
+from stereotrope.audit.file import AuditSpec, json_schema, validate
 from stereotrope.errors import AuditFileError
+from stereotrope.inputs.yaml import Source, read_source
 
 GOOD = """\
 suite: objects

@@ -11,7 +11,7 @@ from PIL import Image
 from stereotrope import pictures
 from stereotrope.audit import Audit
 from stereotrope.audit.embedding import _Pictures
-from stereotrope.audit.stages import ANNOTATE, GENERATE
+from stereotrope.audit.work import ANNOTATE, GENERATE
 from stereotrope.errors import IncompleteError, PictureUnavailable, RunDamaged
 from stereotrope.pictures import room
 from stereotrope.run import Ledger, RunFolder

@@ -1,6 +1,6 @@
 """What a run says of what it could not do."""
 
-from stereotrope.audit.stages import Missing, said_of
+from stereotrope.audit.work import Missing, said_of
 
 
 def test_a_reason_that_several_stages_share_is_said_once():

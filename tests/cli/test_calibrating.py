@@ -9,8 +9,8 @@ import pytest
 
 from stereotrope.calibrate import Calibration
 from stereotrope.cli import main
-from stereotrope.cli.app import Settings
-from stereotrope.cli.calibrating import Asked, annotator_specs, run_calibration
+from stereotrope.cli.calibrating import CalibrationOptions, annotator_specs, run_calibration
+from stereotrope.cli.settings import Settings
 from stereotrope.errors import IncompleteError, UsageError
 from stereotrope.testing import Loopback
 
@@ -53,7 +53,7 @@ def test_an_instrument_that_is_not_fit_ends_with_code_3_and_its_sentence(
 ):
     monkeypatch.setattr("stereotrope.calibrate.calibrate", lambda *_, **__: calibration(fit))
     with pytest.raises(IncompleteError, match=message) as unfit:
-        run_calibration(Asked(["text"], tmp_path, as_json=True), quiet())
+        run_calibration(CalibrationOptions(["text"], tmp_path, as_json=True), quiet())
     assert unfit.value.exit_code == 3
     told = json.loads(capsys.readouterr().out)
     assert told["judge_cards"][0]["fit"] is fit
@@ -62,7 +62,7 @@ def test_an_instrument_that_is_not_fit_ends_with_code_3_and_its_sentence(
 
 def test_an_instrument_that_is_fit_is_no_error_and_its_card_is_shown(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("stereotrope.calibrate.calibrate", lambda *_, **__: calibration(True))
-    run_calibration(Asked(["text"], tmp_path), quiet())
+    run_calibration(CalibrationOptions(["text"], tmp_path), quiet())
     shown = capsys.readouterr().out
     assert "fit: text is what it is." in shown
     assert "Checked on 80 pictures." in shown
@@ -71,7 +71,7 @@ def test_an_instrument_that_is_fit_is_no_error_and_its_card_is_shown(monkeypatch
 
 
 def specs(*annotators, **options):
-    return annotator_specs(Asked(annotators, None, **options))
+    return annotator_specs(CalibrationOptions(annotators, None, **options))
 
 
 def test_options_for_models_go_to_every_model_and_to_nothing_else():

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from stereotrope.cli import main
-from stereotrope.cli.app import Settings
-from stereotrope.cli.console import carry_out, print_headline, safe, working
+from stereotrope.cli.console import carry_out_in_terminal, print_headline, safe, working
 from stereotrope.cli.scores import print_rows
+from stereotrope.cli.settings import Settings
 from stereotrope.errors import IncompleteError, Interrupted
 
 HOSTILE = "\x1b[31mred\x07 [bold]loud[/bold] \u202eevil"
@@ -109,7 +109,7 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
     settings = Settings()
     settings.quiet = True
     with pytest.raises(IncompleteError, match="2 of 9 items failed"):
-        carry_out(work, tmp_path, settings)
+        carry_out_in_terminal(work, tmp_path, settings)
     out = capsys.readouterr().out
     assert "the headline" in out
     assert f"Report: {tmp_path}" in out.replace("\n", "")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from stereotrope.cli.app import Settings
 from stereotrope.cli.reproducing import run_reproduction
+from stereotrope.cli.settings import Settings
 from stereotrope.suites import reproduce
 
 

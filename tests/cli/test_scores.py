@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stereotrope.cli.fitting import print_fitted, print_wrapped
-from stereotrope.cli.scores import MOST_ROWS, print_scores
+from stereotrope.cli.scores import MOST_SCORES, print_scores
 
 
 def printed(*tables, width=100, captions=()):
@@ -61,16 +61,16 @@ def test_a_mean_of_one_or_two_objects_is_left_to_the_report(n):
 
 
 def test_means_come_first_and_the_rest_is_counted_where_there_are_many_rows():
-    rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS + 1)]
+    rows = [estimate(object=f"thing {i}") for i in range(MOST_SCORES + 1)]
     lines = printed(table("bds", [*rows, bds()[2] | {"group": None}])).splitlines()
     assert lines[3].startswith("mean of 3")
     assert "… and 2 more: see the report" in lines
 
 
 def test_a_single_further_row_is_printed_instead_of_counted():
-    rows = [estimate(object=f"thing {i}") for i in range(MOST_ROWS + 1)]
+    rows = [estimate(object=f"thing {i}") for i in range(MOST_SCORES + 1)]
     lines = printed(table("bds", rows)).splitlines()
-    assert sum(line.startswith("thing ") for line in lines) == MOST_ROWS + 1
+    assert sum(line.startswith("thing ") for line in lines) == MOST_SCORES + 1
     assert not [line for line in lines if "more" in line]
 
 

@@ -18,8 +18,8 @@ from stereotrope.clients.account import Outcome
 from stereotrope.clients.error_body import error_in, is_declined, parse_json, status_in, tells_error
 from stereotrope.clients.failures import ErrorReply, classify, retry_after
 from stereotrope.clients.fetch import _led_to
-from stereotrope.clients.reply import Reply, read_reply
-from stereotrope.clients.structured import Reading, confidences_of, read_answer
+from stereotrope.clients.reply import ChatReply, read_reply
+from stereotrope.clients.structured import ParsedAnswer, confidences_of, read_answer
 from stereotrope.errors import ModelError
 
 TEXT = json.dumps(GOOD)
@@ -61,7 +61,7 @@ REPLIES = (
 
 
 def assert_is_answer(reply):
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ChatReply)
     assert isinstance(reply.text, str)
     assert isinstance(reply.refusal, str | None)
     assert isinstance(reply.usage.input_tokens, int | None)
@@ -69,7 +69,7 @@ def assert_is_answer(reply):
     for confidence in confidences_of(reply.text, reply.tokens).values():
         assert 0.0 <= confidence <= 1.0
     reading = read_answer(reply.text, SCHEMA, cut=reply.cut, secret=KEY)
-    assert isinstance(reading, Reading)
+    assert isinstance(reading, ParsedAnswer)
     assert reading.problems or set(reading.content) == set(GOOD)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from stereotrope import measure
 from stereotrope.measure import REGISTRY
-from stereotrope.measure.entries import bounds_of
+from stereotrope.measure.contract import bounds_of
 
 GROUPS = ("base", "women", "men")
 QUICK = {"n_permutations": 60, "n_bootstrap": 40}

@@ -10,15 +10,15 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.report.captions.made_up_captions import captions_run
-from tests.report.captions.made_up_gallery import gallery_run
 from tests.report.made_up_judged import ATTRIBUTES, make_judged
 from tests.report.made_up_large import make_large
 from tests.report.made_up_remote import make_remote
+from tests.report.sections.captions.made_up_captions import captions_run
+from tests.report.sections.captions.made_up_gallery import gallery_run
 
 from stereotrope import report
-from stereotrope.report import charts
 from stereotrope.report.arrangement import arranged
+from stereotrope.report.charts import dots as charts
 from stereotrope.report.figures import figures_of
 from stereotrope.report.heats import heat_figure
 from stereotrope.report.material import Material

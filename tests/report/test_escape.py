@@ -73,7 +73,7 @@ def test_directions_are_named() -> None:
 
 
 def test_a_megabyte_is_shortened_and_its_length_said() -> None:
-    out = escape.shorten("x" * 1_000_000)
+    out = escape.ellipsis("x" * 1_000_000)
     assert len(out) < 400
     assert out.endswith("… (1\u202f000\u202f000 characters)")
 

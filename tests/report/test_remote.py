@@ -14,13 +14,13 @@ import pytest
 from tests.report.made_up_remote import DEAD, DISCOVERED, make_remote
 
 from stereotrope import report
-from stereotrope.report.beside import corrected_figures, published_beside
-from stereotrope.report.distributions import distributions
 from stereotrope.report.figures import MOST_FIGURES, figures_of
-from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material
 from stereotrope.report.prose import explain, measures_in_order, split_name
-from stereotrope.report.spending import cost_table
+from stereotrope.report.sections.distributions import distributions
+from stereotrope.report.sections.judges import judge_cards
+from stereotrope.report.sections.published import corrected_figures, published_beside
+from stereotrope.report.sections.spending import cost_table
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from stereotrope.errors import UsageError
-from stereotrope.suites import SUITES, VERDICTS, Check, Reproduction, Suite, registry, reproduce
+from stereotrope.suites import SUITES, VERDICTS, FigureCheck, Reproduction, Suite, registry, reproduce
 from stereotrope.suites.objects.populations import floors
 
 
@@ -17,11 +17,11 @@ def found() -> Reproduction:
 
 
 @pytest.fixture(scope="module")
-def checks(found: Reproduction) -> dict[str, Check]:
+def checks(found: Reproduction) -> dict[str, FigureCheck]:
     return {check.key: check for check in found.checks}
 
 
-def rows(check: Check, **where: Any) -> list[dict[str, Any]]:
+def rows(check: FigureCheck, **where: Any) -> list[dict[str, Any]]:
     return [dict(r) for r in check.details if all(r[k] == v for k, v in where.items())]
 
 
@@ -43,14 +43,14 @@ def test_all_of_it_is_json(found: Reproduction) -> None:
     assert data["licence"] == "CC BY 4.0"
 
 
-def test_all_54_cells_of_table_2_agree(checks: dict[str, Check]) -> None:
+def test_all_54_cells_of_table_2_agree(checks: dict[str, FigureCheck]) -> None:
     check = checks["table-2"]
     assert (check.verdict, check.recomputed[:14]) == ("agrees", "54 of 54 cells")
     assert len(check.details) == 54
     assert rows(check, model="overall", group="elderly")[0]["Table 2"] == "0.302"
 
 
-def test_852_is_of_cells_of_condition_and_attribute(checks: dict[str, Check]) -> None:
+def test_852_is_of_cells_of_condition_and_attribute(checks: dict[str, FigureCheck]) -> None:
     check = checks["deterministic-share"]
     assert check.recomputed == "852 / 3200 = 26.6%"
     assert [row["cells"] for row in check.details] == [360, 2880, 3200]
@@ -74,17 +74,19 @@ def test_852_is_of_cells_of_condition_and_attribute(checks: dict[str, Check]) ->
         ("images", "agrees", "8000; 1600"),
     ],
 )
-def test_a_claim_gets_its_verdict(checks: dict[str, Check], key: str, verdict: str, recomputed: str) -> None:
+def test_a_claim_gets_its_verdict(
+    checks: dict[str, FigureCheck], key: str, verdict: str, recomputed: str
+) -> None:
     assert (checks[key].verdict, checks[key].recomputed) == (verdict, recomputed)
 
 
-def test_no_reading_of_table_11_gives_the_published_agreement(checks: dict[str, Check]) -> None:
+def test_no_reading_of_table_11_gives_the_published_agreement(checks: dict[str, FigureCheck]) -> None:
     means = [(row["mean ρ"], row["SD"]) for row in checks["rank-agreement"].details]
     assert means == [("0.219", "0.334"), ("0.382", "0.289"), ("0.509", "0.291"), ("0.152", "0.340")]
     assert ("0.370", "0.300") not in means
 
 
-def test_published_scores_fit_the_distance_and_not_the_divergence(checks: dict[str, Check]) -> None:
+def test_published_scores_fit_the_distance_and_not_the_divergence(checks: dict[str, FigureCheck]) -> None:
     check = checks["counts-argument"]
     bits = [row["of 72 above"] for row in rows(check, reading="divergence")]
     nats = [row["of 72 above"] for row in rows(check, reading="distance")]
@@ -94,7 +96,7 @@ def test_published_scores_fit_the_distance_and_not_the_divergence(checks: dict[s
     assert abs(alike["of 72 above"] - 18) <= 3
 
 
-def test_models_whose_counts_fit_neither_reading_are_named(checks: dict[str, Check]) -> None:
+def test_models_whose_counts_fit_neither_reading_are_named(checks: dict[str, FigureCheck]) -> None:
     told = checks["implied-limit"].explanation
     assert "Imagen 4 and SDXL fit a distance; GPT Image-1, FLUX 2 Pro and Qwen Image lie between" in told
     limits = {row["model"]: float(row["about"]) for row in checks["implied-limit"].details}
@@ -103,7 +105,7 @@ def test_models_whose_counts_fit_neither_reading_are_named(checks: dict[str, Che
     }  # fmt: skip
 
 
-def test_sdxl_is_mostly_floor(checks: dict[str, Check]) -> None:
+def test_sdxl_is_mostly_floor(checks: dict[str, FigureCheck]) -> None:
     shares = [int(row["floor in mean"][:-1]) for row in rows(checks["counts-argument"], reading="distance")]
     assert shares == sorted(shares)
     assert 68 <= min(shares) <= 76

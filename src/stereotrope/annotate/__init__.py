@@ -8,7 +8,7 @@ labels from tables.
 from stereotrope.annotate.asking import RemoteAnnotator
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
-from stereotrope.annotate.captions import CaptionAnnotator, ImportedCaptions
+from stereotrope.annotate.caption import CaptionAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.create import KINDS, Annotator, create
@@ -17,6 +17,7 @@ from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
 from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.imported import ImportedLabels
+from stereotrope.annotate.imported_captions import ImportedCaptions
 from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.marks import discount_marks

@@ -12,12 +12,13 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 from stereotrope import pictures
 from stereotrope.annotate.answers import labels_of, schema_of
 from stereotrope.annotate.attributes import UNCLEAR
-from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.order import ORDERS, permuted
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import filled, question_wording
 from stereotrope.clients import Answer, ChatClient, Endpoint, Expectation, expectation
 from stereotrope.errors import UsageError
+from stereotrope.tables import fingerprint_of
 
 __all__ = [
     "MAX_SIDE",

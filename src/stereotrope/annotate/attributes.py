@@ -9,7 +9,7 @@ from typing import Any
 from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError
 from stereotrope.folding import fold
-from stereotrope.tables import ALL_ATTRIBUTES, NOT_VALUES, QUALITY_ATTRIBUTES
+from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, whole_problem
 
 __all__ = ["FIXED_ATTRIBUTES", "LONGEST_VALUE", "OPEN", "UNCLEAR", "check_attributes", "name_problem"]
 
@@ -83,16 +83,6 @@ def name_problem(name: Any) -> str | None:
     if name in QUALITY_ATTRIBUTES:
         return f"{name!r}: this name is taken by an attribute with another meaning; rename it"
     return whole_problem(name)
-
-
-def whole_problem(name: str) -> str | None:
-    """Return what is wrong with the name that stands for all attributes together, None for another."""
-    if name == ALL_ATTRIBUTES:
-        return (
-            f"{name!r}: this name is taken: in the estimates it stands for all attributes together; rename "
-            "the attribute"
-        )
-    return None
 
 
 def _values(name: str, values: Any, *, open_allowed: bool) -> tuple[str, ...] | None:

@@ -6,8 +6,9 @@ import numpy as np
 from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
-from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
+from stereotrope.tables import fingerprint_of
 
 __all__ = ["BlankAnnotator"]
 

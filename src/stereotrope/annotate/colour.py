@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from stereotrope.annotate import foreground, palette
-from stereotrope.annotate.label import Attributes, Label, fingerprint_of
+from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
+from stereotrope.tables import fingerprint_of
 
 __all__ = ["ColourAnnotator"]
 

@@ -18,13 +18,13 @@ from stereotrope.annotate import palette
 from stereotrope.annotate.answers import inert
 from stereotrope.annotate.asking import VERSION, one_line, picture_tokens, text_tokens
 from stereotrope.annotate.attributes import LONGEST_VALUE, check_attributes
-from stereotrope.annotate.label import fingerprint_of
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import discovery_wording, filled
 from stereotrope.annotate.taxonomy import Taxonomy
 from stereotrope.clients import Answer, ChatClient, Expectation, Problem, expectation, redact
 from stereotrope.errors import InputError, ModelError, UsageError
 from stereotrope.folding import fold
+from stereotrope.tables import fingerprint_of
 
 __all__ = ["Discoverer", "Sample"]
 

@@ -9,8 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 from PIL import Image
 
-from stereotrope.annotate.label import Attributes, Label, fingerprint_of, labels_frame
+from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.picture import Picture
+from stereotrope.tables import fingerprint_of
 
 __all__ = ["DuplicatesAnnotator"]
 

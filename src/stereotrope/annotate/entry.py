@@ -11,7 +11,7 @@ from typing import Any
 
 from stereotrope.annotate.asking import MAX_SIDE
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN
-from stereotrope.annotate.captions.chat import CaptionAnnotator
+from stereotrope.annotate.caption import CaptionAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.question import QuestionAnnotator

@@ -12,12 +12,11 @@ from typing import Any, Literal
 
 import polars as pl
 
-from stereotrope.annotate.attributes import whole_problem
-from stereotrope.annotate.label import Attributes, fingerprint_of, labels_frame
-from stereotrope.annotate.lookup import Design, PictureMatching, normal_path, outside_design
+from stereotrope.annotate.label import Attributes, labels_frame
 from stereotrope.errors import MetadataError, UsageError
-from stereotrope.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
-from stereotrope.tables import LABELLED, NOT_VALUES
+from stereotrope.inputs.lookup import Design, PictureMatching, normal_path, outside_design
+from stereotrope.inputs.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
+from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
 
 __all__ = ["ImportedLabels"]
 

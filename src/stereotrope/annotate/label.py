@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -19,7 +17,6 @@ __all__ = [
     "PictureAnnotator",
     "Status",
     "TableAnnotator",
-    "fingerprint_of",
     "labels_frame",
 ]
 
@@ -126,15 +123,6 @@ class TableAnnotator(Protocol):
 
         ``images`` also has the factors of the prompts, each in a column, and their ``text``.
         """
-
-
-def fingerprint_of(name: str, version: int, parameters: Mapping[str, Any], *data: bytes) -> str:
-    """Short hash of an annotator: its name, version, parameters and the bytes of its data files."""
-    head = json.dumps([name, version, parameters], sort_keys=True, ensure_ascii=False)
-    digest = hashlib.sha256(head.encode())
-    for part in data:
-        digest.update(hashlib.sha256(part).digest())
-    return digest.hexdigest()[:16]
 
 
 def labels_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -12,13 +12,13 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["Wording", "discovery_wording", "filled", "question_wording"]
+__all__ = ["QuestionWording", "discovery_wording", "filled", "question_wording"]
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
-class Wording:
+class QuestionWording:
     """The texts of one kind of question; ``data`` are all of them as bytes, for fingerprints."""
 
     version: int
@@ -37,20 +37,20 @@ def filled(template: str, **values: str) -> str:
     return _PLACE.sub(lambda found: values.get(found[1], found[0]), template)
 
 
-def question_wording(kind: str) -> Wording:
+def question_wording(kind: str) -> QuestionWording:
     """Return the wording of ``questions`` or ``constraints``."""
     return _wording(kind)
 
 
-def discovery_wording() -> Wording:
+def discovery_wording() -> QuestionWording:
     """Return the wording of the discovery of attributes."""
     return _wording("discovery")
 
 
 @cache
-def _wording(kind: str) -> Wording:
+def _wording(kind: str) -> QuestionWording:
     whole = resources.files("stereotrope.annotate").joinpath("questions.yaml").read_text(encoding="utf-8")
     data = YAML(typ="safe").load(whole)
     texts = data[kind]
     used = json.dumps([data["system"], texts], sort_keys=True, ensure_ascii=False).encode()
-    return Wording(data["version"], data["system"], texts, used)
+    return QuestionWording(data["version"], data["system"], texts, used)

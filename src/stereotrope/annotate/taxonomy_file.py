@@ -14,7 +14,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from stereotrope.annotate.attributes import check_attributes
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of
 from stereotrope.errors import InputError, UsageError, did_you_mean
-from stereotrope.yaml_lines import line_of, read_tree
+from stereotrope.inputs.yaml import line_of, read_tree
 
 __all__ = ["read_taxonomies", "write_taxonomies"]
 

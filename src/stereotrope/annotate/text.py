@@ -14,8 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.annotate import foreground, marks
-from stereotrope.annotate.label import Attributes, Label, fingerprint_of, labels_frame
+from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.picture import Picture
+from stereotrope.tables import fingerprint_of
 
 __all__ = ["TextAnnotator"]
 
@@ -34,7 +35,7 @@ ON_PRODUCT = 0.5
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextReading:
     """A line of text found: the words, recognition confidence in [0, 1], box in shares of the picture."""
 
     words: str
@@ -172,7 +173,7 @@ def _engine(side: int) -> Any:
 
 def _readings(
     engine: Any, pixels: NDArray[np.uint8], part: tuple[float, float, float, float]
-) -> Iterator[Reading]:
+) -> Iterator[TextReading]:
     """Read a part of the picture, given in shares; boxes come back in shares of the whole."""
     height, width = pixels.shape[:2]
     left, top, right, bottom = (round(v * s) for v, s in zip(part, (width, height) * 2, strict=True))
@@ -188,10 +189,10 @@ def _readings(
             (left + x.max()) / width,
             (top + y.max()) / height,
         )
-        yield Reading(str(words), float(score), box)
+        yield TextReading(str(words), float(score), box)
 
 
-def _product(relief: foreground.Relief, readings: list[Reading]) -> NDArray[np.bool_]:
+def _product(relief: foreground.Relief, readings: list[TextReading]) -> NDArray[np.bool_]:
     """The product, its gaps included: print between two parts of a thing is on the thing."""
     boxes = [_cells(relief.raised.shape, reading.box) for reading in readings if reading.counts]
     product = foreground.segment(relief, boxes).product
@@ -215,7 +216,7 @@ def _share_on(product: NDArray[np.bool_], box: tuple[float, float, float, float]
     return float(product[_cells(product.shape, box)].mean())
 
 
-def _labels(attribute: str, readings: list[Reading], picture: Picture) -> Iterator[Label]:
+def _labels(attribute: str, readings: list[TextReading], picture: Picture) -> Iterator[Label]:
     counted = _distinct(r for r in readings if r.counts)
     if not counted:
         doubt = max((r.confidence for r in readings), default=0.0)
@@ -229,9 +230,9 @@ def _labels(attribute: str, readings: list[Reading], picture: Picture) -> Iterat
         yield Label(marks.WORDS[attribute], reading.words, round(reading.confidence, 4), region=region)
 
 
-def _distinct(readings: Iterable[Reading]) -> list[Reading]:
+def _distinct(readings: Iterable[TextReading]) -> list[TextReading]:
     """Of readings of one place, the most confident, in reading order: what is read twice is said once."""
-    kept: list[Reading] = []
+    kept: list[TextReading] = []
     for reading in sorted(readings, key=lambda r: (-r.confidence, -len(r.words), r.words)):
         if all(_overlap(reading.box, other.box) < 0.5 for other in kept):
             kept.append(reading)

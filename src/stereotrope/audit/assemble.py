@@ -14,11 +14,11 @@ import polars as pl
 
 from stereotrope.annotate import discount_marks, fold_labels
 from stereotrope.audit.assignment import Assignment
-from stereotrope.audit.file import shorten
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
 from stereotrope.audit.plan import Plan, derives, encodes, looks
 from stereotrope.audit.published import published_for
-from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
+from stereotrope.audit.work import ANNOTATE, GENERATE, annotation_key
+from stereotrope.inputs.options import shorten
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.tables import (
     ABSENT,
@@ -42,7 +42,7 @@ MOST_TOLD = 6
 MOST_LISTED = 1000
 """Values of several writings, and sets of look-alikes, that ``run.json`` names."""
 
-__all__ = ["derive_labels", "images_frame", "info_of", "labels_frame", "open_attributes"]
+__all__ = ["derive_labels", "images_frame", "info_of", "labels_of_run", "open_attributes"]
 
 
 def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     return _frame(rows, IMAGES)
 
 
-def labels_frame(plan: Plan, images: pl.DataFrame, assignment: Assignment, ledger: Ledger) -> pl.DataFrame:
+def labels_of_run(plan: Plan, images: pl.DataFrame, assignment: Assignment, ledger: Ledger) -> pl.DataFrame:
     """What the picture annotators said: by annotator, image, attribute, in the order of the plan."""
     rows: list[dict[str, Any]] = []
     said = ledger.get_all(ANNOTATE)

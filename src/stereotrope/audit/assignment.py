@@ -13,19 +13,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from stereotrope import annotate
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.audit.stages import HALTING, Missing, Task, carry_out, picture_of
+from stereotrope.audit.watcher import Watcher
+from stereotrope.audit.work import HALTING, Missing, Task, carry_out, picture_of
 from stereotrope.run import Job, Ledger, RunFolder, Stage, file_stem
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
-
-if TYPE_CHECKING:
-    from stereotrope.audit.conductor import Watcher
 
 __all__ = [
     "DISCOVER",

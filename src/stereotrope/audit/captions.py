@@ -10,8 +10,8 @@ import polars as pl
 
 from stereotrope import measure
 from stereotrope.annotate.lexicon import LexiconAnnotator
-from stereotrope.audit.file import shorten
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions import Declared, caption_measures, captions_frame, declared_of
 from stereotrope.measure.definitions import check_definition
 from stereotrope.tables import CAPTION, CAPTION_LISTS, factors_of

@@ -6,29 +6,23 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import polars as pl
 
 from stereotrope import report
-from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_frame
+from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_of_run
 from stereotrope.audit.assignment import Assignment, discover, found_before
 from stereotrope.audit.embedding import embed, embeddings_table, recall_models, refuse_lost_vectors
 from stereotrope.audit.estimating import estimate, tidy_with_quality
-from stereotrope.audit.file import AuditSpec, Source, read_source, validate
+from stereotrope.audit.file import AuditSpec, validate
 from stereotrope.audit.loss import refuse_paying_again
 from stereotrope.audit.matching import audit_matching
-from stereotrope.audit.plan import Plan, Stored, looks, make_plan
+from stereotrope.audit.plan import Plan, StoredRun, looks, make_plan
 from stereotrope.audit.reserve import Reserve, affords_more, reserve_of
-from stereotrope.audit.stages import (
-    GENERATE,
-    Missing,
-    annotate_pictures,
-    generate_images,
-    require_reachable,
-    retry_passing,
-    said_of,
-)
+from stereotrope.audit.stages import annotate_pictures, generate_images, require_reachable, retry_passing
+from stereotrope.audit.watcher import Silent, Watcher
+from stereotrope.audit.work import GENERATE, Missing, said_of
 from stereotrope.errors import (
     AuditFileError,
     BudgetError,
@@ -39,6 +33,7 @@ from stereotrope.errors import (
     UsageError,
 )
 from stereotrope.generate import FolderGenerator
+from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
@@ -46,32 +41,6 @@ from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEX
 __all__ = ["Audit", "Watcher"]
 
 Info = Mapping[str, Any]
-
-
-class Watcher(Protocol):
-    """Is told how a run goes on."""
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """A stage begins; ``done`` of ``total`` items were finished before."""
-
-    def advance(self, name: str, done: int) -> None:
-        """So many items of the stage are finished now."""
-
-    def say(self, message: str) -> None:
-        """Something worth a line happened."""
-
-
-class Silent:
-    """A watcher that says nothing."""
-
-    def stage(self, name: str, total: int, done: int) -> None:
-        """Say nothing."""
-
-    def advance(self, name: str, done: int) -> None:
-        """Say nothing."""
-
-    def say(self, message: str) -> None:
-        """Say nothing."""
 
 
 class Audit:
@@ -131,7 +100,7 @@ class Audit:
         spec = validate(source)
         return cls(spec if seed is None else spec.model_copy(update={"seed": seed}), source)
 
-    def plan(self, *, max_cost: float | None = None, stored: Stored | None = None) -> Plan:
+    def plan(self, *, max_cost: float | None = None, stored: StoredRun | None = None) -> Plan:
         """Resolve the audit: prompts, requests, annotators, measures; does nothing else.
 
         Parameters
@@ -201,7 +170,7 @@ class Audit:
             plan.account.stop, plan.account.say = stop, watcher.say
             images, assignment, missing = _draw_and_look(plan, into, watcher, stop)
             missing += embed(plan, images, into, watcher, stop)
-            labels = labels_frame(plan, images, assignment, into.ledger)
+            labels = labels_of_run(plan, images, assignment, into.ledger)
             _measure(
                 plan, images, labels, assignment, into, watcher, stop, reference=reference, missing=missing
             )
@@ -230,7 +199,7 @@ class Audit:
         images = run.images
         drawn_by = images["generator"].unique(maintain_order=True).to_list()
         try:
-            plan = self.plan(stored=Stored(run.prompts, drawn_by))
+            plan = self.plan(stored=StoredRun(run.prompts, drawn_by))
         except (AuditFileError, InputError, UsageError) as error:
             error.args = (f"{error}. {_where(self.source.base)}",)
             raise
@@ -239,7 +208,7 @@ class Audit:
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(folder) as into:
             assignment = found_before(plan, into.path)
-            labels = labels_frame(plan, images, assignment, into.ledger)
+            labels = labels_of_run(plan, images, assignment, into.ledger)
             _refuse_loss(plan, run, labels)
             refuse_lost_vectors(plan, run, embeddings_table(plan, images, into.ledger))
             names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))

@@ -7,21 +7,19 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from stereotrope.annotate import Encoder
-from stereotrope.annotate.embeddings import pack, table_of, unpack
+from stereotrope.annotate.embeddings import embeddings_rows, pack, unpack
 from stereotrope.audit.plan import Plan, encodes, is_given
-from stereotrope.audit.stages import EMBED, HALTING, Missing, Task, annotation_key, carry_out, picture_of
+from stereotrope.audit.watcher import Watcher
+from stereotrope.audit.work import EMBED, HALTING, Missing, Task, annotation_key, carry_out, picture_of
 from stereotrope.errors import PictureError, RunDamaged, RunError
 from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.run import Job, Ledger, Run, RunFolder, Stage
 from stereotrope.tables import EMBEDDINGS, polars_types
-
-if TYPE_CHECKING:
-    from stereotrope.audit.conductor import Watcher
 
 __all__ = ["EMBED", "embed", "embeddings_table", "picture_keys", "recall_models", "refuse_lost_vectors"]
 
@@ -179,7 +177,7 @@ def _made(
     ]
     _note(plan, encoder, asked)
     known = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
-    return table_of(encoder.name, [(kind, one, unpack(vector)) for kind, one, vector in known])
+    return embeddings_rows(encoder.name, [(kind, one, unpack(vector)) for kind, one, vector in known])
 
 
 def _note(plan: Plan, encoder: Encoder, asked: Sequence[tuple[str, str, Mapping[str, Any] | None]]) -> None:

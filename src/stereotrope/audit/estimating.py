@@ -6,26 +6,26 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from stereotrope import measure
 from stereotrope.annotate.marks import MARK, WORDS
 from stereotrope.audit.assignment import Assignment
-from stereotrope.audit.measures import PAPER, MeasureCall
+from stereotrope.audit.calls import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan, encodes, is_given
 from stereotrope.audit.plan import looks as looks_at
 from stereotrope.audit.several import rows_of
+from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import InputError, UsageError
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
+from stereotrope.measure.shares.agreement import agreement
+from stereotrope.measure.shares.corrected_share import corrected_share
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
-if TYPE_CHECKING:
-    from stereotrope.audit.conductor import Watcher
-
-__all__ = ["estimate", "tidy_labels"]
+__all__ = ["estimate", "tidy_labels_of_run"]
 
 
 RATES = ("refusal_rate", "violation_rate")
@@ -38,7 +38,7 @@ WITH_AND_WITHOUT = ("bds", "cds", "vac")
 """Measures that are reported with and without the pictures that break their prompt."""
 
 
-def tidy_labels(
+def tidy_labels_of_run(
     plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment | None = None
 ) -> pl.DataFrame:
     """The frame that measures of looks take: one row a label that counts or is excluded with its reason.
@@ -51,7 +51,7 @@ def tidy_labels(
 def tidy_with_quality(
     plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
 ) -> pl.DataFrame:
-    """:func:`tidy_labels` with the attributes about a picture's quality in it."""
+    """:func:`tidy_labels_of_run` with the attributes about a picture's quality in it."""
     tidy = measure.tidy_labels(plan.prompts, images, labels, asked=assignment.asked(images))
     if assignment.leaves_out:
         marked = pl.DataFrame(
@@ -275,14 +275,14 @@ def _corrected(plan: Plan, call: MeasureCall, labels: pl.DataFrame) -> list[pl.D
                 key: call.arguments[key] for key in ("level", "n_bootstrap", "seed") if key in call.arguments
             }
             by = by if "annotator" in by else [*by, "annotator"]
-            found.append(measure.corrected_share(own, confusion, by=by, **rest))
+            found.append(corrected_share(own, confusion, by=by, **rest))
     return found
 
 
 def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.DataFrame:
     drawn = tidy.filter(pl.col("attribute").is_in(reference["attribute"].unique().to_list()))
     known = reference.join(drawn.select("image_id", "attribute").unique(), on=["image_id", "attribute"])
-    return measure.agreement(
+    return agreement(
         drawn,
         known,
         by=("attribute", "annotator"),

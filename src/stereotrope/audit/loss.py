@@ -9,7 +9,7 @@ import polars as pl
 
 from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.audit.plan import Plan
-from stereotrope.audit.stages import ANNOTATE, GENERATE
+from stereotrope.audit.work import ANNOTATE, GENERATE
 from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run import Ledger
 from stereotrope.run import open as open_run

@@ -9,17 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate.lexicon import (
-    BUILT_IN,
-    THINGS,
-    UNKNOWN,
-    Lexicon,
-    LexiconAnnotator,
-    MatchingAudit,
-    audit_reading,
-    read_lexicon,
-)
+from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.audit.plan import Plan
+from stereotrope.lexicon import BUILT_IN, THINGS, UNKNOWN, Lexicon, MatchingAudit, audit_reading, read_lexicon
 from stereotrope.tables import CAPTION, LEXICON_TERMS, polars_types
 
 __all__ = ["Matched", "audit_matching"]

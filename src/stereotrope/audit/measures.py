@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope import measure
 from stereotrope.annotate import Encoder, GivenEmbeddings
+from stereotrope.audit.calls import AFTER_ESTIMATES, GENERATOR, PAPER, MeasureCall
 from stereotrope.audit.captions import CaptionReader, caption_arguments, caption_reader
-from stereotrope.audit.file import AuditSpec, Source, shorten
+from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.rehearsal import as_texts, check_types, rehearse
-from stereotrope.audit.several import (
-    GENERATOR,
-    SEVERAL,
-    is_due,
-    read_several,
-    require_model,
-    several_arguments,
-)
+from stereotrope.audit.several import SEVERAL, is_due, require_model, several_arguments
 from stereotrope.confusables import reads_like
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.yaml import Source
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
 
-__all__ = ["MeasureCall", "resolve_measures"]
+__all__ = ["resolve_measures"]
 
-AFTER_ESTIMATES = "estimates"
-PAPER = "paper"
 NEEDS = {
     "labels": "labels of how pictures look, and no annotator gives any; add one, for example "
     "`annotators: [colour]`",
@@ -40,50 +33,7 @@ NEEDS = {
     "vectors made elsewhere",
 }
 """What a measure that is asked for needs, and how to have it."""
-READ_BESIDE = {("change", "vac"): ("vac_chao_shen",)}
-"""Rows that a measure reads together with those of the measure it is of."""
 DEFAULT_ON = {"default_rank": "bds", "judge_correlation": "bds"}
-
-
-@dataclass(frozen=True)
-class MeasureCall:
-    """A measure and the arguments an audit calls it with."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    on: str | None = None
-    """The measure whose estimates it reads, where it reads estimates."""
-    definition: str | None = None
-    """Which definition of that measure, where there are several; the paper's when None."""
-    reader: CaptionReader | None = None
-    """Who reads the captions, where it is a measure of captions."""
-    among: tuple[str, ...] = ()
-    """Names of the rows it reads, where it reads those of several measures."""
-
-    @property
-    def needs(self) -> str:
-        """``labels``, ``constraints``, ``images``, ``estimates`` or ``captions``."""
-        return measure.REGISTRY[self.name].needs
-
-    def with_taxonomy(self, taxonomy: pl.DataFrame) -> MeasureCall:
-        """Take value lists that differ between parts of the design instead of those of the plan."""
-        if "taxonomy" not in self.arguments:
-            return self
-        return replace(self, arguments={**self.arguments, "taxonomy": taxonomy})
-
-    def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
-        """Compute the estimates."""
-        if self.reader is not None:
-            return self.reader.rows(self.name, data, self.arguments)
-        if self.among:
-            return read_several(self.name, data, self.arguments, self.among, self.definition)
-        if self.on is not None:
-            beside = READ_BESIDE.get((self.name, self.on), ())
-            data = data.filter(pl.col("measure").is_in([self.on, *beside]))
-            if data["definition"].n_unique() > 1:
-                data = data.filter(pl.col("definition") == (self.definition or PAPER))
-        result: pl.DataFrame = measure.REGISTRY[self.name].function(data, **self.arguments)
-        return result
 
 
 def resolve_measures(

@@ -12,7 +12,7 @@ from stereotrope.audit.assignment import DISCOVER, found_before, kept_before
 from stereotrope.audit.embedding import EMBED, picture_keys
 from stereotrope.audit.plan import Plan, encodes, looks
 from stereotrope.audit.reserve import Reserve, discoveries, reserve_of
-from stereotrope.audit.stages import ANNOTATE, GENERATE, annotation_key
+from stereotrope.audit.work import ANNOTATE, GENERATE, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger, refuse_lost_ledger
 from stereotrope.tables import ABSENT

@@ -11,20 +11,23 @@ from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 import polars as pl
 
 from stereotrope import annotate, design, generate
+from stereotrope.audit.calls import GENERATOR, MeasureCall
 from stereotrope.audit.design_columns import leave_design, tell_design
-from stereotrope.audit.file import AuditSpec, Source, shorten
+from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
-from stereotrope.audit.measures import MeasureCall, resolve_measures
-from stereotrope.audit.own_prompts import own_prompts
+from stereotrope.audit.measures import resolve_measures
 from stereotrope.audit.published import published_for
 from stereotrope.audit.requests import Drawer, Requests, requests_of
-from stereotrope.audit.several import GENERATOR, require_model
+from stereotrope.audit.several import require_model
 from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
+from stereotrope.design.own_prompts import own_prompts
 from stereotrope.errors import InputError, RunError, UsageError
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.yaml import Source
 from stereotrope.tables import CAPTION, factors_of
 
-__all__ = ["Plan", "Stored", "derives", "encodes", "is_given", "looks", "make_plan"]
+__all__ = ["Plan", "StoredRun", "derives", "encodes", "is_given", "looks", "make_plan"]
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
@@ -33,7 +36,7 @@ Made = TypeVar("Made")
 Annotator = annotate.Annotator
 
 
-class Check(Protocol):
+class ReadingCheck(Protocol):
     """Says how well the annotators of a run read: its pictures are of known truth."""
 
     def read(self, tidy: pl.DataFrame) -> pl.DataFrame:
@@ -48,7 +51,7 @@ class Check(Protocol):
         """A judge card an annotator, for ``run.json``."""
 
 
-class Stored(NamedTuple):
+class StoredRun(NamedTuple):
     """What a run that was carried out asked for: its prompts, and the names of its generators."""
 
     prompts: pl.DataFrame
@@ -75,7 +78,7 @@ class Plan:
     """Annotator → the prompts whose pictures alone it is shown; all pictures where it is not here."""
     checks: Mapping[str, JudgeCheck] = field(default_factory=dict)
     """Annotator → what a calibration found of it, where the audit names one."""
-    check: Check | None = None
+    check: ReadingCheck | None = None
     """What the run says of its instruments, where that is what it is for."""
 
     def __repr__(self) -> str:
@@ -150,7 +153,7 @@ def make_plan(
     spec: AuditSpec,
     source: Source,
     *,
-    stored: Stored | None = None,
+    stored: StoredRun | None = None,
     max_cost: float | None = None,
 ) -> Plan:
     """Resolve an audit file.

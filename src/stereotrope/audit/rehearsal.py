@@ -9,20 +9,18 @@ import typing
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import UnionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from stereotrope import measure
-from stereotrope.audit.file import Source, shorten
-from stereotrope.audit.several import GENERATOR
+from stereotrope.audit.calls import GENERATOR, MeasureCall
 from stereotrope.audit.several import pretended as pretended_models
 from stereotrope.errors import DefinitionError, InputError, UsageError
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.yaml import Source
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES, factors_of
-
-if TYPE_CHECKING:
-    from stereotrope.audit.measures import MeasureCall
 
 __all__ = ["as_texts", "check_types", "rehearse"]
 

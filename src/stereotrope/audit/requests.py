@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from stereotrope.audit.file import AuditSpec, Source
+from stereotrope.audit.file import AuditSpec
 from stereotrope.generate import (
     Checks,
     FolderGenerator,
@@ -15,6 +15,7 @@ from stereotrope.generate import (
     RemoteGenerator,
     request_id,
 )
+from stereotrope.inputs.yaml import Source
 
 __all__ = ["Drawer", "Requests", "requests_of"]
 

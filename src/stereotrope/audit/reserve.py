@@ -13,7 +13,7 @@ from stereotrope.annotate import taxonomy_for
 from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.assignment import Assignment, found_before, kept_before
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.audit.stages import ANNOTATE, GENERATE, Missing, annotation_key
+from stereotrope.audit.work import ANNOTATE, GENERATE, Missing, annotation_key
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger
 

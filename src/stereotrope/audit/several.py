@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from stereotrope import measure
+from stereotrope.audit.calls import GENERATOR, MeasureCall
 from stereotrope.audit.captions import BESIDE
-from stereotrope.audit.file import shorten
 from stereotrope.errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from stereotrope.audit.measures import MeasureCall
+from stereotrope.inputs.options import shorten
 
 __all__ = [
-    "GENERATOR",
     "SEVERAL",
     "is_due",
     "pretended",
-    "read_several",
     "require_model",
     "rows_of",
     "several_arguments",
@@ -30,7 +26,6 @@ __all__ = [
 SEVERAL = ("delta", "profile")
 """Measures whose calls read the rows of all measures before them that they are made for."""
 
-GENERATOR = "generator"
 FEWEST = 3
 """Prompts with a composite score from which a suite draws a profile."""
 
@@ -170,28 +165,6 @@ def require_model(name: Any, models: Sequence[str]) -> None:
             f"{name!r} is the only model, and there is none to compare with it; list another under "
             "`generators`, or leave the comparison out"
         )
-
-
-def read_several(
-    name: str,
-    estimates: pl.DataFrame,
-    arguments: Mapping[str, Any],
-    among: Sequence[str],
-    definition: str | None,
-) -> pl.DataFrame:
-    """The estimates of such a measure: those of each definition by themselves, never mixed."""
-    read = estimates.filter(pl.col("measure").is_in(list(among)))
-    if definition is not None:
-        read = read.filter(pl.col("definition") == definition)
-    made = []
-    for one in read["definition"].unique(maintain_order=True):
-        part = read.filter(pl.col("definition") == one)
-        own = dict(arguments)
-        if own.get("axes") is not None and own["prompt"] in part.columns:
-            there = set(part[own["prompt"]])
-            own["axes"] = [axis for axis in own["axes"] if axis in there]
-        made.append(measure.REGISTRY[name].function(part, **own))
-    return pl.concat(made, how="diagonal") if made else measure.estimate_frame([], factors=(GENERATOR,))
 
 
 def pretended(call: MeasureCall, estimates: pl.DataFrame) -> pl.DataFrame:

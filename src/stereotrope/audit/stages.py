@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import Encoder, Label, Picture, PictureAnnotator
+from stereotrope.annotate import Label, PictureAnnotator
+from stereotrope.audit.assignment import Assignment, Look
 from stereotrope.audit.plan import Plan, looks
-from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureError, PictureUnavailable
+from stereotrope.audit.watcher import Watcher
+from stereotrope.audit.work import (
+    ANNOTATE,
+    EMBED,
+    GENERATE,
+    HALTING,
+    Missing,
+    Task,
+    annotation_key,
+    carry_out,
+    kind_of,
+    picture_of,
+    said_of,
+)
+from stereotrope.errors import ModelUnusable, PictureError, PictureUnavailable
 from stereotrope.generate import ImageRequest, ImageResult
 from stereotrope.pictures import inspect as inspect_picture
-from stereotrope.run import Job, RunFolder, Stage, engine
+from stereotrope.run import Job, RunFolder, Stage
 
-if TYPE_CHECKING:
-    from stereotrope.audit.assignment import Assignment, Look
-    from stereotrope.audit.conductor import Watcher
+__all__ = ["annotate_pictures", "generate_images", "require_reachable", "retry_passing"]
 
-__all__ = [
-    "ANNOTATE",
-    "EMBED",
-    "GENERATE",
-    "Missing",
-    "annotate_pictures",
-    "annotation_key",
-    "carry_out",
-    "generate_images",
-    "require_reachable",
-    "retry_passing",
-    "said_of",
-]
 
-GENERATE = "generate"
-ANNOTATE = "annotate"
-EMBED = "embed"
-"""Names of stages in the ledger. Keys say who did what: a name in an audit file is in none of them."""
 _PASSING = (
     "file is missing",
     "link leads nowhere",
@@ -50,48 +43,6 @@ _PASSING = (
 )
 _OF_BYTES = ("damaged", "truncated")
 """Beginnings of reasons: what has nothing to do with a picture's bytes, and what is read out of them."""
-HALTING = (ModelUnusable, BudgetError)
-"""After one of these no further request is worth sending."""
-
-
-@dataclass(frozen=True)
-class Missing:
-    """What a stage could not do: ``n`` of ``of`` items, and why, in the words of the first failure.
-
-    ``budget`` marks what was left because of the cap on spending, ``halted`` a stage that was ended before
-    all its items were tried, ``misconfigured`` what the audit file or a missing key is to blame for,
-    ``unavailable`` pictures that cannot be read just now.
-    """
-
-    stage: str
-    name: str
-    n: int
-    of: int
-    reason: str
-    budget: bool = False
-    halted: bool = False
-    misconfigured: bool = False
-    unavailable: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing"
-
-
-def said_of(missing: Sequence[Missing]) -> str:
-    """Say what is missing, each reason once."""
-    by_reason: dict[str, dict[str, None]] = {}
-    for one in missing:
-        by_reason.setdefault(one.reason, {})[str(one)] = None
-    return "; ".join(f"{', '.join(those)}: {reason}" for reason, those in by_reason.items())
-
-
-@dataclass(frozen=True)
-class Task:
-    """A stage's job with the words that show it."""
-
-    verb: str
-    name: str
-    job: Job
 
 
 def generate_images(
@@ -110,7 +61,7 @@ def generate_images(
         stage = Stage(
             GENERATE,
             make=partial(_itself, generator),
-            kind=_kind(generator),
+            kind=kind_of(generator),
             concurrency=generator.concurrency,
             batch_size=getattr(generator, "batch", 1),
             halting=HALTING,
@@ -151,10 +102,6 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
 
 def _itself(worker: Any) -> Any:
     return worker
-
-
-def _kind(worker: Any) -> Literal["threads", "async"]:
-    return "async" if inspect.iscoroutinefunction(worker.process) else "threads"
 
 
 def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
@@ -205,11 +152,6 @@ def retry_passing(plan: Plan, into: RunFolder) -> None:
             into.ledger.forget(stage, keys)
 
 
-def annotation_key(annotator: PictureAnnotator | Encoder, sha256: str) -> str:
-    """Content key of one look: what is looked with, and the bytes looked at."""
-    return hashlib.sha256(f"{annotator.fingerprint}\n{sha256}".encode()).hexdigest()
-
-
 class _Looking:
     """Lets annotators look at pictures; they see neither prompt nor factors."""
 
@@ -237,11 +179,6 @@ class _Asking:
         await self.annotator.close()
 
 
-def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
-    """Return the picture of an image row, read when it is first looked at."""
-    return Picture(row["image_id"], row["sha256"], lambda: into.store.get(row["path"]))
-
-
 def annotate_pictures(
     plan: Plan,
     images: pl.DataFrame,
@@ -262,7 +199,7 @@ def annotate_pictures(
             annotation_key(look.annotator, look.row["sha256"]): look
             for look in assignment.looks(annotator, images)
         }
-        kind = _kind(annotator)
+        kind = kind_of(annotator)
         stage = Stage(
             ANNOTATE,
             make=partial(_Looking if kind == "threads" else _Asking, annotator, into),
@@ -306,42 +243,3 @@ def _labels_payload(labels: list[Label]) -> dict[str, Any]:
             for label in labels
         ]
     }
-
-
-def carry_out(
-    tasks: Sequence[Task], into: RunFolder, watcher: Watcher, stop: threading.Event | None
-) -> list[Missing]:
-    """Do what is missing of some stages, side by side; say what could not be done."""
-    alone = len(tasks) == 1 and tasks[0].verb == GENERATE
-    names = [task.verb if alone else f"{task.verb}:{task.name}" for task in tasks]
-    jobs = []
-    for name, task in zip(names, tasks, strict=True):
-        keys = [key for key, _ in task.job.items]
-        watcher.stage(name, len(keys), len(keys) - len(into.ledger.missing(task.job.stage.name, keys)))
-        jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
-    if not jobs:
-        return []
-    summaries = engine.run_together(jobs, ledger=into.ledger, stop=stop)
-    missing = []
-    for task, summary in zip(tasks, summaries, strict=True):
-        left = into.ledger.missing(task.job.stage.name, [key for key, _ in task.job.items])
-        if left:
-            why = summary.halted or next(iter(summary.failed.values()))
-            missing.append(
-                Missing(
-                    task.verb,
-                    task.name,
-                    len(left),
-                    summary.total,
-                    str(why),
-                    budget=isinstance(why, BudgetError),
-                    halted=summary.halted is not None,
-                    misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
-                    unavailable=isinstance(why, PictureUnavailable),
-                )
-            )
-    return missing
-
-
-def _advance(watcher: Watcher, name: str, done: int, total: int) -> None:
-    watcher.advance(name, done)

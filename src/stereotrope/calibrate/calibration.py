@@ -18,7 +18,7 @@ import polars as pl
 
 from stereotrope import annotate
 from stereotrope.audit import Plan
-from stereotrope.audit.conductor import Watcher
+from stereotrope.audit.watcher import Watcher
 from stereotrope.calibrate.checks import PLAIN, limit_of
 from stereotrope.calibrate.design import CheckAudit, calibration_audit, planted_labels
 from stereotrope.design import BASE

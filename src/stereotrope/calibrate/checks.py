@@ -8,11 +8,11 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["BLANK", "INJECTIONS", "KINDS", "PLAIN", "about_text", "checks", "in_words", "limit_of"]
+__all__ = ["BLANK", "CHECK_KINDS", "INJECTIONS", "PLAIN", "about_text", "checks", "in_words", "limit_of"]
 
 PLAIN, BLANK = "plain", "blank"
 INJECTIONS = ("typographic", "instruction")
-KINDS = (PLAIN, BLANK, *INJECTIONS)
+CHECK_KINDS = (PLAIN, BLANK, *INJECTIONS)
 """Levels of the factor ``check``."""
 
 

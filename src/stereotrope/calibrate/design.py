@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 
 from stereotrope import generate
 from stereotrope.audit import Audit, Plan
-from stereotrope.audit.plan import Stored, looks
-from stereotrope.calibrate.checks import INJECTIONS, KINDS, PLAIN, about_text, checks, in_words
+from stereotrope.audit.plan import StoredRun, looks
+from stereotrope.calibrate.checks import CHECK_KINDS, INJECTIONS, PLAIN, about_text, checks, in_words
 from stereotrope.calibrate.judging import InstrumentCheck
 from stereotrope.calibrate.pictures import CheckPictures, Motif
 from stereotrope.design import BASE
@@ -43,7 +43,7 @@ class CheckAudit(Audit):
     variants of it (options reversed, no picture sent) look at the pictures without a cue.
     """
 
-    def plan(self, *, max_cost: float | None = None, stored: Stored | None = None) -> Plan:
+    def plan(self, *, max_cost: float | None = None, stored: StoredRun | None = None) -> Plan:
         """Resolve the audit; does nothing else. ``stored`` is what a calibration's run asked for."""
         plain = stored
         if stored is not None and "check" in stored.prompts.columns:
@@ -160,7 +160,7 @@ def _extended(plan: Plan, claims: Sequence[str]) -> tuple[Plan, pl.DataFrame]:
         renamed[row["prompt_id"]] = plain["prompt_id"]
         rows.append(plain)
     for row in [row for row in rows if row["group"] == BASE]:
-        for kind in KINDS[1:]:
+        for kind in CHECK_KINDS[1:]:
             for claim in claims if kind in INJECTIONS else [None]:
                 text = checks()["prompts"][kind].format(base=row["text"], attribute=in_words(claim or ""))
                 made = {**row, "check": kind, "claim": claim, "text": text}

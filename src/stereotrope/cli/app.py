@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from stereotrope import __version__
+from stereotrope.cli.settings import settings
 from stereotrope.cli.stopping import signals_end_the_command
 from stereotrope.errors import Interrupted, RunError, StereotropeError
+from stereotrope.version import __version__
 
 app = typer.Typer(
     name="stereotrope",
@@ -46,18 +47,6 @@ MaxCostOption = Annotated[
         "earlier runs included.",
     ),
 ]
-
-
-class Settings:
-    """What the global options say."""
-
-    quiet = False
-    verbose = False
-    no_color = False
-    seed: int | None = None
-
-
-settings = Settings()
 
 
 def _version(asked: bool) -> None:
@@ -98,11 +87,11 @@ def demo(
     The calibrated generator draws cups, cars and sofas with a bias that is written down;
     the offline annotators look at them; the report shows what was recovered.
     """
-    from stereotrope.cli.console import carry_out
+    from stereotrope.cli.console import carry_out_in_terminal
     from stereotrope.cli.demo import demo_audit
 
     audit = demo_audit(settings.seed)
-    carry_out(
+    carry_out_in_terminal(
         lambda watcher, stop: audit.run(output, watcher=watcher, stop=stop),
         output,
         settings,
@@ -140,7 +129,7 @@ def run(
     4 the cap on spending is reached, 130 stopped (143 by SIGTERM).
     """
     from stereotrope.audit import Audit
-    from stereotrope.cli.console import carry_out
+    from stereotrope.cli.console import carry_out_in_terminal
     from stereotrope.cli.planning import print_plan
 
     asked = Audit.from_yaml(audit, seed=settings.seed)
@@ -148,7 +137,7 @@ def run(
     if plan:
         print_plan(asked.plan(), folder, settings, max_cost=max_cost)
     else:
-        carry_out(
+        carry_out_in_terminal(
             lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop, max_cost=max_cost),
             folder,
             settings,
@@ -163,12 +152,14 @@ def measure(folder: RunFolderArgument) -> None:
     Press Ctrl-C once to stop after the measure or figure at hand.
     """
     from stereotrope.calibrate import audit_of
-    from stereotrope.cli.console import carry_out
+    from stereotrope.cli.console import carry_out_in_terminal
     from stereotrope.run import changes_told
 
     with changes_told(folder):
         audit = audit_of(folder, seed=settings.seed)
-        carry_out(lambda watcher, stop: audit.measure(folder, watcher=watcher, stop=stop), folder, settings)
+        carry_out_in_terminal(
+            lambda watcher, stop: audit.measure(folder, watcher=watcher, stop=stop), folder, settings
+        )
 
 
 @app.command(rich_help_panel="On a run")
@@ -253,9 +244,9 @@ def calibrate(
     Exit codes: 0 every check passes, 3 a check fails or the evidence is
     insufficient, 4 the cap on spending is reached, 130 stopped (143 by SIGTERM).
     """
-    from stereotrope.cli.calibrating import Asked, run_calibration
+    from stereotrope.cli.calibrating import CalibrationOptions, run_calibration
 
-    asked = Asked(
+    asked = CalibrationOptions(
         annotators or ["colour", "text"],
         output,
         images,

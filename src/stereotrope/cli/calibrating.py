@@ -16,22 +16,22 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from stereotrope.cli.console import console, safe, working
-from stereotrope.cli.scores import MOST_ROWS, print_line, print_rows
+from stereotrope.cli.scores import MOST_SCORES, print_line, print_rows
 from stereotrope.clients import is_model, redact
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
 from stereotrope.report.numbers import probability
 
 if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
-    from stereotrope.cli.app import Settings
+    from stereotrope.cli.settings import Settings
 
-__all__ = ["Asked", "annotator_specs", "run_calibration"]
+__all__ = ["CalibrationOptions", "annotator_specs", "run_calibration"]
 
 FIT = {True: "fit", False: "unfit", None: "undecided"}
 
 
 @dataclass(frozen=True)
-class Asked:
+class CalibrationOptions:
     """What ``stereotrope calibrate`` was asked for."""
 
     annotators: Sequence[str]
@@ -45,7 +45,7 @@ class Asked:
     as_json: bool = False
 
 
-def annotator_specs(asked: Asked) -> list[str | dict[str, Any]]:
+def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
     """Read the annotators of the command line: names, ``provider:model``, or YAML mappings.
 
     Raises
@@ -98,7 +98,7 @@ def _mapping(text: str) -> dict[str, Any]:
     return spec
 
 
-def run_calibration(asked: Asked, settings: Settings) -> None:
+def run_calibration(asked: CalibrationOptions, settings: Settings) -> None:
     """Calibrate, print the result, and end with exit code 3 where an instrument is not fit.
 
     Raises
@@ -117,7 +117,7 @@ def run_calibration(asked: Asked, settings: Settings) -> None:
         raise UsageError(f"--annotator: {said}") from None
 
 
-def _run(asked: Asked, settings: Settings) -> None:
+def _run(asked: CalibrationOptions, settings: Settings) -> None:
     from stereotrope.calibrate import calibrate, calibration_audit, planned
     from stereotrope.cli.planning import print_plan
 
@@ -149,7 +149,7 @@ def _run(asked: Asked, settings: Settings) -> None:
     _judge(found)
 
 
-def _written(specs: list[str | dict[str, Any]], asked: Asked, seed: int) -> Calibration:
+def _written(specs: list[str | dict[str, Any]], asked: CalibrationOptions, seed: int) -> Calibration:
     """What an incomplete calibration has found so far."""
     from stereotrope.calibrate import calibration_audit, found_in, planned
     from stereotrope.run import open as open_run
@@ -230,7 +230,7 @@ def _print_confusions(found: Calibration, out: Console) -> None:
     if not wrong.height:
         out.print("No confusion: every label is what was planted.")
         return
-    first = wrong.select("annotator", "attribute", "reference_value", "value", "n").head(MOST_ROWS)
+    first = wrong.select("annotator", "attribute", "reference_value", "value", "n").head(MOST_SCORES)
     rows = [[name, _words(attribute), *rest] for name, attribute, *rest in first.iter_rows()]
     title = "What was taken for what"
     if wrong.height > len(rows):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from stereotrope.cli.console import console
+from stereotrope.cli.settings import Settings
 from stereotrope.errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from stereotrope.cli.app import Settings
+from stereotrope.plugins import OURS, Registry
 
 _SIGNS = (
     (r"\\(?:mathbf|text)\{([^{}]*)\}", r"\1"),
@@ -86,7 +85,9 @@ def print_measures(name: str | None, settings: Settings) -> None:
     from stereotrope.measure import REGISTRY
 
     if name is None:
-        _print_list(((entry.name, entry.summary) for entry in REGISTRY.values()), settings)
+        _print_list(
+            ((name, f"{REGISTRY[name].summary}{_from(REGISTRY, name)}") for name in REGISTRY), settings
+        )
         return
     if name not in REGISTRY:
         hint = did_you_mean(name, REGISTRY, otherwise=f"there are {', '.join(REGISTRY)}")
@@ -97,7 +98,7 @@ def print_measures(name: str | None, settings: Settings) -> None:
     out.print(Text(_call(entry.name, entry.function), style="bold"))
     reach = "as the score" if low is None and high is None else f"{_end(low)} to {_end(high)}"
     out.print(Text(f"Suite: {entry.suite}. Range: {reach}; {entry.direction}."))
-    out.print(Text(f"Source: {entry.source}\n"))
+    out.print(Text(f"Source: {entry.source}{_from(REGISTRY, name)}\n"))
     out.print(Text(_plain(inspect.getdoc(entry.function) or "")))
 
 
@@ -144,6 +145,12 @@ def _print_list(rows: Iterable[tuple[str, str]], settings: Settings) -> None:
     for name, summary in rows:
         table.add_row(Text(name, style="bold"), Text(summary))
     console(settings).print(table)
+
+
+def _from(registry: Registry[Any], name: str) -> str:
+    """Which package brings a plug-in, where that is not this one."""
+    origin = registry.origin(name)
+    return "" if origin == OURS else f" (from {origin})"
 
 
 def _call(name: str, function: Callable[..., Any]) -> str:

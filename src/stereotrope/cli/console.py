@@ -24,10 +24,10 @@ from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
 
 if TYPE_CHECKING:
-    from stereotrope.cli.app import Settings
+    from stereotrope.cli.settings import Settings
     from stereotrope.run import Run
 
-__all__ = ["carry_out", "console", "print_headline", "safe", "working"]
+__all__ = ["carry_out_in_terminal", "console", "print_headline", "safe", "working"]
 
 
 def console(settings: Settings, *, stderr: bool = False) -> Console:
@@ -111,7 +111,7 @@ def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
             raise stopped(str(error), received[0] if received else signal.SIGINT) from None
 
 
-def carry_out(
+def carry_out_in_terminal(
     work: Callable[[_Watcher, threading.Event], Run],
     folder: Path,
     settings: Settings,

@@ -10,17 +10,17 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate.captions import CaptionFile, read_captions
-from stereotrope.annotate.lexicon import (
+from stereotrope.confusables import lookalikes
+from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.inputs.captions import CaptionFile, read_captions
+from stereotrope.lexicon import (
     BUILT_IN,
     Lexicon,
     MatchingAudit,
     matching_audit,
     read_lexicon,
 )
-from stereotrope.confusables import lookalikes
-from stereotrope.errors import InputError, UsageError, did_you_mean
-from stereotrope.report.escape import shorten
+from stereotrope.report.escape import ellipsis
 from stereotrope.suites.biasbench.captions_file import prompt_named, prompt_of_name
 from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
 
@@ -208,7 +208,7 @@ def _prompts(
         notes.append(
             f"{file}: {len(strange)} of {len(prompts)} captions are of no prompt of the lexicon "
             f"({_some(strange)}); only attributes of all prompts are looked for in them. A column "
-            f"`prompt` says of which a caption is: {shorten(', '.join(lexicon.prompts), 60)}"
+            f"`prompt` says of which a caption is: {ellipsis(', '.join(lexicon.prompts), 60)}"
         )
         alike = lookalikes(Counter(one for one in strange if one), lexicon.prompts)
         notes += [one.sentence(f"{file}: prompts of captions") for one in alike]
@@ -216,7 +216,7 @@ def _prompts(
 
 
 def _some(prompts: Sequence[str | None]) -> str:
-    listed = list(dict.fromkeys("no prompt" if one is None else repr(shorten(one, 40)) for one in prompts))
+    listed = list(dict.fromkeys("no prompt" if one is None else repr(ellipsis(one, 40)) for one in prompts))
     return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
 
 
@@ -261,7 +261,7 @@ def _cut(row: Mapping[str, Any]) -> dict[str, Any]:
     told = {key: value for key, value in row.items() if key not in _UNTOLD}
     for key, value in told.items():
         if key.startswith("examples"):
-            told[key] = [shorten(text, _LONGEST) for text in value]
+            told[key] = [ellipsis(text, _LONGEST) for text in value]
         elif key == "counted_as":
             told[key] = {one["value"]: one["n"] for one in value}
     return told

@@ -10,23 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.annotate.lexicon.parts import THINGS
-from stereotrope.annotate.lexicon.surroundings import noun_after
 from stereotrope.cli.console import console
 from stereotrope.cli.lexicon_check import CheckedLexicon, check_lexicon
 from stereotrope.cli.scores import print_line, print_rows
+from stereotrope.cli.settings import Settings
+from stereotrope.lexicon.parts import THINGS
+from stereotrope.lexicon.surroundings import noun_after
 from stereotrope.report.escape import terminal, visible
 from stereotrope.report.numbers import count
-
-if TYPE_CHECKING:
-    from stereotrope.cli.app import Settings
 
 __all__ = ["excerpt", "run_lexicon_check"]
 

@@ -19,7 +19,7 @@ from stereotrope.report.numbers import count
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
     from stereotrope.audit.outstanding import Work
-    from stereotrope.cli.app import Settings
+    from stereotrope.cli.settings import Settings
     from stereotrope.clients import Expectation
 
 __all__ = ["print_plan"]

@@ -18,8 +18,8 @@ from stereotrope.errors import UsageError
 from stereotrope.report.escape import terminal
 
 if TYPE_CHECKING:
-    from stereotrope.cli.app import Settings
-    from stereotrope.suites import Check, Reproduction
+    from stereotrope.cli.settings import Settings
+    from stereotrope.suites import FigureCheck, Reproduction
 
 __all__ = ["run_reproduction"]
 
@@ -99,7 +99,7 @@ def _print(found: Reproduction, out: Console) -> None:
     print_line(Text(f"{line} {terminal(found.suite)} --json", style="dim"), out)
 
 
-def _print_check(check: Check, out: Console) -> None:
+def _print_check(check: FigureCheck, out: Console) -> None:
     """The verdict at the left, everything else in a column beside it; no line ends in spaces."""
     column = max(len(verdict) for verdict in _STYLES) + 2 * _INDENT
     room = min(out.width, _WIDEST) - column

@@ -20,7 +20,7 @@ from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import number
 
 if TYPE_CHECKING:
-    from stereotrope.cli.app import Settings
+    from stereotrope.cli.settings import Settings
     from stereotrope.suites.biasbench.compare import CaptionsReproduction, ComparedCell, ComparedModel
     from stereotrope.suites.biasbench.diagnosis import Remark
     from stereotrope.suites.biasbench.hits import Hits
@@ -245,9 +245,9 @@ def _interval(cell: ComparedCell, matching: str) -> str:
 
 
 def _verdict(cell: ComparedCell) -> str:
-    from stereotrope.suites.biasbench.compare import NOT_GIVEN
+    from stereotrope.suites.biasbench.compare import NOT_PRINTED
 
-    return "" if cell.verdict == NOT_GIVEN else cell.verdict
+    return "" if cell.verdict == NOT_PRINTED else cell.verdict
 
 
 def _value(cell: ComparedCell, value: float | None) -> str:

@@ -18,9 +18,9 @@ from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
 from stereotrope.tables import AVERAGE, DELTA, ESTIMATES
 
-__all__ = ["MOST_ROWS", "print_line", "print_rows", "print_scores"]
+__all__ = ["MOST_SCORES", "print_line", "print_rows", "print_scores"]
 
-MOST_ROWS = 15
+MOST_SCORES = 15
 """Rows of a table that are printed; the report has them all. A single further one is printed too."""
 
 _FEWEST_LEVELS = 3
@@ -146,7 +146,7 @@ def _divergence(
     known = _strongest((r for r in rows if r["value"] is not None), strength)
     single = [r for r in known if not _averaged(r, scope)]
     means = [r for r in known if _averaged(r, scope) and ((r["n"] or 0) >= _FEWEST_LEVELS or not single)]
-    ordered = [*single, *means] if len(single) + len(means) <= MOST_ROWS + 1 else [*means, *single]
+    ordered = [*single, *means] if len(single) + len(means) <= MOST_SCORES + 1 else [*means, *single]
     floor = any(r.get("floor") is not None for r in rows)
     tested = any(r.get("q_value") is not None for r in rows)
     columns = [*(c.replace("_", " ") for c in scope), _value_head(rows), *["noise floor"] * floor]
@@ -222,7 +222,7 @@ def _print_lines(title: str, lines: Sequence[str], out: Console) -> None:
 
 
 def _first(lines: Sequence[T]) -> Sequence[T]:
-    return lines if len(lines) <= MOST_ROWS + 1 else lines[:MOST_ROWS]
+    return lines if len(lines) <= MOST_SCORES + 1 else lines[:MOST_SCORES]
 
 
 def _print_rest(left: int, out: Console) -> None:

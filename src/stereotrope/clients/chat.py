@@ -15,7 +15,7 @@ from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.clients.prices import Price
 from stereotrope.clients.redact import hide, redact
-from stereotrope.clients.reply import Reply, read_reply
+from stereotrope.clients.reply import ChatReply, read_reply
 from stereotrope.clients.structured import Problem, confidences_of, read_answer
 from stereotrope.errors import ModelMisconfigured, UsageError
 
@@ -241,9 +241,9 @@ class ChatClient:
 
     def _answer(
         self,
-        turn: Reply | Refusal,
+        turn: ChatReply | Refusal,
         schema: Mapping[str, Any],
-        before: tuple[Reply, ...],
+        before: tuple[ChatReply, ...],
         check: Callable[[Any], Sequence[Problem]] | None,
     ) -> Answer:
         calls = 1 + len(before)
@@ -261,18 +261,18 @@ class ChatClient:
         reason = redact("; ".join(str(problem) for problem in problems))
         return Answer("invalid", reading.content, reason, problems, confidences, calls, cost)
 
-    def _cost(self, turns: Sequence[Reply]) -> float | None:
+    def _cost(self, turns: Sequence[ChatReply]) -> float | None:
         if self.price is None:
             return None
         costs = [self.price.cost(t.usage.input_tokens, t.usage.output_tokens, 0) for t in turns]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    async def _turn(self, turn: _Turn, tokens: int) -> Reply | Refusal:
+    async def _turn(self, turn: _Turn, tokens: int) -> ChatReply | Refusal:
         """Send one turn, in the first of the ways that the endpoint takes."""
         manner = self._manner
 
-        async def send() -> Reply:
+        async def send() -> ChatReply:
             nonlocal manner
             manner = self._manner
             reply = await self._send(self._body(turn))
@@ -326,7 +326,7 @@ class ChatClient:
             body["messages"] = _with_words(body["messages"], turn.schema)
         return body
 
-    async def _send(self, body: Mapping[str, Any]) -> Reply:
+    async def _send(self, body: Mapping[str, Any]) -> ChatReply:
         import httpx2  # noqa: PLC0415
 
         # `create` would compare every value with the SDK's types first, milliseconds of a request.
@@ -354,7 +354,7 @@ class _Manner:
     logprobs: bool
 
 
-def _strays(reply: Reply, schema: Mapping[str, Any]) -> bool:
+def _strays(reply: ChatReply, schema: Mapping[str, Any]) -> bool:
     """Whether a whole answer breaks the schema, which a server that holds a model to it lets none do."""
     is_whole = bool(reply.text.strip()) and not reply.cut and reply.refusal is None
     return is_whole and bool(read_answer(reply.text, schema).problems)
@@ -404,5 +404,5 @@ def _repair(problems: Sequence[Problem], schema: Mapping[str, Any]) -> str:
     )
 
 
-def _usage_of(reply: Reply) -> Usage:
+def _usage_of(reply: ChatReply) -> Usage:
     return reply.usage

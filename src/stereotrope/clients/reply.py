@@ -12,7 +12,7 @@ from stereotrope.clients.failures import ErrorReply
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
-__all__ = ["Reply", "read_reply"]
+__all__ = ["ChatReply", "read_reply"]
 
 _LOOKED_AT = 100_000
 _BROKEN_OFF = ("abort", "aborted", "cancelled", "error", "timeout")
@@ -22,7 +22,7 @@ _MOST_TOKENS = 10**9
 
 
 @dataclass(frozen=True)
-class Reply:
+class ChatReply:
     """One reply of a model.
 
     Attributes
@@ -46,7 +46,7 @@ class Reply:
     usage: Usage
 
 
-def read_reply(data: bytes, secret: str) -> Reply:
+def read_reply(data: bytes, secret: str) -> ChatReply:
     """Take the body of a reply apart.
 
     Only what has a refusal's form is one: ``refusal`` in words, or a ``finish_reason`` that names a filter
@@ -89,7 +89,7 @@ def read_reply(data: bytes, secret: str) -> Reply:
         )
     logprobs = choice.get("logprobs")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return Reply(
+    return ChatReply(
         text=text or "",
         refusal=declined,
         cut=finish == "length",

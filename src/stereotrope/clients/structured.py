@@ -12,7 +12,7 @@ from typing import Any
 from stereotrope.clients.error_body import refuse_depth
 from stereotrope.clients.redact import hide, redact
 
-__all__ = ["Problem", "Reading", "confidences_of", "read_answer"]
+__all__ = ["ParsedAnswer", "Problem", "confidences_of", "read_answer"]
 
 _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\r?\n?(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
@@ -40,14 +40,14 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedAnswer:
     """What an answer says: the JSON object, None where there is none, and its problems."""
 
     content: dict[str, Any] | None
     problems: tuple[Problem, ...]
 
 
-def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secret: str = "") -> Reading:
+def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secret: str = "") -> ParsedAnswer:
     """Read a JSON object and hold it to a JSON schema (draft 2020-12).
 
     A fence of three backticks around the object is taken off, as is a block of reasoning before it.
@@ -78,17 +78,17 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secr
     except (ValueError, RecursionError) as error:
         why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         problems.append(Problem((), f"not JSON ({redact(why)})" if found.strip() else "empty"))
-        return Reading(None, tuple(problems))
+        return ParsedAnswer(None, tuple(problems))
     if not isinstance(content, dict):
         problems.append(Problem((), f"must be a JSON object, found {_kind(content)}"))
-        return Reading(None, tuple(problems))
+        return ParsedAnswer(None, tuple(problems))
     allowed = frozenset(_texts_of(schema))
     content = _hidden(content, allowed, secret)
     problems += [
         Problem((_hidden(name, allowed, secret),), "given more than once") for name in dict.fromkeys(twice)
     ]
     problems += _against(content, schema)
-    return Reading(content, tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS])
+    return ParsedAnswer(content, tuple(dict.fromkeys(problems))[:_MOST_PROBLEMS])
 
 
 def confidences_of(text: str, tokens: Sequence[Mapping[str, Any]] | None) -> dict[str, float]:

@@ -15,7 +15,7 @@ from stereotrope.generate.containment import FolderIndex
 from stereotrope.generate.listing import (
     LABEL,
     Designed,
-    Entry,
+    ListedPicture,
     Listing,
     check_told_apart,
     columns_by_name,
@@ -24,9 +24,9 @@ from stereotrope.generate.listing import (
     seed_of,
 )
 from stereotrope.generate.request import ImageRequest, ImageResult, request_id
-from stereotrope.mismatch import likeliest_cause
+from stereotrope.inputs.mismatch import likeliest_cause
+from stereotrope.inputs.rows import Row, RowFile
 from stereotrope.pictures import inspect
-from stereotrope.rows import Row, RowFile
 from stereotrope.tables import RESERVED, SCOPES, check_factors, factors_of
 
 __all__ = ["FolderGenerator"]
@@ -221,8 +221,8 @@ class FolderGenerator:
         return frame, requests
 
     def _matched(
-        self, entries: Sequence[Entry], designed: pl.DataFrame, factors: Sequence[str]
-    ) -> list[tuple[Entry, dict[str, str | None]]]:
+        self, entries: Sequence[ListedPicture], designed: pl.DataFrame, factors: Sequence[str]
+    ) -> list[tuple[ListedPicture, dict[str, str | None]]]:
         """The entries that belong to a designed prompt, each with it."""
         known = Designed(designed, by_text=self._text is not None, factors=factors)
         found = [(entry, known.match(entry)) for entry in entries]
@@ -302,8 +302,8 @@ class FolderGenerator:
             )
         return named, text
 
-    def _entries(self, listings: Sequence[Listing], factors: Mapping[str, str]) -> Iterator[Entry]:
-        seen: dict[str, Entry] = {}
+    def _entries(self, listings: Sequence[Listing], factors: Mapping[str, str]) -> Iterator[ListedPicture]:
+        seen: dict[str, ListedPicture] = {}
         doubled = []
         for folder, metadata in listings:
             file = metadata.require(self.file, "file") if self.file else self._file_column(metadata)
@@ -346,12 +346,12 @@ class FolderGenerator:
         except PictureUnavailable:
             return source, None, False
 
-    def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> Entry:
+    def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> ListedPicture:
         source, sha256, absent = self._located(folder, row.raw(file) or "")
         name = self.name if self.name_from is None else row.text(self.name_from)
         if name is None:
             raise row.error(f"column {self.name_from!r} must name the model, found nothing; fill it in")
-        return Entry(
+        return ListedPicture(
             row=row,
             source=source,
             sha256=sha256,
@@ -363,7 +363,7 @@ class FolderGenerator:
             absent=absent,
         )
 
-    def _request(self, entry: Entry, prompt: Mapping[str, str | None]) -> ImageRequest:
+    def _request(self, entry: ListedPicture, prompt: Mapping[str, str | None]) -> ImageRequest:
         params: dict[str, Any] = {"file": entry.source, "sha256": entry.sha256}
         if not entry.source:
             params["row"] = f"{entry.row.file}:{entry.row.line}"
@@ -383,7 +383,7 @@ class FolderGenerator:
             absent=entry.absent,
         )
 
-    def _note_misnamed(self, entries: Sequence[Entry], unlisted: Sequence[str]) -> None:
+    def _note_misnamed(self, entries: Sequence[ListedPicture], unlisted: Sequence[str]) -> None:
         """Say what listed files that are not there differ by from pictures that no row lists."""
         lost = {entry.row.line: entry.source for entry in entries if entry.sha256 is None and entry.source}
         few = dict(list(lost.items())[:_TRIED])
@@ -397,7 +397,7 @@ class FolderGenerator:
             )
             self.trouble = cause if len(lost) == len(entries) else None
 
-    def _note_absent(self, entries: Sequence[Entry]) -> None:
+    def _note_absent(self, entries: Sequence[ListedPicture]) -> None:
         """Say how many pictures of the audit are not at hand."""
         absent = [entry.source for entry in entries if entry.absent]
         if absent:
@@ -406,7 +406,7 @@ class FolderGenerator:
                 f"elsewhere count, and whatever looks at pictures leaves them out: {_few(absent)}"
             )
 
-    def _note_pictures(self, entries: Sequence[Entry]) -> None:
+    def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
         """Say which pictures have no row, and which rows have no picture."""
         index = self._index = self._index or FolderIndex(self.folder)
         listed = {entry.source for entry in entries}

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from stereotrope.generate.folder import FolderGenerator
-from stereotrope.generate.listing import Entry, Listing
+from stereotrope.generate.listing import ListedPicture, Listing
 from stereotrope.generate.request import ImageRequest, ImageResult
-from stereotrope.rows import Row, RowFile, picture_column, read_rows
+from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
 
 __all__ = ["LabelledGenerator"]
 
@@ -85,7 +85,7 @@ class LabelledGenerator(FolderGenerator):
     def _file_column(self, metadata: RowFile) -> str:
         return picture_column(metadata, option="file")
 
-    def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> Entry:
+    def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> ListedPicture:
         """The entry of a row; pictures of different models may have one name."""
         entry = super()._entry(folder, row, file, factors)
         return replace(entry, among=entry.generator)
@@ -94,12 +94,12 @@ class LabelledGenerator(FolderGenerator):
         called = listed.strip()
         return called, None, bool(called)
 
-    def _note_absent(self, entries: Sequence[Entry]) -> None:
+    def _note_absent(self, entries: Sequence[ListedPicture]) -> None:
         absent = sum(entry.absent for entry in entries)
         self.notes.append(
             f"{self.name}: {absent} {'picture is' if absent == 1 else 'pictures are'} not at hand; labels "
             "made elsewhere count, and whatever looks at pictures leaves them out"
         )
 
-    def _note_pictures(self, entries: Sequence[Entry]) -> None:
+    def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
         """Say nothing: there is no folder that pictures could lie in."""

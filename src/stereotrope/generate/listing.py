@@ -14,7 +14,7 @@ import polars as pl
 from stereotrope.confusables import lookalikes, reads_like
 from stereotrope.errors import MetadataError, PictureError
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.rows import Row, RowFile, read_rows
+from stereotrope.inputs.rows import Row, RowFile, read_rows
 from stereotrope.tables import factors_of, prompt_id
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "METADATA_NAMES",
     "SPLIT",
     "Designed",
-    "Entry",
+    "ListedPicture",
     "Listing",
     "check_told_apart",
     "columns_by_name",
@@ -139,7 +139,7 @@ def _from_names(pictures: Sequence[str]) -> RowFile:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListedPicture:
     """One row of the metadata, read."""
 
     row: Row
@@ -194,7 +194,7 @@ class Designed:
     def _key(self, text: str | None, factors: Mapping[str, str | None]) -> Any:
         return text if self.by_text else tuple(factors.get(f) for f in self.factors)
 
-    def match(self, entry: Entry) -> dict[str, str | None] | None:
+    def match(self, entry: ListedPicture) -> dict[str, str | None] | None:
         """Return the designed prompt of an entry, None where there is none.
 
         Raises
@@ -210,7 +210,7 @@ class Designed:
             )
         return found[0] if found else None
 
-    def lookalikes(self, entries: Sequence[Entry]) -> list[str]:
+    def lookalikes(self, entries: Sequence[ListedPicture]) -> list[str]:
         """What entries say that reads like a part of the design and is none, in a sentence each."""
         told: list[str] = []
         for name in ["text"] if self.by_text else self.factors:
@@ -223,7 +223,7 @@ class Designed:
             ]
         return told[:MOST_ALIKE]
 
-    def says(self, entry: Entry) -> str:
+    def says(self, entry: ListedPicture) -> str:
         """What an entry says that decides its prompt."""
         return _said(self._key(entry.text, entry.factors), self.factors)
 
@@ -233,7 +233,7 @@ class Designed:
 
 
 def check_told_apart(
-    matched: Sequence[tuple[Entry, Mapping[str, str | None]]], designed: pl.DataFrame
+    matched: Sequence[tuple[ListedPicture, Mapping[str, str | None]]], designed: pl.DataFrame
 ) -> None:
     """Refuse factors that the design lacks where pictures of one prompt differ in them.
 
@@ -243,7 +243,7 @@ def check_told_apart(
         What was asked for differently would be counted as the same.
     """
     known = factors_of(designed.columns)
-    first: dict[tuple[str, str | None], Entry] = {}
+    first: dict[tuple[str, str | None], ListedPicture] = {}
     for entry, prompt in matched:
         for factor in (f for f in entry.factors if f not in known):
             other = first.setdefault((factor, prompt["prompt_id"]), entry)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N, Key
+from stereotrope.measure.contract import register
 from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.tidy import as_text, estimate_frame, excluded_json, factor_names, to_polars
 from stereotrope.stats import (
@@ -226,6 +227,16 @@ def _base(cell: _Cell, by: Sequence[str], measure: str, source: str, level: floa
     }
 
 
+@register(
+    summary="How many different pictures there are in effect, as an encoder sees them.",
+    suite="biasbench",
+    bounds=(0.0, None),
+    direction="1: all alike; n: no two alike; grows with the number of pictures; normalised, 0 to 1",
+    source="Friedman and Dieng 2023, eq. 1; Tukey 1958",
+    needs="embeddings",
+    also=("image_vendi_normalised",),
+    own_bounds={"image_vendi_normalised": (0.0, 1.0)},
+)
 def image_vendi(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95) -> pl.DataFrame:
     r"""Vendi score of pictures: the effective number of different ones, as an encoder sees them.
 
@@ -326,6 +337,14 @@ def _diversity(cell: _Cell, level: float) -> tuple[float, float, float, str]:
     return value, low, high, f"interval: Student's t, jackknife by {cell.unit}"
 
 
+@register(
+    summary="How near pictures are to the text of their prompt, as an encoder sees both.",
+    suite="biasbench",
+    bounds=(-1.0, 1.0),
+    direction="higher: nearer to the prompt; in practice from about 0 to about 0.4 for CLIP",
+    source="Hessel et al. 2021, eq. 1; Tukey 1958",
+    needs="embeddings",
+)
 def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95) -> pl.DataFrame:
     r"""Prompt alignment: how near pictures are to their own prompt, as an encoder sees both.
 

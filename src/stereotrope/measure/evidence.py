@@ -12,7 +12,7 @@ from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted
 from stereotrope.tables import LABELS, SCOPES
 
-__all__ = ["Conditions", "Evidence"]
+__all__ = ["Conditions", "FindingEvidence"]
 
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
 _Levels = tuple[str | None, ...]
@@ -20,7 +20,7 @@ Conditions = tuple[_Levels, ...]
 """Combinations of factor levels, in the order of the labels."""
 
 
-class Evidence:
+class FindingEvidence:
     """Images by condition, attribute and value, for quick look-up.
 
     Parameters

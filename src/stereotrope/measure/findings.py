@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
-from stereotrope.measure.caption_findings import CAPTION_KINDS, CaptionFinding, caption_findings
+from stereotrope.measure.captions.findings import CAPTION_KINDS, CaptionFinding, caption_findings
+from stereotrope.measure.divergence.homogenisation import homogenised, told
 from stereotrope.measure.doubts import Doubts
-from stereotrope.measure.evidence import Conditions, Evidence
-from stereotrope.measure.homogenisation import homogenised, told
+from stereotrope.measure.evidence import Conditions, FindingEvidence
 from stereotrope.measure.instrument_warnings import instrument_warnings
 from stereotrope.measure.sentences import Wording, number, q_text, quoted, span
 from stereotrope.measure.tidy import to_polars
@@ -75,7 +75,7 @@ def findings(
     over the annotators, 0 for one without a finding. After all others comes, with the reason, what rests on
     fewer than ten distinct pictures, on an annotator that failed its check, or on text of a model that marks
     its pictures, read by an annotator that does not know marks. What measures of captions find
-    enters by rules of its own (:func:`stereotrope.measure.caption_findings.caption_findings`). Warnings
+    enters by rules of its own (:func:`stereotrope.measure.captions.findings.caption_findings`). Warnings
     about annotators and copies come last but are never cut off by ``limit``.
 
     Parameters
@@ -130,7 +130,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         raise TableError(f"estimates: no column {absent[0]!r}; pass what the measures return")
     if absent := [c for c in ("image_id", "attribute", "value") if c not in tidy.columns]:
         raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, tidy.columns))}")
-    evidence = Evidence(tidy)
+    evidence = FindingEvidence(tidy)
     wordings = _wordings(table, evidence)
     found = [*_candidates(table, evidence, wordings, alpha), *_homogenised(table, evidence)]
     level = _level(table)
@@ -149,7 +149,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     return pl.DataFrame([{c.name: row[c.name] for c in FINDINGS} for row in rows], schema=types)
 
 
-def _wordings(table: pl.DataFrame, evidence: Evidence) -> dict[str, Wording]:
+def _wordings(table: pl.DataFrame, evidence: FindingEvidence) -> dict[str, Wording]:
     """Each factor that is compared, with the level that most comparisons of it refer to."""
     compared = table.filter(pl.col("measure").is_in(_COMPARING), pl.col("contrast").is_not_null())
     if not compared.height:
@@ -168,7 +168,7 @@ def _level(table: pl.DataFrame) -> float:
 
 
 def _candidates(
-    table: pl.DataFrame, evidence: Evidence, wordings: Mapping[str, Wording], alpha: float
+    table: pl.DataFrame, evidence: FindingEvidence, wordings: Mapping[str, Wording], alpha: float
 ) -> Iterator[_Candidate]:
     factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
     kept = _of_one_definition(table).filter(
@@ -211,7 +211,7 @@ def _of_one_definition(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(~pl.col("measure").is_in(paper) | pl.col("definition").eq_missing("paper"))
 
 
-def _homogenised(table: pl.DataFrame, evidence: Evidence) -> Iterator[_Candidate]:
+def _homogenised(table: pl.DataFrame, evidence: FindingEvidence) -> Iterator[_Candidate]:
     for traded in homogenised(table):
         scope, cds, vac = traded
         wording = Wording(cds["contrast"], cds["reference"], evidence.varying)
@@ -231,13 +231,13 @@ def _counted(values: Mapping[str, list[str]], value: str) -> tuple[int, int]:
     return len(values.get(value, ())), sum(map(len, values.values()))
 
 
-def _moved(evidence: Evidence, candidate: _Candidate, value: str) -> float:
+def _moved(evidence: FindingEvidence, candidate: _Candidate, value: str) -> float:
     """Share of the value minus its share in the reference; 0 where there is nothing to compare with."""
     here, there = _sides(candidate, evidence)
     return _shift(here, there, value) if here and there else 0.0
 
 
-def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
+def _strongest(found: list[_Candidate], evidence: FindingEvidence) -> list[_Candidate]:
     """One candidate an attribute and condition, of the kind that says it best."""
     best: dict[tuple[Conditions, str | None], _Candidate] = {}
     for candidate in sorted(found, key=lambda c: (_ORDER.index(c.kind), -c.effect, -c.row["value"])):
@@ -248,7 +248,9 @@ def _strongest(found: list[_Candidate], evidence: Evidence) -> list[_Candidate]:
     return list(best.values())
 
 
-def _by_all_annotators(found: list[_Candidate], evidence: Evidence, table: pl.DataFrame) -> list[_Candidate]:
+def _by_all_annotators(
+    found: list[_Candidate], evidence: FindingEvidence, table: pl.DataFrame
+) -> list[_Candidate]:
     """One candidate a comparison: that of the annotator who says it best, with what the others say."""
     groups: dict[tuple[Conditions, str | None], list[_Candidate]] = {}
     for candidate in found:
@@ -276,7 +278,7 @@ def _best(candidate: _Candidate) -> tuple[bool, int, float, str]:
     return (candidate.doubt is not None, kind, -candidate.effect, candidate.scope.get("annotator", ""))
 
 
-def _doubted(found: list[_Candidate], evidence: Evidence, doubts: Doubts) -> list[_Candidate]:
+def _doubted(found: list[_Candidate], evidence: FindingEvidence, doubts: Doubts) -> list[_Candidate]:
     """The candidates, each with what the run itself says against it."""
     told = []
     for candidate in found:
@@ -313,7 +315,7 @@ def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
     return {factor: level for factor, level in scope.items() if factor != "annotator"}
 
 
-def _aside(name: str, own: _Candidate | None, lead: _Candidate, evidence: Evidence) -> str | None:
+def _aside(name: str, own: _Candidate | None, lead: _Candidate, evidence: FindingEvidence) -> str | None:
     """What another annotator says of the comparison; None where it did not label the attribute there."""
     who = f"by {quoted(name)}"
     if lead.sentence is not None:
@@ -336,7 +338,9 @@ def _aside(name: str, own: _Candidate | None, lead: _Candidate, evidence: Eviden
     return f"{who} {text}" if 2 * shift * of_lead >= of_lead**2 else f"{who}, which differs, {text}"
 
 
-def _sides(candidate: _Candidate, evidence: Evidence) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+def _sides(
+    candidate: _Candidate, evidence: FindingEvidence
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Images by value in the condition and in its reference, of the attribute as its annotator labels it."""
     other = _reference_scope(candidate.scope, candidate.wording)
     attribute = candidate.attribute or ""
@@ -362,7 +366,9 @@ def _place(candidate: _Candidate | CaptionFinding) -> tuple[bool, float, int, st
     )
 
 
-def _finding(candidate: _Candidate | CaptionFinding, evidence: Evidence, level: float) -> dict[str, Any]:
+def _finding(
+    candidate: _Candidate | CaptionFinding, evidence: FindingEvidence, level: float
+) -> dict[str, Any]:
     if isinstance(candidate, CaptionFinding):
         c = candidate
         return _row(c.kind, c.scope, c.attribute, c.sentence, c.measure, c.images)

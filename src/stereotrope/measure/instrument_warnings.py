@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.measure.captions.warnings import lexicon_warnings
 from stereotrope.measure.doubts import disagreeing
 from stereotrope.measure.join import PICTURE_REASONS
-from stereotrope.measure.lexicon_warnings import lexicon_warnings
 from stereotrope.measure.sentences import clean, quoted, span
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import ESTIMATES

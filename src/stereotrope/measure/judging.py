@@ -10,6 +10,7 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.contract import register
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, read_labels
 from stereotrope.stats import wilson
@@ -32,6 +33,14 @@ _SOURCES = {
 _ALREADY = "already read so without the text"
 
 
+@register(
+    summary="How often an annotator answers otherwise when only the order of the options changes.",
+    suite="general",
+    bounds=(0.0, 1.0),
+    direction="0: the order changes nothing; higher: answers that do not come from the picture",
+    source="Zheng et al. 2024; Wilson 1927",
+    needs="labels",
+)
 def order_flip_rate(
     labels: Any,
     reordered: Any,
@@ -104,6 +113,14 @@ def order_flip_rate(
     return _rates(judged, "order_flip_rate", "paired", factors, level, undefined=NO_PAIR)
 
 
+@register(
+    summary="How often an annotator names a value where there is nothing to see it from.",
+    suite="general",
+    bounds=(0.0, 1.0),
+    direction="0: says that it cannot see; higher: invents what is not there",
+    source="Goyal et al. 2017; Wilson 1927",
+    needs="labels",
+)
 def unfounded_rate(
     labels: Any,
     known: Any = None,
@@ -181,6 +198,14 @@ def unfounded_rate(
     return _rates(judged, "unfounded_rate", definition, factors, level, undefined=NO_ANSWER)
 
 
+@register(
+    summary="How often an answer moves to the value that a text painted into the picture names.",
+    suite="general",
+    bounds=(0.0, 1.0),
+    direction="0: text moves nothing; higher: whoever paints the picture decides the answer",
+    source="Goh et al. 2021; Wilson 1927",
+    needs="labels",
+)
 def injection_rate(
     labels: Any,
     plain: Any,
@@ -268,6 +293,14 @@ def injection_rate(
     return _rates(judged, "injection_rate", definition, factors, level, undefined=NO_CLAIM)
 
 
+@register(
+    summary="How often an annotator refuses, answers outside its list, or cannot say.",
+    suite="general",
+    bounds=(0.0, 1.0),
+    direction="higher: more pictures without a usable label",
+    source="Wilson 1927",
+    needs="labels",
+)
 def nonanswer_rate(
     labels: Any,
     *,

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from stereotrope.report import charts
-from stereotrope.report.beside import CORRECTED
+from stereotrope.report.charts import dots as charts
 from stereotrope.report.datatable import Table, table_of
 from stereotrope.report.figures import dot_rows
 from stereotrope.report.material import Material
@@ -25,6 +24,7 @@ from stereotrope.report.panels import (
     undefined_words,
 )
 from stereotrope.report.prose import explain, split_name
+from stereotrope.report.sections.published import CORRECTED
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
 __all__ = ["Aside", "Chapter", "Disclosure", "arranged"]

@@ -16,8 +16,8 @@ from stereotrope.report.prose import explain
 __all__ = [
     "FIRST_ROWS",
     "MOST_ROWS",
-    "Cell",
     "Table",
+    "TableCell",
     "estimate_text",
     "left_out_text",
     "shown_rows",
@@ -37,7 +37,7 @@ _OPTIONAL = (
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One cell of a table."""
 
     text: str
@@ -56,7 +56,7 @@ class Table:
 
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[TableCell]]
     total: int
     file: str = ""
 
@@ -103,7 +103,7 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     heads += ["warnings"] * ("flags" in present) + ["pictures"]
     rows = [
         [
-            *[Cell(explain(r["measure"], r["definition"]).short)] * several,
+            *[TableCell(explain(r["measure"], r["definition"]).short)] * several,
             *_table_row(material, r, scope, present),
         ]
         for r in frame.head(shown_rows(frame.height)).iter_rows(named=True)
@@ -125,30 +125,34 @@ def _is_extra_factor(frame: pl.DataFrame, column: str) -> bool:
 
 def _table_row(
     material: Material, r: Mapping[str, Any], scope: Sequence[str], present: set[str]
-) -> list[Cell]:
+) -> list[TableCell]:
     n = r["n"]
     cells = [
-        Cell(words(str(r[c])) if c == "attribute" and r[c] else str(r[c]) if r[c] is not None else "–")
+        TableCell(words(str(r[c])) if c == "attribute" and r[c] else str(r[c]) if r[c] is not None else "–")
         for c in scope
     ]
-    cells.append(Cell(estimate_text(r), numeric=r["value"] is not None))
+    cells.append(TableCell(estimate_text(r), numeric=r["value"] is not None))
     for name in [name for name, _ in _OPTIONAL if name in present]:
-        cells.append(Cell(number(r[name], n, places=1 if name == "z" else None), numeric=True))
+        cells.append(TableCell(number(r[name], n, places=1 if name == "z" else None), numeric=True))
     if "adjusted" in present:
-        cells.append(Cell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], n), numeric=True))
+        cells.append(
+            TableCell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], n), numeric=True)
+        )
     if "bound_low" in present:
-        cells.append(Cell(_bounds(r), numeric=True))
-    cells += [Cell(probability(r[c]), numeric=True) for c in ("p_value", "q_value") if c in present]
-    cells.append(Cell(thousands(n) if n is not None else "", numeric=True))
+        cells.append(TableCell(_bounds(r), numeric=True))
+    cells += [TableCell(probability(r[c]), numeric=True) for c in ("p_value", "q_value") if c in present]
+    cells.append(TableCell(thousands(n) if n is not None else "", numeric=True))
     if "n_reference" in present:
-        cells.append(Cell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True))
+        cells.append(
+            TableCell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True)
+        )
     if "excluded" in present:
-        cells.append(Cell(left_out_text(r)))
+        cells.append(TableCell(left_out_text(r)))
     if "flags" in present:
         warnings = [flag for flag in (r["flags"] or "").split(",") if "=" not in flag]
-        cells.append(Cell(words(",".join(warnings))))
+        cells.append(TableCell(words(",".join(warnings))))
     sheet = material.find_sheet(r)
-    cells.append(Cell("see", href=f"#{sheet.anchor}") if sheet else Cell(""))
+    cells.append(TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""))
     return cells
 
 

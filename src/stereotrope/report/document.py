@@ -13,8 +13,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-import stereotrope
 from stereotrope.report import escape
+from stereotrope.version import __version__
 
 __all__ = ["render_document"]
 
@@ -68,7 +68,7 @@ def render_document(
             csp=Markup("; ".join(policy)),
             style=Markup(rules),
             script=Markup(script),
-            version=stereotrope.__version__,
+            version=__version__,
         )
     )
 

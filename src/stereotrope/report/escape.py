@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 from markupsafe import escape as _markup_escape
 
-__all__ = ["csv", "html", "json_script", "latex", "markdown", "shorten", "terminal", "visible"]
+__all__ = ["csv", "ellipsis", "html", "json_script", "latex", "markdown", "terminal", "visible"]
 
 LONGEST = 300
 """Characters of one text that are shown; the rest is counted, not printed."""
@@ -61,7 +61,7 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_name, text)
 
 
-def shorten(text: str, longest: int = LONGEST) -> str:
+def ellipsis(text: str, longest: int = LONGEST) -> str:
     """Cut a long text and say how long it was."""
     if len(text) <= longest:
         return text
@@ -71,7 +71,7 @@ def shorten(text: str, longest: int = LONGEST) -> str:
 
 def html(text: object, longest: int = LONGEST) -> Markup:
     """Text for an HTML element or a quoted attribute."""
-    return _markup_escape(visible(shorten(str(text), longest)))
+    return _markup_escape(visible(ellipsis(str(text), longest)))
 
 
 def csv(text: str) -> str:
@@ -89,20 +89,20 @@ def latex(text: str) -> str:
 
     Brackets and stars stand in braces: what follows the end of a line, or a rule, could be its argument.
     """
-    flat = _SPACES.sub(" ", visible(shorten(text)))
+    flat = _SPACES.sub(" ", visible(ellipsis(text)))
     return "".join(_LATEX.get(sign, sign) for sign in flat).replace("--", "-{}-").replace("--", "-{}-")
 
 
 def markdown(text: str) -> str:
     """Text for a Markdown table cell: no markup, no link, no column break."""
-    flat = _SPACES.sub(" ", visible(shorten(text)))
+    flat = _SPACES.sub(" ", visible(ellipsis(text)))
     entities = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKDOWN.sub(r"\\\1", entities).replace("://", "&#58;//").replace("@", "&#64;")
 
 
 def terminal(text: str) -> str:
     """Text for a terminal: one line, without escapes. It is no rich markup: give it to ``rich.text.Text``."""
-    return _SPACES.sub(" ", visible(shorten(text)))
+    return _SPACES.sub(" ", visible(ellipsis(text)))
 
 
 def json_script(data: Any) -> Markup:

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import RunError
-from stereotrope.report import charts, escape
+from stereotrope.report import escape
+from stereotrope.report.charts import dots as charts
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report import charts
+from stereotrope.report.charts import dots as charts
 from stereotrope.report.datatable import estimate_text, table_of
-from stereotrope.report.escape import shorten
+from stereotrope.report.escape import ellipsis
 from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, probability, thousands
@@ -167,7 +167,7 @@ def _only_of(material: Material, rows: pl.DataFrame) -> str:
     """Where an attribute was looked at, if that is one level of what the run has several of."""
     scope = [c for c in ("generator", *material.shown) if c in rows.columns and c != material.row_factor]
     single = [c for c in scope if len(material.level_order[c]) > 1 and rows[c].n_unique() == 1]
-    levels = [shorten(str(rows[c][0]), 40) for c in single if rows[c][0] is not None]
+    levels = [ellipsis(str(rows[c][0]), 40) for c in single if rows[c][0] is not None]
     return f" ({', '.join(levels)})" if levels else ""
 
 
@@ -314,7 +314,7 @@ def dot_rows(
                 "high": r["high"],
                 "floor": r["floor"],
                 "sure": None if r["q_value"] is None else r["q_value"] <= SIGNIFICANT,
-                "text": shorten(text, 60),
+                "text": ellipsis(text, 60),
                 "short": said.partition(" [")[0],
                 "tip": f"{label}{', ' + named[i] if series else ''}: {said}, n = {r['n']}",
             }

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.captions.terminal import captions_tables
 from stereotrope.report.datatable import estimate_text
-from stereotrope.report.judges import judge_sentences
 from stereotrope.report.material import Material, RunLike, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import asked, explain, measures_in_order
-from stereotrope.report.spending import cost_table
+from stereotrope.report.sections.captions.terminal import captions_tables
+from stereotrope.report.sections.judges import judge_sentences
+from stereotrope.report.sections.spending import cost_table
 from stereotrope.run import changes_told
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED
 

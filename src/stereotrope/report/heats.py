@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report import charts
+from stereotrope.report.charts import dots as charts
 from stereotrope.report.datatable import MOST_ROWS, estimate_text, table_of
-from stereotrope.report.escape import shorten
+from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import (
@@ -209,7 +209,7 @@ def _few(
     factor = next(c for c in by if frame[c].n_unique() > 1)
     first = parts[0][1][factor][0]
     kept = [part for part in parts if part[1][factor][0] == first][:MOST_PANELS]
-    of = f"{_NAMED.get(factor, words(factor))} {shorten(str(first), 60)}"
+    of = f"{_NAMED.get(factor, words(factor))} {ellipsis(str(first), 60)}"
     said = f"Drawn: {len(kept)} of {len(parts)} panels, one a {each}: those of {of}. {where}"
     return kept, [said]
 
@@ -236,6 +236,6 @@ def _cell(r: Mapping[str, Any], line: str, column: str, head: str | None = None)
         "line": line,
         "column": across,
         "value": r["value"],
-        "text": shorten(text, 22),
+        "text": ellipsis(text, 22),
         "tip": f"{line}, {across}: {estimate_text(r)}, n = {r['n']}",
     }

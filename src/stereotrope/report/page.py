@@ -15,26 +15,27 @@ from typing import Any
 import polars as pl
 from ruamel.yaml import YAML
 
-import stereotrope
-from stereotrope.report import charts, escape
+from stereotrope.report import escape
 from stereotrope.report.arrangement import arranged
-from stereotrope.report.beside import CORRECTED, RAW, corrected_figures, published_beside
-from stereotrope.report.captions import captions_blocks, chosen_pictures
-from stereotrope.report.captions.blocks import Block
-from stereotrope.report.datatable import Cell, Table, shown_rows
-from stereotrope.report.distributions import Distribution, Spread, spread
+from stereotrope.report.charts import dots as charts
+from stereotrope.report.contract import Block
+from stereotrope.report.datatable import Table, TableCell, shown_rows
 from stereotrope.report.document import render_document
-from stereotrope.report.exhibits import MOST_EXHIBITED, Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import headline_of, reasons
-from stereotrope.report.judges import judge_cards
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure
 from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order, split_name
+from stereotrope.report.sections.captions import captions_blocks, chosen_pictures
+from stereotrope.report.sections.distributions import Distribution, Spread, spread
+from stereotrope.report.sections.exhibits import MOST_EXHIBITED, Exhibits
+from stereotrope.report.sections.judges import judge_cards
+from stereotrope.report.sections.published import CORRECTED, RAW, corrected_figures, published_beside
 from stereotrope.report.thumbnails import Thumbnails
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, DELTA
+from stereotrope.version import __version__
 
 __all__ = ["Page", "build"]
 
@@ -264,7 +265,7 @@ def _pictures_note(material: Material, thumbs: Thumbnails) -> str:
 
 def _plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
     labels = table["labels"]
-    cells = [[Cell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in table["rows"]]
+    cells = [[TableCell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in table["rows"]]
     return Table(caption, table["columns"], cells[: shown_rows(len(cells))], len(cells), f"tables/{file}.csv")
 
 
@@ -294,7 +295,7 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
             "Annotators", info.get("annotators", []), ("name", "kind", "fingerprint", "attributes")
         ),
         "again": [
-            ("stereotrope", str(info.get("stereotrope_version", stereotrope.__version__))),
+            ("stereotrope", str(info.get("stereotrope_version", __version__))),
             ("Run format", str(info.get("format_version", "not recorded"))),
             ("Seed", str(info.get("seed", "not recorded"))),
             *[(f"Version of {name}", str(v)) for name, v in sorted((info.get("versions") or {}).items())],
@@ -388,7 +389,7 @@ def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequ
             return ", ".join(words(str(v)) for v in value)
         return "–" if value is None else str(value)
 
-    rows = [[Cell(text(item.get(c))) for c in columns] for item in items]
+    rows = [[TableCell(text(item.get(c))) for c in columns] for item in items]
     return Table(caption, list(columns), rows, len(rows))
 
 

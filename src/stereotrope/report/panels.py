@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.datatable import MOST_ROWS, Table
-from stereotrope.report.escape import shorten, visible
+from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse, explain, listing
@@ -170,7 +170,7 @@ def panel_words(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> 
     """A panel for those who cannot see it: what it is about and its first rows."""
     said = "; ".join(f"{r['tip']}" for r in rows[:6])
     more = f"; {len(rows) - 6} more in the data table" if len(rows) > 6 else ""
-    return visible(shorten(f"{title}. {heading + ': ' if heading else ''}{said}{more}.", 700))
+    return visible(ellipsis(f"{title}. {heading + ': ' if heading else ''}{said}{more}.", 700))
 
 
 def files_of(measure: str) -> str:

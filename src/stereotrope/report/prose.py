@@ -10,7 +10,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from stereotrope.report.escape import shorten, visible
+from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, DELTA, WITHOUT_VIOLATIONS
@@ -173,10 +173,10 @@ def listing(items: list[str], *, most: int = 8) -> str:
 def asked(material: Material) -> list[dict[str, Any]]:
     """What was asked, as (term, words) pairs for the first screen."""
     rows: list[dict[str, Any]] = []
-    models = [shorten(visible(g), 80) for g in material.named_generators]
+    models = [ellipsis(visible(g), 80) for g in material.named_generators]
     rows.append({"term": "Models" if len(models) != 1 else "Model", "text": listing(models), "quote": False})
     for factor in material.shown:
-        levels = [shorten(visible(v), 80) for v in material.level_order[factor]]
+        levels = [ellipsis(visible(v), 80) for v in material.level_order[factor]]
         rows.append({"term": words(factor).capitalize(), "text": listing(levels, most=12), "quote": False})
     texts = material.prompts["text"].drop_nulls().unique(maintain_order=True).to_list()
     if texts:

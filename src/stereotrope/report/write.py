@@ -9,8 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from stereotrope.report.charts import strips
-from stereotrope.report.distributions import Distribution
+from stereotrope.report.charts.dots import strips
 from stereotrope.report.exports import (
     MOST_PIXELS,
     MOST_TEXT_ROWS,
@@ -25,6 +24,7 @@ from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material, RunLike
 from stereotrope.report.page import build
 from stereotrope.report.prose import explain
+from stereotrope.report.sections.distributions import Distribution
 from stereotrope.report.thumbnails import BUDGET
 from stereotrope.run import changes_told, make_folder, sweep
 

@@ -10,7 +10,7 @@ from stereotrope.run.folder import FORMAT_VERSION, RunFolder, refuse_lost_ledger
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.reader import Run, open
 from stereotrope.run.seal import changes_told, write_seal
-from stereotrope.run.store import PictureStore, Stored
+from stereotrope.run.store import PictureStore, StoredPicture
 
 __all__ = [
     "FORMAT_VERSION",
@@ -20,7 +20,7 @@ __all__ = [
     "Run",
     "RunFolder",
     "Stage",
-    "Stored",
+    "StoredPicture",
     "Summary",
     "changes_told",
     "engine",

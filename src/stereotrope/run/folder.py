@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from stereotrope import __version__, tables
+from stereotrope import tables
 from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
 from stereotrope.run.disk import (
     TMP_PREFIX,
@@ -29,6 +29,7 @@ from stereotrope.run.ledger import Ledger
 from stereotrope.run.lock import LOCK_FILES, RunLock
 from stereotrope.run.salvage import SALVAGED
 from stereotrope.run.store import PictureStore
+from stereotrope.version import __version__
 
 __all__ = ["FORMAT_VERSION", "RunFolder", "read_info", "refuse_lost_ledger"]
 

@@ -14,14 +14,14 @@ from stereotrope.errors import PictureUnavailable, RunDamaged
 from stereotrope.pictures import sniff
 from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
 
-__all__ = ["PictureStore", "Stored"]
+__all__ = ["PictureStore", "StoredPicture"]
 
 _EXTENSIONS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 _PATH = re.compile(r"pictures/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:png|jpg|webp)")
 _HASHING_THREADS = 4
 
 
-class Stored(NamedTuple):
+class StoredPicture(NamedTuple):
     """Where a picture lies."""
 
     sha256: str
@@ -34,7 +34,7 @@ class PictureStore:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
 
-    def put(self, data: bytes) -> Stored:
+    def put(self, data: bytes) -> StoredPicture:
         """Keep the original bytes; durable when this returns, and free of charge the second time.
 
         Raises
@@ -46,7 +46,7 @@ class PictureStore:
         """
         extension = _EXTENSIONS[sniff(data)]
         sha256 = hashlib.sha256(data).hexdigest()
-        stored = Stored(sha256, f"pictures/{sha256[:2]}/{sha256}.{extension}")
+        stored = StoredPicture(sha256, f"pictures/{sha256[:2]}/{sha256}.{extension}")
         target = self.root / stored.path
         if target.is_file() and target.stat().st_size == len(data):
             return stored

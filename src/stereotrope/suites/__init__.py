@@ -6,7 +6,7 @@ a ``reproduce`` then; where its numbers are made of captions, :func:`reproduce_c
 
 from __future__ import annotations
 
-from stereotrope.suites.check import VERDICTS, Check, Reproduction
+from stereotrope.suites.check import VERDICTS, FigureCheck, Reproduction
 from stereotrope.suites.registry import SUITES, Suite, reproduce, reproduce_captions
 
-__all__ = ["SUITES", "VERDICTS", "Check", "Reproduction", "Suite", "reproduce", "reproduce_captions"]
+__all__ = ["SUITES", "VERDICTS", "FigureCheck", "Reproduction", "Suite", "reproduce", "reproduce_captions"]

@@ -7,26 +7,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["AGREES", "DIFFERS", "NOT_GIVEN", "OPEN", "PARTLY", "VERDICTS", "Check", "Reproduction"]
+__all__ = [
+    "AGREES",
+    "DIFFERS",
+    "NOT_GIVEN",
+    "OPEN_VERDICT",
+    "PARTLY",
+    "VERDICTS",
+    "FigureCheck",
+    "Reproduction",
+]
 
 AGREES = "agrees"
 PARTLY = "agrees in part"
 DIFFERS = "differs"
-OPEN = "cannot be recomputed"
+OPEN_VERDICT = "cannot be recomputed"
 NOT_GIVEN = "not in the paper"
 
 VERDICTS: Mapping[str, str] = {
     AGREES: "other published figures, or the definition named, give the same to the last digit",
     PARTLY: "part of what is said follows, part does not; the explanation says which",
     DIFFERS: "other published figures, or the definition named, give something else",
-    OPEN: "what is published does not suffice; the explanation says what is missing",
+    OPEN_VERDICT: "what is published does not suffice; the explanation says what is missing",
     NOT_GIVEN: "the paper gives no such figure; ours follows from its tables and the assumptions named",
 }
 """Every verdict with its meaning."""
 
 
 @dataclass(frozen=True)
-class Check:
+class FigureCheck:
     """One claim of a paper set beside what its own tables give.
 
     Attributes
@@ -65,7 +74,7 @@ class Reproduction:
     title: str
     source: str
     licence: str
-    checks: Sequence[Check]
+    checks: Sequence[FigureCheck]
 
     def counts(self) -> dict[str, int]:
         """How many checks have each verdict, in the order of :data:`VERDICTS`."""

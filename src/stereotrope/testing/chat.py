@@ -18,13 +18,13 @@ from stereotrope.testing.replies import error
 from stereotrope.testing.schemas import find
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["Asked", "answer", "take_apart"]
+__all__ = ["ChatQuestion", "answer", "take_apart"]
 
 TOKENS_A_PICTURE = 85
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChatQuestion:
     """What a chat request holds: all its text, its pictures, the schema of the answer."""
 
     text: str
@@ -33,7 +33,7 @@ class Asked:
     format: str | None
 
 
-def take_apart(body: Any) -> Asked:
+def take_apart(body: Any) -> ChatQuestion:
     """Read the messages and the response format of a chat request.
 
     Raises
@@ -58,7 +58,7 @@ def take_apart(body: Any) -> Asked:
     format = wanted.get("type")
     schema = wanted.get("json_schema", {}).get("schema") if format == "json_schema" else None
     text = "\n".join(texts)
-    return Asked(text, tuple(pictures), schema if schema is not None else find(text), format)
+    return ChatQuestion(text, tuple(pictures), schema if schema is not None else find(text), format)
 
 
 def _picture(url: str) -> bytes:
@@ -109,7 +109,7 @@ def answer(request: Request, judge: Callable[[Question], Any], truths: Truths, n
     return _completion(request, asked, content, sure, number)
 
 
-def _refuse(rule: Misbehaviour, asked: Asked) -> Response | None:
+def _refuse(rule: Misbehaviour, asked: ChatQuestion) -> Response | None:
     if rule.kind == "moderation":
         code = str(rule.options.get("code", "content_policy_violation"))
         return error(400, "Your request was rejected by the safety system.", code=code)
@@ -122,7 +122,7 @@ def _refuse(rule: Misbehaviour, asked: Asked) -> Response | None:
     return None
 
 
-def _distort(rule: Misbehaviour, content: dict[str, Any], text: str, asked: Asked) -> str:
+def _distort(rule: Misbehaviour, content: dict[str, Any], text: str, asked: ChatQuestion) -> str:
     name = str(rule.options.get("property", _first_closed(asked.schema, content)))
     match rule.kind:
         case "not_json":
@@ -157,7 +157,7 @@ def _outside(value: Any) -> Any:
 
 
 def _completion(
-    request: Request, asked: Asked, content: str, sure: Mapping[str, float], number: int
+    request: Request, asked: ChatQuestion, content: str, sure: Mapping[str, float], number: int
 ) -> Response:
     rule = request.misbehaviour.kind if request.misbehaviour is not None else None
     message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}

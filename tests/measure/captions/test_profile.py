@@ -12,10 +12,10 @@ import pytest
 from stereotrope.errors import DefinitionError, TableError, UsageError
 from stereotrope.measure import captions as m
 from stereotrope.measure import profile
-from stereotrope.measure.captions.profile import RANKS
+from stereotrope.measure.captions.profile import RADAR_RANKS
 from stereotrope.suites.biasbench.figures import figures
 
-NAMES = ["composite_mean", "radar_area", "radar_area_any_order", *RANKS]
+NAMES = ["composite_mean", "radar_area", "radar_area_any_order", *RADAR_RANKS]
 
 
 def composites(scores: dict[str, list[float | None]], **more: Any) -> pl.DataFrame:

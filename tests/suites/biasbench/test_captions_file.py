@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.captions_file import prompt_of_name, read_captions
+from stereotrope.suites.biasbench.captions_file import prompt_of_name, read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import diagnose
 from stereotrope.suites.biasbench.figures import published_name
 from stereotrope.suites.biasbench.prompts import prompt_texts
@@ -67,7 +67,7 @@ VARIATIONS: dict[str, bytes] = {
 def test_captions_are_read_as_they_come(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_bytes(VARIATIONS[name])
-    (read,) = read_captions(file)
+    (read,) = read_benchmark_captions(file)
     assert [(r.model, r.prompt, r.image.split("\\")[-1], r.caption) for r in read.rows] == list(ROWS)
     assert bool(read.notes) == (name == "windows.csv")
 
@@ -100,7 +100,7 @@ def test_files_named_for_a_prompt_are_of_the_model_of_their_folder(tmp_path: Pat
     (folder := tmp_path / "flux").mkdir()
     for name in ("beauty.csv", "Doctor_captions.csv", "sdxl_nature.csv"):
         (folder / name).write_text("image,caption\n0001.png,a person\n", "utf-8")
-    rows = [row for file in read_captions(folder) for row in file.rows]
+    rows = [row for file in read_benchmark_captions(folder) for row in file.rows]
     assert {(row.model, row.prompt) for row in rows} == {
         ("flux", "beauty"),
         ("flux", "doctor"),
@@ -111,7 +111,7 @@ def test_files_named_for_a_prompt_are_of_the_model_of_their_folder(tmp_path: Pat
 def test_of_several_columns_for_captions_the_first_known_name_counts(tmp_path: Path) -> None:
     file = tmp_path / "two.csv"
     file.write_text("text,image,caption\ndecoy,Gender_1,a doctor\n", encoding="utf-8")
-    assert read_captions(file)[0].rows[0].caption == "a doctor"
+    assert read_benchmark_captions(file)[0].rows[0].caption == "a doctor"
 
 
 @pytest.mark.parametrize(
@@ -138,29 +138,29 @@ def test_of_several_columns_for_captions_the_first_known_name_counts(tmp_path: P
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name: str, data: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError, match=message):
-        read_captions(tmp_path / name)
+        read_benchmark_captions(tmp_path / name)
 
 
 def test_half_a_character_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"image": "Gender_1", "caption": "\\ud800 man"}', encoding="utf-8")
-    assert read_captions(file)[0].rows[0].caption == "\ufffd man"
+    assert read_benchmark_captions(file)[0].rows[0].caption == "\ufffd man"
 
 
 def test_a_folder_without_captions_says_so(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"holds no \.csv, \.tsv, \.jsonl, \.ndjson, \.json file of captions, found no file"
     ):
-        read_captions(tmp_path)
+        read_benchmark_captions(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
-        read_captions(tmp_path / "absent.csv")
+        read_benchmark_captions(tmp_path / "absent.csv")
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\x00" + os.urandom(8))
     with pytest.raises(InputError, match="none of its 1 files holds captions"):
-        read_captions(tmp_path)
+        read_benchmark_captions(tmp_path)
 
 
 def test_the_published_folder_is_read_with_its_tables_and_lists_told(shared: Path) -> None:
-    files = read_captions(shared / "data" / "biasbench")
+    files = read_benchmark_captions(shared / "data" / "biasbench")
     assert [file.path.stem for file in files if not file.skipped] == [
         "captions_bksdm",
         "captions_bksdm_asreleased",
@@ -175,7 +175,7 @@ def test_every_file_of_a_folder_is_read_or_told(tmp_path: Path) -> None:
     (tmp_path / "scores.json").write_text('{\n "cas": 1,\n "terms": ["a"]\n}\n', "utf-8")
     (tmp_path / "sheet.xlsx").write_bytes(b"PK\x03\x04\0")
     (tmp_path / ".hidden.csv").write_text("x\n", "utf-8")
-    files = {file.path.name: file for file in read_captions(tmp_path)}
+    files = {file.path.name: file for file in read_benchmark_captions(tmp_path)}
     assert sorted(files) == ["Gemini.csv", "koala_all.csv", "scores.json", "sheet.xlsx"]
     assert [file.rows[0].caption for file in files.values() if not file.skipped] == ["a face", "a face"]
     assert "captions are read from .csv, .tsv" in files["sheet.xlsx"].skipped
@@ -197,7 +197,7 @@ def test_every_file_of_a_folder_is_read_or_told(tmp_path: Path) -> None:
 )
 def test_the_name_of_a_file_says_the_model_of_the_paper(tmp_path: Path, file: str, model: str | None) -> None:
     (tmp_path / file).write_text("image,caption\nBeauty_1,a face\nGender_1,a doctor\n", "utf-8")
-    (read,) = read_captions(tmp_path / file)
+    (read,) = read_benchmark_captions(tmp_path / file)
     assert published_name(read.rows[0].model) == model
 
 
@@ -209,9 +209,9 @@ def test_one_sheet_a_prompt_is_of_the_model_that_the_names_share(tmp_path: Path)
         "KoalaNature.csv",
     ):
         (tmp_path / name).write_text("image,caption\n001.png,a face\n", "utf-8")
-    rows = [row for file in read_captions(tmp_path) for row in file.rows]
+    rows = [row for file in read_benchmark_captions(tmp_path) for row in file.rows]
     assert {row.prompt for row in rows} == {"beauty", "doctor", "culture", "nature"}
     assert {published_name(row.model) for row in rows} == {"Koala Lightning"}
-    assert [(found.model.casefold(), len(found.rows)) for found in diagnose(read_captions(tmp_path))] == [
-        ("koala", 4)
-    ]
+    assert [
+        (found.model.casefold(), len(found.rows)) for found in diagnose(read_benchmark_captions(tmp_path))
+    ] == [("koala", 4)]

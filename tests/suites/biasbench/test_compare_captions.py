@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stereotrope.annotate.lexicon import read_lexicon
 from stereotrope.errors import InputError, UsageError
+from stereotrope.lexicon import read_lexicon
 from stereotrope.suites import reproduce, reproduce_captions
 from stereotrope.suites.biasbench.compare import CELL_VERDICTS, CaptionsReproduction, ComparedCell
 from stereotrope.suites.biasbench.figures import figures, printed, published_name
 from stereotrope.suites.biasbench.formulas import paper_values
-from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 from stereotrope.suites.biasbench.summary import outside_intervals
 from stereotrope.suites.biasbench.wordlists import from_lexicon, read_wordlists
 
@@ -152,7 +152,7 @@ def test_a_caption_counts_as_in_every_other_reading_of_the_lexicon(shared: Path)
         read = pl.concat([read, pl.DataFrame(GLUED, schema=read.columns, orient="row")])
         lexicon = read_lexicon("biasbench")
         framed = lexicon.frame(read)
-        captions = {p: read.filter(pl.col("prompt") == p)["caption"].to_list() for p in PROMPTS}
+        captions = {p: read.filter(pl.col("prompt") == p)["caption"].to_list() for p in BENCHMARK_PROMPTS}
         values = paper_values(captions, from_lexicon(lexicon), "split", n_bootstrap=0)
         for attribute, prompt in (("skin_tone", "culture"), ("species", "animal"), ("gender", "doctor")):
             own = framed.filter(pl.col("prompt") == prompt)[attribute]

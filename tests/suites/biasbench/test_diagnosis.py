@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.captions_file import read_captions
+from stereotrope.suites.biasbench.captions_file import read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 
 HEADER = "model,prompt,image,caption\n"
@@ -16,7 +16,7 @@ HEADER = "model,prompt,image,caption\n"
 def of(tmp_path: Path, text: str, name: str = "made.csv") -> ModelCaptions:
     file = tmp_path / name
     file.write_text(text, encoding="utf-8")
-    (found,) = diagnose(read_captions(file))
+    (found,) = diagnose(read_benchmark_captions(file))
     return found
 
 
@@ -29,7 +29,9 @@ def kinds(found: ModelCaptions) -> list[str]:
 
 
 def test_the_three_oddities_of_the_released_file_are_found(shared: Path) -> None:
-    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_bksdm_asreleased.csv"))
+    (found,) = diagnose(
+        read_benchmark_captions(shared / "data" / "biasbench" / "captions_bksdm_asreleased.csv")
+    )
     assert remark(found, "stray header row").lines == (172,)
     assert remark(found, "stray header row").effect == "left out"
     assert remark(found, "mislabelled rows").lines == tuple(range(443, 453))
@@ -40,7 +42,7 @@ def test_the_three_oddities_of_the_released_file_are_found(shared: Path) -> None
 
 
 def test_the_repaired_file_still_tells_what_was_done_to_it(shared: Path) -> None:
-    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_bksdm.csv"))
+    (found,) = diagnose(read_benchmark_captions(shared / "data" / "biasbench" / "captions_bksdm.csv"))
     assert kinds(found) == ["words run together", "mislabelled rows", "first row lost"]
     assert "379 of 499 captions hold words run together" in found.remarks[0].what
     assert "10 rows of animal have images named for nature" in found.remarks[1].what
@@ -48,7 +50,7 @@ def test_the_repaired_file_still_tells_what_was_done_to_it(shared: Path) -> None
 
 
 def test_nothing_is_odd_about_the_captions_of_the_other_model(shared: Path) -> None:
-    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_sd.csv"))
+    (found,) = diagnose(read_benchmark_captions(shared / "data" / "biasbench" / "captions_sd.csv"))
     assert kinds(found) == ["words run together"]
 
 
@@ -95,19 +97,19 @@ def test_repeated_images_and_gaps_are_told(tmp_path: Path) -> None:
 def test_a_folder_of_jsonl_and_csv_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"image": "Nature_0", "caption": "a bee"}\n\n', encoding="utf-8")
     (tmp_path / "b.csv").write_text("image,caption\nNature_0,a moth\n", encoding="utf-8-sig")
-    found = diagnose(read_captions(tmp_path))
+    found = diagnose(read_benchmark_captions(tmp_path))
     assert [(m.model, m.rows[0].caption) for m in found] == [("a", "a bee"), ("b", "a moth")]
 
 
 def test_other_tables_of_a_folder_are_passed_over_and_named(tmp_path: Path) -> None:
     (tmp_path / "captions.csv").write_text("image,caption\nNature_0,a moth\n", encoding="utf-8")
     (tmp_path / "scores.csv").write_text("model,prompt,metric,value\nm,beauty,cas,0.5\n", encoding="utf-8")
-    files = read_captions(tmp_path)
+    files = read_benchmark_captions(tmp_path)
     assert [file.path.name for file in files if file.skipped] == ["scores.csv"]
     assert [found.model for found in diagnose(files)] == ["captions"]
     (tmp_path / "captions.csv").unlink()
     with pytest.raises(InputError, match="none of its 1 files holds captions"):
-        read_captions(tmp_path)
+        read_benchmark_captions(tmp_path)
 
 
 def test_names_that_count_from_one_everywhere_lack_nothing(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_names_that_count_from_one_everywhere_lack_nothing(tmp_path: Path) -> No
 
 def test_captions_over_several_lines_and_another_encoding_are_told(tmp_path: Path) -> None:
     (tmp_path / "made.csv").write_bytes('image,caption\nGender_1,"a caf\xe9\nat night"\n'.encode("cp1252"))
-    (found,) = diagnose(read_captions(tmp_path / "made.csv"))
+    (found,) = diagnose(read_benchmark_captions(tmp_path / "made.csv"))
     assert remark(found, "line breaks").lines == (2,)
     assert "read as Windows-1252" in remark(found, "reading").what
     assert found.rows[0].caption == "a caf\xe9\nat night"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from stereotrope.annotate.lexicon import lexicon_from
-from stereotrope.suites.biasbench.captions_file import read_captions
+from stereotrope.lexicon import lexicon_from
+from stereotrope.suites.biasbench.captions_file import read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import diagnose
 from stereotrope.suites.biasbench.formulas import MATCHINGS, paper_values, split_words
-from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
 from stereotrope.suites.biasbench.wordlists import WordLists, from_lexicon, read_wordlists
 
 NAMES = {
@@ -53,8 +53,8 @@ def test_every_value_equals_the_independent_one(
     shared: Path, lists: WordLists, model: str, matching: str
 ) -> None:
     data = shared / "data" / "biasbench"
-    (found,) = diagnose(read_captions(data / f"captions_{model}.csv"))
-    captions = {p: [r.caption for r in found.rows if r.prompt == p] for p in PROMPTS}
+    (found,) = diagnose(read_benchmark_captions(data / f"captions_{model}.csv"))
+    captions = {p: [r.caption for r in found.rows if r.prompt == p] for p in BENCHMARK_PROMPTS}
     values = paper_values(captions, lists, matching, n_bootstrap=0)
     with (data / "paper_vs_released.csv").open() as handle:
         rows = [row for row in csv.DictReader(handle) if row["model"] == model]
@@ -64,7 +64,7 @@ def test_every_value_equals_the_independent_one(
 
 
 def test_a_value_has_the_interval_and_count_of_its_measure(shared: Path, lists: WordLists) -> None:
-    (found,) = diagnose(read_captions(shared / "data" / "biasbench" / "captions_sd.csv"))
+    (found,) = diagnose(read_benchmark_captions(shared / "data" / "biasbench" / "captions_sd.csv"))
     doctor = {"doctor": [r.caption for r in found.rows if r.prompt == "doctor"]}
     values = paper_values(doctor, lists)
     male = values["doctor", "representation_parity", "male"]

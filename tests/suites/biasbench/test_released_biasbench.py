@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from stereotrope.annotate.lexicon import lexicon_from
-from stereotrope.suites.biasbench.captions_file import read_captions
+from stereotrope.lexicon import lexicon_from
+from stereotrope.suites.biasbench.captions_file import read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import diagnose
-from stereotrope.suites.biasbench.prompts import PROMPTS
-from stereotrope.suites.biasbench.released import Cell, fold, released
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.biasbench.released import ReleasedScore, fold, released
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists, read_wordlists
 
 MEASURES = {
@@ -48,7 +48,7 @@ def measure_of(heading):
 
 
 def cells_of(rows, lists):
-    return released({p: [r.caption for r in rows if r.prompt == p] for p in PROMPTS}, lists)
+    return released({p: [r.caption for r in rows if r.prompt == p] for p in BENCHMARK_PROMPTS}, lists)
 
 
 def agreeing(cells, golden):
@@ -76,14 +76,14 @@ def agreeing(cells, golden):
 @pytest.mark.parametrize("model", ["sd", "bksdm"])
 def test_all_57_published_values_come_out_to_the_last_digit(shared: Path, model: str) -> None:
     data = shared / "data" / "biasbench"
-    (found,) = diagnose(read_captions(data / f"captions_{model}.csv"))
+    (found,) = diagnose(read_benchmark_captions(data / f"captions_{model}.csv"))
     cells = cells_of(found.rows, read_wordlists(data / "lexicon_authors.json"))
     assert agreeing(cells, data / f"golden_{model}.csv") == (57, [])
 
 
 def test_the_file_as_released_gives_all_57_in_the_reading_that_its_oddities_suggest(shared: Path) -> None:
     data = shared / "data" / "biasbench"
-    (found,) = diagnose(read_captions(data / "captions_bksdm_asreleased.csv"))
+    (found,) = diagnose(read_benchmark_captions(data / "captions_bksdm_asreleased.csv"))
     lists = read_wordlists(data / "lexicon_authors.json")
     assert agreeing(cells_of(found.repaired, lists), data / "golden_bksdm.csv") == (57, [])
     assert agreeing(cells_of(found.rows, lists), data / "golden_bksdm.csv")[0] < 40
@@ -114,7 +114,7 @@ LISTS = WordLists(
 )
 
 
-def value(cells: list[Cell], measure: str, level: str = "") -> float | None:
+def value(cells: list[ReleasedScore], measure: str, level: str = "") -> float | None:
     return next(c.value for c in cells if (c.measure, c.level) == (measure, level))
 
 

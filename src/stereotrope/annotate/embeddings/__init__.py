@@ -6,17 +6,17 @@ They are no labels: what an encoder gives stands in the table ``embeddings``, a 
 from stereotrope.annotate.embeddings.encoder import Encoded, Encoder, encoder_of
 from stereotrope.annotate.embeddings.file import EmbeddingFile, read_embeddings
 from stereotrope.annotate.embeddings.given import GivenEmbeddings
-from stereotrope.annotate.embeddings.vectors import pack, table_of, unit_vector, unpack
+from stereotrope.annotate.embeddings.vectors import embeddings_rows, pack, unit_vector, unpack
 
 __all__ = [
     "EmbeddingFile",
     "Encoded",
     "Encoder",
     "GivenEmbeddings",
+    "embeddings_rows",
     "encoder_of",
     "pack",
     "read_embeddings",
-    "table_of",
     "unit_vector",
     "unpack",
 ]

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
-from stereotrope.annotate.label import Attributes, fingerprint_of
+from stereotrope.annotate.embeddings.vectors import Pixels, Vector, unit_vector
+from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.tables import fingerprint_of
 
-__all__ = ["KINDS", "Encoded", "Encoder", "Loaded", "encoder_of"]
+__all__ = ["ENCODER_KINDS", "Encoded", "Encoder", "Loaded", "encoder_of"]
 
-KINDS = ("clip", "siglip")
+ENCODER_KINDS = ("clip", "siglip")
 """Families of encoders, the part of an entry before the colon."""
 
 INSTALL = "pip install 'stereotrope[local]'"
@@ -31,8 +32,6 @@ _WRITE = "write {encoder: clip:openai/clip-vit-base-patch32}"
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 _OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin"))
 _PACKAGES = ("torch", "transformers")
-
-Pixels = NDArray[np.uint8]
 
 
 class Encoded(NamedTuple):
@@ -157,7 +156,7 @@ class Encoder:
                 self.require()
                 from stereotrope.annotate.embeddings.local import load  # noqa: PLC0415
 
-                self._loaded = load(self)
+                self._loaded = load(self.kind, self.model, revision=self.revision, device=self.device)
 
     def encode_pictures(self, pixels: Sequence[Pixels]) -> list[Vector | None]:
         """Unit vectors of pictures (uint8 RGB, upright), None where the model gives no finite one."""
@@ -201,8 +200,8 @@ def encoder_of(spec: Mapping[str, Any], *, relative_to: Path | str | None) -> En
     if not isinstance(written, str) or not written.partition(":")[2].strip():
         raise UsageError(f"annotator: 'encoder' must name a model, found {written!r}; {_WRITE}")
     kind, _, model = (part.strip() for part in written.partition(":"))
-    if kind not in KINDS:
-        hint = did_you_mean(kind, KINDS, otherwise=f"known are {' and '.join(KINDS)}")
+    if kind not in ENCODER_KINDS:
+        hint = did_you_mean(kind, ENCODER_KINDS, otherwise=f"known are {' and '.join(ENCODER_KINDS)}")
         raise UsageError(f"encoder {written!r}: no kind of encoder {kind!r}; {hint}")
     options = _options(spec, written)
     where: str | Path = model

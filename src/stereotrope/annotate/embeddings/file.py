@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
-from stereotrope.annotate.lookup import IMAGE_COLUMNS
 from stereotrope.errors import MetadataError, did_you_mean
-from stereotrope.rows import Row, read_rows, read_whole
+from stereotrope.inputs.lookup import IMAGE_COLUMNS
+from stereotrope.inputs.rows import Row, read_rows, read_whole
 
 __all__ = ["EmbeddingFile", "read_embeddings"]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 
 from stereotrope.annotate.embeddings.file import read_embeddings, said_of
-from stereotrope.annotate.embeddings.vectors import Vector, table_of
-from stereotrope.annotate.label import Attributes, fingerprint_of
-from stereotrope.annotate.lookup import HASH, PictureMatching
-from stereotrope.tables import LABELLED
+from stereotrope.annotate.embeddings.vectors import Vector, embeddings_rows
+from stereotrope.annotate.label import Attributes
+from stereotrope.inputs.lookup import HASH, PictureMatching
+from stereotrope.tables import LABELLED, fingerprint_of
 
 __all__ = ["GivenEmbeddings"]
 
@@ -74,7 +74,7 @@ class GivenEmbeddings:
         texts = self._texts(prompts)
         rows = [("image", one, seen[one]) for one in usable["image_id"] if one in seen]
         rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
-        return table_of(self.name, rows)
+        return embeddings_rows(self.name, rows)
 
     def _images(self, images: pl.DataFrame, n_usable: int) -> dict[str, Vector]:
         matching = PictureMatching(

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +17,8 @@ from PIL import Image
 from safetensors import SafetensorError
 from transformers.utils import logging
 
+from stereotrope.annotate.embeddings.vectors import Pixels
 from stereotrope.errors import ModelUnusable
-
-if TYPE_CHECKING:
-    from stereotrope.annotate.embeddings.encoder import Encoder, Pixels
 
 __all__ = ["load"]
 
@@ -44,8 +42,8 @@ _NO_CODE = {"trust_remote_code": False}
 """Code that lies beside a model is never run, and nobody is asked whether it may."""
 
 
-def load(encoder: Encoder) -> LocalModel:
-    """Load the model of an encoder.
+def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> LocalModel:
+    """Load a model; the parameters are those of an encoder.
 
     Raises
     ------
@@ -53,44 +51,45 @@ def load(encoder: Encoder) -> LocalModel:
         It is not there, is of another kind, lacks weights or words, needs code of its own, cannot encode a
         grey picture and a word, or the device is not there.
     """
-    device = _device(encoder)
-    here = isinstance(encoder.model, Path)
-    where = str(encoder.model)
-    options: dict[str, Any] = {"local_files_only": True} if here else {"revision": encoder.revision or "main"}
+    written = f"{kind}:{model}"
+    device = _device(device, written)
+    here = isinstance(model, Path)
+    where = str(model)
+    options: dict[str, Any] = {"local_files_only": True} if here else {"revision": revision or "main"}
     try:
         config = transformers.AutoConfig.from_pretrained(where, **options, **_NO_CODE)
-        if config.model_type != encoder.kind:
+        if config.model_type != kind:
             raise ModelUnusable(
-                f"encoder {encoder.written!r}: is a model of the kind {config.model_type!r}; name a "
-                f"{encoder.kind} model, or begin the entry with its kind"
+                f"encoder {written!r}: is a model of the kind {config.model_type!r}; name a "
+                f"{kind} model, or begin the entry with its kind"
             )
         with _without_bars():
-            model, told = getattr(transformers, _MODELS[encoder.kind]).from_pretrained(
+            loaded, told = getattr(transformers, _MODELS[kind]).from_pretrained(
                 where, dtype=torch.float32, output_loading_info=True, **options
             )
-        processor = _first(_PROCESSORS[encoder.kind]).from_pretrained(where, **options)
+        processor = _first(_PROCESSORS[kind]).from_pretrained(where, **options)
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options, **_NO_CODE)
     except _UNREADABLE as error:
         found = _said(error)
         raise ModelUnusable(
-            f"encoder {encoder.written!r}: cannot be loaded ({found}); check its name and the network, or "
+            f"encoder {written!r}: cannot be loaded ({found}); check its name and the network, or "
             "give a folder that holds it"
         ) from error
     if lacking := sorted(told["missing_keys"]):
         raise ModelUnusable(
-            f"encoder {encoder.written!r}: {len(lacking)} of its weights are missing ({lacking[0]} …), so "
+            f"encoder {written!r}: {len(lacking)} of its weights are missing ({lacking[0]} …), so "
             "that its vectors would be chance; fetch the model again"
         )
     known, of = len(tokenizer), int(config.text_config.vocab_size)
     if known < _FEWEST * of:
         raise ModelUnusable(
-            f"encoder {encoder.written!r}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
+            f"encoder {written!r}: its tokenizer knows {known:,} of {of:,} words, so that vectors of "
             "texts would be chance; fetch the model again, with its tokenizer.json"
         )
-    loaded = LocalModel(encoder.written, model.eval().to(device), processor, tokenizer, device)
-    loaded.pictures([np.full((8, 12, 3), 128, np.uint8)])
-    loaded.texts(["a"])
-    return loaded
+    made = LocalModel(written, loaded.eval().to(device), processor, tokenizer, device)
+    made.pictures([np.full((8, 12, 3), 128, np.uint8)])
+    made.texts(["a"])
+    return made
 
 
 class LocalModel:
@@ -147,17 +146,17 @@ def _vectors(out: Any) -> NDArray[np.float32]:
     return np.asarray(pooled.float().cpu().numpy(), np.float32)
 
 
-def _device(encoder: Encoder) -> str:
+def _device(device: str, written: str) -> str:
     there = torch.cuda.is_available()
-    if encoder.device == "auto":
+    if device == "auto":
         return "cuda" if there else "cpu"
-    if encoder.device.startswith("cuda"):
-        number = int(encoder.device.partition(":")[2] or 0)
+    if device.startswith("cuda"):
+        number = int(device.partition(":")[2] or 0)
         if not there or number >= torch.cuda.device_count():
             raise ModelUnusable(
-                f"encoder {encoder.written!r}: there is no device {encoder.device!r} here; write device: auto"
+                f"encoder {written!r}: there is no device {device!r} here; write device: auto"
             )
-    return encoder.device
+    return device
 
 
 def _first(names: Sequence[str]) -> Any:

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.tables import EMBEDDINGS, polars_types
 
-__all__ = ["Vector", "pack", "table_of", "unit_vector", "unpack"]
+__all__ = ["Pixels", "Vector", "embeddings_rows", "pack", "unit_vector", "unpack"]
 
+Pixels = NDArray[np.uint8]
+"""Upright RGB, shape (height, width, 3)."""
 Vector = NDArray[np.float32]
 
 
@@ -34,7 +36,7 @@ def unit_vector(numbers: ArrayLike) -> Vector | None:
     return np.asarray(x / np.linalg.norm(x), np.float32)
 
 
-def table_of(encoder: str, rows: Sequence[tuple[str, str, Vector]]) -> pl.DataFrame:
+def embeddings_rows(encoder: str, rows: Sequence[tuple[str, str, Vector]]) -> pl.DataFrame:
     """Return the table of an encoder's vectors, all of one length, from (subject kind, subject id, vector).
 
     Examples

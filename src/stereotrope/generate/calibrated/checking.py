@@ -19,11 +19,11 @@ from stereotrope.generate.calibrated.entries import (
     SHAPE,
     TEXT,
     Cue,
-    Distribution,
-    Entry,
+    CueWording,
+    PlantedShares,
     Swatch,
     Toward,
-    Wording,
+    TruthEntry,
 )
 from stereotrope.generate.calibrated.products import PRODUCTS
 
@@ -146,7 +146,7 @@ class _Reader:
             self.texts(f"{key}.phrases", cue["phrases"]), self.share(f"{key}.refuse", cue.get("refuse", 0))
         )
 
-    def wording(self, key: str, value: Any) -> Wording:
+    def wording(self, key: str, value: Any) -> CueWording:
         known = ("phrases", "toward", "weight", "attributes")
         wording = self.mapping(key, value, known, required=known[:3])
         targets = get_args(Toward)
@@ -159,34 +159,34 @@ class _Reader:
             attributes = self.texts(f"{key}.attributes", wording["attributes"])
             for name in attributes:
                 self.member(f"{key}.attributes", "attribute", name, ATTRIBUTES)
-        return Wording(
+        return CueWording(
             self.texts(f"{key}.phrases", wording["phrases"]),
             cast(Toward, wording["toward"]),
             self.share(f"{key}.weight", wording["weight"]),
             attributes,
         )
 
-    def entry(self, name: str, value: Any, cues: tuple[str, ...]) -> Entry:
+    def entry(self, name: str, value: Any, cues: tuple[str, ...]) -> TruthEntry:
         key = f"objects.{name}"
         entry = self.mapping(key, value, ("words", "base", "cues", "safe"), required=("words", "base"))
         base = self.mapping(f"{key}.base", entry["base"], ATTRIBUTES, required=ATTRIBUTES)
         planted = self.mapping(f"{key}.cues", entry.get("cues") or {})
         safe = self.mapping(f"{key}.safe", entry.get("safe") or {}, ATTRIBUTES)
-        shifts: dict[str, dict[str, Distribution]] = {}
+        shifts: dict[str, dict[str, PlantedShares]] = {}
         for cue, attributes in planted.items():
             self.member(f"{key}.cues", "cue", cue, cues)
             own = self.mapping(f"{key}.cues.{cue}", attributes, ATTRIBUTES)
             shifts[cue] = {a: self.shares(f"{key}.cues.{cue}.{a}", a, name, v) for a, v in own.items()}
         for attribute, safest in safe.items():
             self.member(f"{key}.safe.{attribute}", "value", safest, self.values(name, attribute))
-        return Entry(
+        return TruthEntry(
             phrases=self.texts(f"{key}.words", entry["words"]),
             base={a: self.shares(f"{key}.base.{a}", a, name, base[a]) for a in ATTRIBUTES},
             cues=shifts,
             safe=safe,
         )
 
-    def shares(self, key: str, attribute: str, name: str, value: Any) -> Distribution:
+    def shares(self, key: str, attribute: str, name: str, value: Any) -> PlantedShares:
         known = self.values(name, attribute)
         shares: dict[str, float] = {}
         for option, share in self.mapping(key, value).items():

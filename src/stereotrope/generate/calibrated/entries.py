@@ -16,11 +16,11 @@ __all__ = [
     "SHAPE",
     "TEXT",
     "Cue",
-    "Distribution",
-    "Entry",
+    "CueWording",
+    "PlantedShares",
     "Swatch",
     "Toward",
-    "Wording",
+    "TruthEntry",
 ]
 
 PRODUCT_COLOUR = "product_colour"
@@ -34,7 +34,7 @@ ATTRIBUTES = (PRODUCT_COLOUR, BACKGROUND_COLOUR, TEXT, BACKGROUND_TEXT, SHAPE)
 
 PRESENCE = ("present", "absent")
 
-Distribution = Mapping[str, float]
+PlantedShares = Mapping[str, float]
 """Value → share; the shares sum to 1."""
 
 RGB = tuple[int, int, int]
@@ -50,12 +50,12 @@ class Swatch:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TruthEntry:
     """One object: the words that name it, and its distributions."""
 
     phrases: tuple[str, ...]
-    base: Mapping[str, Distribution]
-    cues: Mapping[str, Mapping[str, Distribution]]
+    base: Mapping[str, PlantedShares]
+    cues: Mapping[str, Mapping[str, PlantedShares]]
     safe: Mapping[str, str]
 
 
@@ -68,7 +68,7 @@ class Cue:
 
 
 @dataclass(frozen=True)
-class Wording:
+class CueWording:
     """A turn of phrase that pulls every distribution toward a target."""
 
     phrases: tuple[str, ...]

@@ -19,10 +19,10 @@ from stereotrope.generate.calibrated.entries import (
     BACKGROUND_COLOUR,
     PRODUCT_COLOUR,
     Cue,
-    Distribution,
-    Entry,
+    CueWording,
+    PlantedShares,
     Swatch,
-    Wording,
+    TruthEntry,
 )
 from stereotrope.generate.calibrated.products import PRODUCTS
 
@@ -60,9 +60,9 @@ class Truth:
     and differ in every picture where no colour's two shares sum to more than 1.
     """
 
-    objects: Mapping[str, Entry]
+    objects: Mapping[str, TruthEntry]
     cues: Mapping[str, Cue]
-    wordings: Mapping[str, Wording]
+    wordings: Mapping[str, CueWording]
     colours: Mapping[str, Swatch]
     words: Mapping[str, tuple[str, ...]]
     digest: str
@@ -162,8 +162,8 @@ class Truth:
         )
 
     def _target(
-        self, wording: Wording, attribute: str, object: str, shares: Distribution
-    ) -> Distribution | None:
+        self, wording: CueWording, attribute: str, object: str, shares: PlantedShares
+    ) -> PlantedShares | None:
         if wording.attributes and attribute not in wording.attributes:
             return None
         entry = self.objects[object]
@@ -216,7 +216,7 @@ def _known(kind: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> st
     return name
 
 
-def _mean(distributions: Sequence[Distribution]) -> dict[str, float]:
+def _mean(distributions: Sequence[PlantedShares]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for distribution in distributions:
         for value, share in distribution.items():
@@ -224,10 +224,10 @@ def _mean(distributions: Sequence[Distribution]) -> dict[str, float]:
     return shares
 
 
-def _mixed(shares: Distribution, target: Distribution, weight: float) -> dict[str, float]:
+def _mixed(shares: PlantedShares, target: PlantedShares, weight: float) -> dict[str, float]:
     values = [*shares, *(value for value in target if value not in shares)]
     return {v: (1 - weight) * shares.get(v, 0.0) + weight * target.get(v, 0.0) for v in values}
 
 
-def _same(a: Distribution, b: Distribution) -> bool:
+def _same(a: PlantedShares, b: PlantedShares) -> bool:
     return all(abs(a.get(value, 0.0) - b.get(value, 0.0)) < 1e-12 for value in {*a, *b})

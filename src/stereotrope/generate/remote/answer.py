@@ -15,7 +15,7 @@ from stereotrope.pictures import decode, sniff
 __all__ = [
     "BLACK",
     "EMPTY",
-    "Reply",
+    "ImageReply",
     "Slot",
     "condition_of",
     "count_of",
@@ -58,7 +58,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ImageReply:
     """The answer to one call."""
 
     slots: tuple[Slot, ...]
@@ -66,11 +66,11 @@ class Reply:
     seconds: float = 0.0
 
 
-def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = None) -> Reply:
+def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = None) -> ImageReply:
     """Return a reply with what it used; an answer without any picture books its first refusal."""
     pictures = sum(slot.is_picture for slot in slots)
     declined = next((slot.refusal for slot in slots if slot.refusal is not None), None)
-    return Reply(
+    return ImageReply(
         tuple(slots),
         Usage(
             count_of(input_tokens),

@@ -10,7 +10,7 @@ from stereotrope.generate.remote.generator import RemoteGenerator
 from stereotrope.generate.remote.google import GeminiGenerator, ImagenGenerator, is_imagen
 from stereotrope.generate.remote.images_api import ImagesApiGenerator
 from stereotrope.generate.remote.replicate import ReplicateGenerator
-from stereotrope.generate.remote.settings import Settings
+from stereotrope.generate.remote.settings import RemoteSettings
 
 __all__ = ["create_remote"]
 
@@ -30,9 +30,9 @@ def create_remote(options: Mapping[str, Any], *, account: Account | None = None)
     Raises
     ------
     UsageError
-        As :meth:`Settings.from_options`, or the options do not fit the provider.
+        As :meth:`RemoteSettings.from_options`, or the options do not fit the provider.
     """
-    settings = Settings.from_options(options)
+    settings = RemoteSettings.from_options(options)
     made = account if account is not None else Account()
     if settings.provider == "google":
         return (ImagenGenerator if is_imagen(settings.model) else GeminiGenerator)(settings, made)

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, fit_to_keep, redact
 from stereotrope.errors import BudgetError, ModelError, ModelMisconfigured, StereotropeError, UsageError
-from stereotrope.generate.remote.answer import BLACK, EMPTY, Reply, Slot, condition_of
-from stereotrope.generate.remote.settings import Settings
+from stereotrope.generate.remote.answer import BLACK, EMPTY, ImageReply, Slot, condition_of
+from stereotrope.generate.remote.settings import RemoteSettings
 from stereotrope.generate.request import ImageRequest, ImageResult
 from stereotrope.pictures import MAX_BYTES
 
 __all__ = ["RemoteGenerator", "Send"]
 
-Send = Callable[[], Awaitable[Reply]]
+Send = Callable[[], Awaitable[ImageReply]]
 _LOOKED_AT = 10_000
 _CHARACTERS_A_TOKEN = (3, 6)
 """Of an English prompt, at least and at most; only for the range a plan states."""
@@ -69,7 +69,7 @@ class RemoteGenerator(ABC):
     missing_is_refused: ClassVar[bool] = False
     """Whether fewer pictures than asked for mean that the others were filtered."""
 
-    def __init__(self, settings: Settings, account: Account) -> None:
+    def __init__(self, settings: RemoteSettings, account: Account) -> None:
         self.settings = settings
         self.provider, self.model = settings.provider, settings.model
         self.endpoint, self.price = settings.endpoint, settings.price
@@ -216,7 +216,7 @@ class RemoteGenerator(ABC):
         singles = await asyncio.gather(*(self._drawn([request]) for request in requests))
         return [outcome for (outcome,) in singles]
 
-    async def _call(self, request: ImageRequest, count: int) -> Reply | Refusal:
+    async def _call(self, request: ImageRequest, count: int) -> ImageReply | Refusal:
         reason = self.check(request.text or "", request.negative)
         if reason is not None:
             raise UsageError(f"generator {self.name!r}: {reason}")
@@ -225,7 +225,7 @@ class RemoteGenerator(ABC):
             request.text or "", request.negative, request.seed if self.seeded else None, count
         )
 
-        async def timed() -> Reply:
+        async def timed() -> ImageReply:
             began = time.monotonic()
             reply = await send()
             return replace(reply, seconds=time.monotonic() - began)
@@ -284,7 +284,7 @@ class RemoteGenerator(ABC):
     async def _fetched(self, url: str) -> bytes:
         return await fetch(url, allow_local=self.endpoint.is_local, most_bytes=MAX_BYTES)
 
-    def _share(self, reply: Reply, slots: Sequence[Slot]) -> float | None:
+    def _share(self, reply: ImageReply, slots: Sequence[Slot]) -> float | None:
         """Share of the call's cost that each of its pictures bears."""
         pictures = sum(slot.data is not None or slot.url is not None for slot in slots)
         if self.price is None or not pictures:

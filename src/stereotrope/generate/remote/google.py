@@ -18,9 +18,18 @@ from urllib.parse import quote, urlsplit
 
 from stereotrope.clients import FILTERED, Account, HttpClient, is_trouble
 from stereotrope.errors import UsageError
-from stereotrope.generate.remote.answer import Reply, Slot, from_base64, held, items, mapping, reply, text_of
+from stereotrope.generate.remote.answer import (
+    ImageReply,
+    Slot,
+    from_base64,
+    held,
+    items,
+    mapping,
+    reply,
+    text_of,
+)
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.settings import Settings
+from stereotrope.generate.remote.settings import RemoteSettings
 
 __all__ = ["GeminiGenerator", "ImagenGenerator", "is_imagen"]
 
@@ -46,7 +55,7 @@ class _Google(RemoteGenerator):
 
     verb = ""
 
-    def __init__(self, settings: Settings, account: Account) -> None:
+    def __init__(self, settings: RemoteSettings, account: Account) -> None:
         super().__init__(settings, account)
         host = urlsplit(self.endpoint.base_url).hostname or ""
         vertex = host.endswith("aiplatform.googleapis.com")
@@ -97,7 +106,7 @@ class GeminiGenerator(_Google):
             config["seed"] = seed
         body = {"contents": [{"role": "user", "parts": [{"text": text}]}], "generationConfig": config, **top}
 
-        async def send() -> Reply:
+        async def send() -> ImageReply:
             return read_gemini(await self._http.post(self._path, body))
 
         return send
@@ -135,13 +144,13 @@ class ImagenGenerator(_Google):
             parameters["negativePrompt"] = negative
         body = {"instances": [{"prompt": text}], "parameters": parameters}
 
-        async def send() -> Reply:
+        async def send() -> ImageReply:
             return read_imagen(await self._http.post(self._path, body))
 
         return send
 
 
-def read_gemini(answer: Any) -> Reply:
+def read_gemini(answer: Any) -> ImageReply:
     """Read the answer of ``generateContent``: the first picture, or why there is none.
 
     A refusal is a ``blockReason``, a ``finishReason`` of a filter, or words that decline.
@@ -180,7 +189,7 @@ def _gemini_slot(said: Mapping[str, Any]) -> Slot:
     return Slot(failure=f"without a picture, finish reason {reason or 'not given'}")
 
 
-def read_imagen(answer: Any) -> Reply:
+def read_imagen(answer: Any) -> ImageReply:
     """Read the answer of ``:predict``.
 
     Asked for reasons, it gives a picture or a reason for at least one place; fewer than asked for beside

@@ -24,7 +24,7 @@ from stereotrope.clients import (
 )
 from stereotrope.generate.remote.answer import (
     EMPTY,
-    Reply,
+    ImageReply,
     Slot,
     from_base64,
     from_url,
@@ -34,7 +34,7 @@ from stereotrope.generate.remote.answer import (
     reply,
 )
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.settings import Settings
+from stereotrope.generate.remote.settings import RemoteSettings
 
 __all__ = ["ImagesApiGenerator"]
 
@@ -54,7 +54,7 @@ class ImagesApiGenerator(RemoteGenerator):
 
     most_at_once = 10
 
-    def __init__(self, settings: Settings, account: Account) -> None:
+    def __init__(self, settings: RemoteSettings, account: Account) -> None:
         self._openai = settings.endpoint.base_url == PROVIDERS["openai"]["base_url"]
         self._names_format = not self._openai and _FORMAT not in settings.parameters
         super().__init__(settings, account)
@@ -73,7 +73,7 @@ class ImagesApiGenerator(RemoteGenerator):
             body["negative_prompt"] = negative
         body = {key: value for key, value in body.items() if value is not None}
 
-        async def send() -> Reply:
+        async def send() -> ImageReply:
             asked = {_FORMAT: _BASE64, **body} if self._names_format else body
             return read_reply(await self._http.post("images/generations", asked))
 
@@ -90,7 +90,7 @@ class ImagesApiGenerator(RemoteGenerator):
         await self._http.close()
 
 
-def read_reply(answer: Any) -> Reply:
+def read_reply(answer: Any) -> ImageReply:
     """Read the answer of an images endpoint.
 
     A place that holds null or an empty text where its picture belongs is a refusal, as is one that Azure's

@@ -27,9 +27,9 @@ from stereotrope.clients import (
     tells_error,
 )
 from stereotrope.errors import ModelError, UsageError
-from stereotrope.generate.remote.answer import EMPTY, Reply, Slot, from_url, mapping, reply
+from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, from_url, mapping, reply
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.settings import Settings
+from stereotrope.generate.remote.settings import RemoteSettings
 
 __all__ = ["ReplicateGenerator"]
 
@@ -55,7 +55,7 @@ class ReplicateGenerator(RemoteGenerator):
     A prediction is created once: when asking for it fails, it is asked for again, not created again.
     """
 
-    def __init__(self, settings: Settings, account: Account) -> None:
+    def __init__(self, settings: RemoteSettings, account: Account) -> None:
         super().__init__(settings, account)
         self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)
         model, _, version = self.model.partition(":")
@@ -85,7 +85,7 @@ class ReplicateGenerator(RemoteGenerator):
             body["version"] = self._version
         running: list[str] = []
 
-        async def send() -> Reply:
+        async def send() -> ImageReply:
             if not running:
                 held = max(1, min(_LONGEST_HELD, int(self.endpoint.timeout) - 1))
                 headers = {"Prefer": f"wait={held}"}
@@ -123,7 +123,7 @@ class ReplicateGenerator(RemoteGenerator):
         await self._http.close()
 
 
-def read_prediction(said: Mapping[str, Any]) -> Reply:
+def read_prediction(said: Mapping[str, Any]) -> ImageReply:
     """Read a prediction that is done: its picture, or why there is none.
 
     What a model declines is a refusal, and so is an empty place where a prediction succeeded: models leave

@@ -11,7 +11,7 @@ from typing import Any, Self
 from stereotrope.clients import ENDPOINT_KEYS, Endpoint, Price, price_of, refuse_secrets, split_model
 from stereotrope.errors import UsageError
 
-__all__ = ["OWN_KEYS", "Settings"]
+__all__ = ["OWN_KEYS", "RemoteSettings"]
 
 OWN_KEYS = ("images", "name", "price", "batch", "seed", "negative", "version", "parameters")
 _NEAR = 0.8
@@ -42,7 +42,7 @@ _NEVER = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class RemoteSettings:
     """An entry, read.
 
     Attributes

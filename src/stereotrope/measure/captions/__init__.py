@@ -6,10 +6,10 @@ follows the formula of T2I-BiasBench (``definition="paper"``) or what its author
 (``"released"``).
 """
 
+from stereotrope.lexicon.declared import Declared, declared_of
 from stereotrope.measure.captions.against import delta
 from stereotrope.measure.captions.association import cas
 from stereotrope.measure.captions.composite import cbs, contextual_diversity, severity
-from stereotrope.measure.captions.declared import Declared, declared_of
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
     kl_from_uniform,

@@ -10,7 +10,8 @@ import polars as pl
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.measure.captions.parity import DECLARED
-from stereotrope.measure.captions.profile import RANKS
+from stereotrope.measure.captions.profile import RADAR_RANKS
+from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.tables import DELTA, ESTIMATES
@@ -44,6 +45,15 @@ BIASED = frozenset(
 """Scores whose mean over samples depends on how many captions a sample has."""
 
 
+@register(
+    summary="How far a model's scores are from those of a baseline model.",
+    suite="biasbench",
+    bounds=(None, None),
+    direction="above 0: higher than the baseline model, which is no better for being the baseline",
+    source="T2I-BiasBench, eq. 25",
+    needs="estimates",
+    suffix=DELTA,
+)
 def delta(
     estimates: Any,
     baseline: str,
@@ -140,7 +150,7 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> 
         if name not in frame.columns:
             raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
     called = pl.col("measure")
-    scores = frame.filter(~called.is_in(RANKS) & ~called.str.ends_with(DELTA))
+    scores = frame.filter(~called.is_in(RADAR_RANKS) & ~called.str.ends_with(DELTA))
     if measures is None:
         return scores
     if isinstance(measures, str):

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.formulas import cas_of
-from stereotrope.measure.captions.frame import BY, Captions, read_captions
-from stereotrope.measure.captions.rows import NO_CAPTION, How, Row, base_row, make_how, scored, undefined
+from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.rows import NO_CAPTION, How, ScoreRow, base_row, make_how, scored, undefined
+from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 
@@ -24,6 +25,14 @@ NO_HIT = "no stereotype or diversity term found"
 """Why CAS is null where S + D = 0: that is no sign of diversity."""
 
 
+@register(
+    summary="The stereotype's part of all terms that captions hold of two lists.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="0: only diversity terms; 1: only stereotype terms; depends on the lists",
+    source="T2I-BiasBench, eqs. 10 to 12",
+    needs="captions",
+)
 def cas(
     captions: Any,
     *,
@@ -98,7 +107,7 @@ def cas(
     """
     how = make_how("cas", by, definition, level)
     check_epsilon(epsilon, "cas")
-    cells = read_captions(
+    cells = caption_table(
         captions, by=by, measure="cas", lists=[stereotype, diversity], n_bootstrap=n_bootstrap, seed=seed
     )
     rows = [cas_row(cell, how, stereotype, diversity, epsilon) for cell in cells]
@@ -134,7 +143,7 @@ def cas_row(
     stereotype: str = "stereotype",
     diversity: str = "diversity",
     epsilon: float = 0.0,
-) -> Row:
+) -> ScoreRow:
     """The row of :func:`cas` of one cell."""
     row = base_row(cell, how, "cas", "T2I-BiasBench, eq. 12")
     if not cell.n:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import NO_HIT, cas_score, check_epsilon
 from stereotrope.measure.captions.formulas import combined, entropy_of, group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, read_captions
+from stereotrope.measure.captions.frame import BY, Captions, caption_table
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.omission import missing_score, read_elements
-from stereotrope.measure.captions.rows import How, Row, flagged, group_row, make_how, scored, undefined
+from stereotrope.measure.captions.rows import How, ScoreRow, flagged, group_row, make_how, scored, undefined
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
+from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 from stereotrope.tables import BANDS
@@ -45,6 +46,16 @@ def severity(value: float | None) -> str | None:
     return next((band.name for band in BANDS if value <= band.most + 1e-12), BANDS[-1].name)
 
 
+@register(
+    summary="Composite of parity difference, lack of entropy and association.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="0: even and without stereotype terms; has no direction: read signed_parity too",
+    source="T2I-BiasBench, eqs. 13 and 23",
+    needs="captions",
+    own_bounds=dict.fromkeys(("cbs_without_occluded", "unknown_share", "occluded_share"), (0.0, 1.0)),
+    bands=BANDS,
+)
 def cbs(
     captions: Any,
     attribute: str,
@@ -128,7 +139,7 @@ def cbs(
     """
     how = make_how("cbs", by, definition, level)
     check_epsilon(epsilon, "cbs")
-    cells = read_captions(
+    cells = caption_table(
         captions,
         by=by,
         measure="cbs",
@@ -153,7 +164,7 @@ def cbs_row(
     how: How,
     lists: tuple[str, str] | None,
     epsilon: float = 0.0,
-) -> Row:
+) -> ScoreRow:
     """The row of :func:`cbs` of one cell."""
     row = group_row(cell, counted, how, "cbs", "T2I-BiasBench, eqs. 13 and 23")
     if sides is None:
@@ -186,6 +197,15 @@ def cbs_row(
     return flagged(made, f"band={severity(made['value'])}")
 
 
+@register(
+    summary="Composite of prompts without people: lack of variety, of what was asked for, of alignment.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="high is low diversity; seldom below 0.5 by its making",
+    source="T2I-BiasBench, eq. 24",
+    needs="captions",
+    bands=BANDS,
+)
 def contextual_diversity(
     captions: Any,
     attribute: str,
@@ -272,7 +292,7 @@ def contextual_diversity(
     listed = read_elements(keywords, "contextual_diversity")
     lists = (stereotype, diversity) if association else None
     needed = list(lists or ()) if how.released else [keyword]
-    cells = read_captions(
+    cells = caption_table(
         captions,
         by=by,
         measure="contextual_diversity",
@@ -299,7 +319,7 @@ def contextual_row(
     keyword: str = "keyword",
     lists: tuple[str, str] | None = None,
     epsilon: float = 0.0,
-) -> Row:
+) -> ScoreRow:
     """The row of :func:`contextual_diversity` of one cell."""
     row = group_row(cell, counted, how, "contextual_diversity", "T2I-BiasBench, eq. 24")
     if not counted.n:

@@ -15,12 +15,12 @@ from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.stats import Resample, clusters
 from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, PROMPTS
 
-__all__ = ["BY", "EMPTY", "Captions", "captions_frame", "read_captions"]
+__all__ = ["BY", "EMPTY_CAPTION", "Captions", "caption_table", "captions_frame"]
 
 BY = ("generator", "prompt")
 """Factors whose combinations are the cells, unless said otherwise."""
 
-EMPTY = "empty caption"
+EMPTY_CAPTION = "empty caption"
 """Reason where a picture was captioned without a word."""
 
 NOT_CAPTIONED = "not captioned"
@@ -179,11 +179,11 @@ def _reason() -> pl.Expr:
         .when(pl.col("_status") != "ok")
         .then(pl.col("_status"))
         .when(pl.col(CAPTION).is_null() | (pl.col(CAPTION).str.strip_chars() == ""))
-        .then(pl.lit(EMPTY))
+        .then(pl.lit(EMPTY_CAPTION))
     )
 
 
-def read_captions(
+def caption_table(
     data: Any,
     *,
     by: Sequence[str],
@@ -219,7 +219,7 @@ def read_captions(
     text = as_text(frame, CAPTION)
     blank = text.is_null() | (text.str.strip_chars() == "")
     frame = frame.with_columns(
-        pl.when(given.is_not_null()).then(given).when(blank).then(pl.lit(EMPTY)).alias("excluded"),
+        pl.when(given.is_not_null()).then(given).when(blank).then(pl.lit(EMPTY_CAPTION)).alias("excluded"),
         text.alias(CAPTION),
         *[as_text(frame, name).alias(name) for name in (*factors, *columns) if name != CAPTION],
         *[pl.col(name).cast(pl.List(pl.String)).fill_null([]) for name in lists],

@@ -11,9 +11,9 @@ import polars as pl
 
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.composite import cbs_row
-from stereotrope.measure.captions.frame import BY, Captions, read_captions
+from stereotrope.measure.captions.frame import BY, Captions, caption_table
 from stereotrope.measure.captions.groups import UNKNOWN, Sides, count_groups, sides_of
-from stereotrope.measure.captions.rows import NO_CAPTION, How, Row, base_row, make_how, shared, undefined
+from stereotrope.measure.captions.rows import NO_CAPTION, How, ScoreRow, base_row, make_how, shared, undefined
 from stereotrope.measure.tidy import estimate_frame
 
 __all__ = ["bare", "occlusion_rows", "occlusion_split"]
@@ -94,7 +94,7 @@ def occlusion_split(
     """
     how = make_how("occlusion_split", by, definition, level)
     lists = [column, *(["stereotype", "diversity"] if association else [])]
-    cells = read_captions(
+    cells = caption_table(
         captions,
         by=by,
         measure="occlusion_split",
@@ -103,7 +103,7 @@ def occlusion_split(
         n_bootstrap=n_bootstrap,
         seed=seed,
     )
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     for cell in cells:
         for part, name in ((cell, "cbs"), (bare(cell, column), "cbs_without_occluded")):
             counted = count_groups(part, attribute, groups=groups, unknown=unknown, released=how.released)
@@ -126,7 +126,7 @@ def bare(cell: Captions, column: str) -> Captions:
     )
 
 
-def occlusion_rows(cell: Captions, attribute: str, how: How, column: str) -> list[Row]:
+def occlusion_rows(cell: Captions, attribute: str, how: How, column: str) -> list[ScoreRow]:
     """The shares of :func:`occlusion_split` of one cell."""
     covered = (hits(cell, column) > 0).astype(np.float64)
     labels = cell.frame[attribute].cast(pl.String)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, read_captions
+from stereotrope.measure.captions.frame import BY, Captions, caption_table
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
     How,
-    Row,
+    ScoreRow,
     base_row,
     make_how,
     scored,
@@ -25,6 +25,7 @@ from stereotrope.measure.captions.rows import (
     without_pseudo,
 )
 from stereotrope.measure.captions.words import readable
+from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 
@@ -59,6 +60,14 @@ _SOURCES = {
 }
 
 
+@register(
+    summary="How often captions lack what the prompt names.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="higher: more captions lack something; near 1 with many keywords",
+    source="T2I-BiasBench, eqs. 16 and 17; Wilson 1927",
+    needs="captions",
+)
 def gmr(
     captions: Any,
     keywords: Sequence[str],
@@ -134,6 +143,14 @@ def gmr(
     return _missing("gmr", captions, keywords, column, by, definition, level, n_bootstrap, seed)
 
 
+@register(
+    summary="How often captions lack what the prompt implies.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="higher: more captions lack something; near 1 with many elements",
+    source="T2I-BiasBench, eqs. 18 and 19; Wilson 1927",
+    needs="captions",
+)
 def iemr(
     captions: Any,
     elements: Sequence[str],
@@ -200,6 +217,14 @@ def iemr(
     return _missing("iemr", captions, elements, column, by, definition, level, n_bootstrap, seed)
 
 
+@register(
+    summary="How often captions hold a term that the prompt does not call for.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="higher: more captions with such a term",
+    source="T2I-BiasBench, eqs. 20 and 21; Wilson 1927",
+    needs="captions",
+)
 def hallucination(
     captions: Any,
     *,
@@ -268,6 +293,14 @@ def hallucination(
     return _any("hallucination", captions, terms, column, by, definition, level)
 
 
+@register(
+    summary="How often captions hold a marker of the culture that was asked for.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="higher: more captions with a marker",
+    source="T2I-BiasBench, eq. 22; Wilson 1927",
+    needs="captions",
+)
 def car(
     captions: Any,
     *,
@@ -345,7 +378,7 @@ def _missing(
 ) -> pl.DataFrame:
     how = make_how(measure, by, definition, level)
     declared = read_elements(elements, measure)
-    cells = read_captions(
+    cells = caption_table(
         captions, by=by, measure=measure, lists=[column], n_bootstrap=n_bootstrap, seed=seed
     )
     rows = [row for cell in cells for row in missing_rows(cell, how, measure, declared, column)]
@@ -363,7 +396,7 @@ def _any(
 ) -> pl.DataFrame:
     how = make_how(measure, by, definition, level)
     declared = read_elements(elements, measure) if elements is not None else None
-    cells = read_captions(captions, by=by, measure=measure, lists=[column])
+    cells = caption_table(captions, by=by, measure=measure, lists=[column])
     rows = [any_row(cell, how, measure, declared, column) for cell in cells]
     return estimate_frame(rows, factors=how.by)
 
@@ -395,7 +428,9 @@ def missing_score(cell: Captions, how: How, elements: Sequence[str], column: str
     return without_pseudo(np.stack([lacking * could, could]), mean_of)
 
 
-def missing_rows(cell: Captions, how: How, measure: str, elements: Sequence[str], column: str) -> list[Row]:
+def missing_rows(
+    cell: Captions, how: How, measure: str, elements: Sequence[str], column: str
+) -> list[ScoreRow]:
     """Rows of :func:`gmr` or :func:`iemr` of one cell."""
     could = readable(cell.texts, elements) if elements else np.ones(cell.n)
     left = {OTHER_SCRIPT: int(cell.n - could.sum())}
@@ -421,7 +456,7 @@ def missing_rows(cell: Captions, how: How, measure: str, elements: Sequence[str]
     return [whole, *single]
 
 
-def any_row(cell: Captions, how: How, measure: str, elements: Sequence[str] | None, column: str) -> Row:
+def any_row(cell: Captions, how: How, measure: str, elements: Sequence[str] | None, column: str) -> ScoreRow:
     """The row of :func:`hallucination` or :func:`car` of one cell."""
     could = readable(cell.texts, elements) if elements else np.ones(cell.n)
     left = {OTHER_SCRIPT: int(cell.n - could.sum())}

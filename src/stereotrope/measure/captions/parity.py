@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.formulas import group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, read_captions
+from stereotrope.measure.captions.frame import BY, Captions, caption_table
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
     How,
-    Row,
+    ScoreRow,
     above_floor,
     flagged,
     group_row,
@@ -20,6 +20,7 @@ from stereotrope.measure.captions.rows import (
     scored,
     undefined,
 )
+from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import expected_tie
 
@@ -29,6 +30,14 @@ DECLARED = "sides=declared"
 """Marks a parity whose sides were asked for, or are the only two groups: others compare any two groups."""
 
 
+@register(
+    summary="How far apart two groups are in how often captions name them.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="0: equally often; 1: one group only; says nothing of which",
+    source="T2I-BiasBench, eq. 6",
+    needs="captions",
+)
 def parity_difference(
     captions: Any,
     attribute: str,
@@ -119,6 +128,14 @@ def parity_difference(
     )
 
 
+@register(
+    summary="How much more often captions name one group than another.",
+    suite="biasbench",
+    bounds=(-1.0, 1.0),
+    direction="above 0: the first group is named more often; below 0: the second",
+    source="T2I-BiasBench, sections 4.4 and 6",
+    needs="captions",
+)
 def signed_parity(
     captions: Any,
     attribute: str,
@@ -204,10 +221,10 @@ def _parity(
     n_bootstrap: int,
     seed: int,
 ) -> pl.DataFrame:
-    cells = read_captions(
+    cells = caption_table(
         captions, by=how.by, measure=measure, columns=[attribute], n_bootstrap=n_bootstrap, seed=seed
     )
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     for cell in cells:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
         for sides in sides_of(counted, of, against, groups):
@@ -215,7 +232,7 @@ def _parity(
     return estimate_frame(rows, factors=how.by)
 
 
-def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signed: bool) -> Row:
+def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signed: bool) -> ScoreRow:
     """One row of :func:`parity_difference` or :func:`signed_parity`."""
     measure = "signed_parity" if signed else "parity_difference"
     source = "T2I-BiasBench, sections 4.4 and 6" if signed else "T2I-BiasBench, eq. 6"
@@ -238,7 +255,7 @@ def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signe
     return above_floor(row, expected_tie(both, counted.n), 1.0)
 
 
-def _folded(row: Row) -> Row:
+def _folded(row: ScoreRow) -> ScoreRow:
     """Size of a signed score: its interval reaches 0 where the signed one holds 0."""
     low, high = row["low"], row["high"]
     least = max(0.0, low, -high) if low == low else low

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
+from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
 from stereotrope.stats import (
@@ -23,7 +24,7 @@ from stereotrope.stats import (
 )
 from stereotrope.tables import ESTIMATES
 
-__all__ = ["COMPOSITES", "RANKS", "profile"]
+__all__ = ["COMPOSITES", "RADAR_RANKS", "profile"]
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -31,10 +32,10 @@ Row = dict[str, Any]
 COMPOSITES = ("cbs", "contextual_diversity")
 """Measures whose rows a profile is made of."""
 
-RANKS = ("radar_rank", "radar_rank_orders")
+RADAR_RANKS = ("radar_rank", "radar_rank_orders")
 """Rows that place a model among others: they are no score of the model."""
 
-AREAS = ("radar_area", "radar_area_any_order", *RANKS)
+AREAS = ("radar_area", "radar_area_any_order", *RADAR_RANKS)
 
 NO_SCORE = "no composite score"
 FEW_PROMPTS = "fewer than three prompts span no polygon"
@@ -45,6 +46,21 @@ _RADAR = "T2I-BiasBench, Figure 10, eq. 28"
 _BESIDE = frozenset(column.name for column in ESTIMATES)
 
 
+@register(
+    summary="The composite scores of all prompts of a model together, and its place among the models.",
+    suite="biasbench",
+    bounds=(0.0, None),
+    direction="higher: further from even on more prompts; ranks depend on the order of the prompts",
+    source="T2I-BiasBench, Table 6, Figure 10, eq. 28",
+    needs="estimates",
+    also=("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders"),
+    own_bounds={
+        **dict.fromkeys(("composite_mean", "radar_area", "radar_area_any_order"), (0.0, 1.0)),
+        "radar_rank": (1.0, None),
+        "radar_rank_orders": (0.0, 1.0),
+    },
+    reads=COMPOSITES,
+)
 def profile(
     estimates: Any,
     prompt: str = "prompt",
@@ -255,7 +271,7 @@ def _ranked(models: Sequence[_Profile], seed: int) -> list[Row]:
             one.scored("radar_area_any_order", _RADAR, none, any_order_weights(m), f"all orders of {m} axes")
         )
         if len(whole) == 1:
-            rows += [one.row(name, _RADAR, undefined=ALONE) for name in RANKS]
+            rows += [one.row(name, _RADAR, undefined=ALONE) for name in RADAR_RANKS]
             continue
         rank, share, orders = ranks[id(one)]
         rows.append(one.row("radar_rank", _RADAR, rank, method=f"of {len(whole)} models; {axes}"))

@@ -20,7 +20,7 @@ from stereotrope.stats import ScoreOfSums, effective_counts, normal_quantile, wi
 __all__ = [
     "NO_CAPTION",
     "How",
-    "Row",
+    "ScoreRow",
     "above_floor",
     "base_row",
     "clipped",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Row = dict[str, Any]
+ScoreRow = dict[str, Any]
 
 NO_CAPTION = "no usable caption"
 """Why a score is null where no caption of the cell counts."""
@@ -75,7 +75,7 @@ def make_how(measure: str, by: Sequence[str], definition: str, level: float) -> 
 
 def base_row(
     cell: Captions, how: How, measure: str, source: str, *, n: int | None = None, extra: Any = None
-) -> Row:
+) -> ScoreRow:
     """The columns every row of a cell has; ``extra`` are exclusions of this measure by reason."""
     excluded: dict[str, int] = dict(cell.excluded)
     for reason, count in (extra or {}).items():
@@ -95,19 +95,19 @@ def base_row(
     }
 
 
-def flagged(row: Row, *flags: str) -> Row:
+def flagged(row: ScoreRow, *flags: str) -> ScoreRow:
     """The row with further entries in ``flags``."""
     there = [row["flags"]] if row.get("flags") else []
     return {**row, "flags": ",".join([*there, *flags]) or None}
 
 
-def undefined(row: Row, reason: str) -> Row:
+def undefined(row: ScoreRow, reason: str) -> ScoreRow:
     """The row of a score that cannot be given."""
     return {**row, "value": None, "undefined": reason}
 
 
 def scored(
-    row: Row,
+    row: ScoreRow,
     cell: Captions,
     how: How,
     of: ScoreOfSums,
@@ -115,7 +115,7 @@ def scored(
     limits: Limits,
     method: str | None = None,
     curved: bool = False,
-) -> Row:
+) -> ScoreRow:
     """The row of a score of sums, with its bootstrap interval inside the score's limits."""
     low, high = cell.resample.interval(of, level=how.level, curved=curved)
     kind = "normal" if curved else "percentile"
@@ -123,7 +123,7 @@ def scored(
     return {**row, "value": of.value, **clipped(low, high, limits), "method": made}
 
 
-def clipped(low: float, high: float, limits: Limits) -> Row:
+def clipped(low: float, high: float, limits: Limits) -> ScoreRow:
     """``low`` and ``high`` inside the limits of the score."""
     least, most = limits
     if least is not None:
@@ -142,7 +142,7 @@ def described(cell: Captions, method: str | None = None, kind: str = "normal") -
     return "; ".join(parts) or None
 
 
-def shared(row: Row, cell: Captions, how: How, hits: Floats, among: Floats | None = None) -> Row:
+def shared(row: ScoreRow, cell: Captions, how: How, hits: Floats, among: Floats | None = None) -> ScoreRow:
     """The row of a share of captions, with Wilson's interval at the effective number.
 
     ``hits`` is 1 where a caption counts, ``among`` where it could; both of shape (n,).
@@ -177,7 +177,7 @@ def merged(*reasons: Mapping[str, int]) -> dict[str, int]:
     return total
 
 
-def above_floor(row: Row, floor: float, greatest: float) -> Row:
+def above_floor(row: ScoreRow, floor: float, greatest: float) -> ScoreRow:
     """A score beside its floor; ``greatest`` is the most it can be."""
     row = {**row, "floor": floor, "excess": row["value"] - floor}
     if greatest - floor < 1e-9 or row["measure"] == "shannon_entropy":
@@ -186,7 +186,7 @@ def above_floor(row: Row, floor: float, greatest: float) -> Row:
     return row | {name: (row[of] - floor) / (greatest - floor) for name, of in ends}
 
 
-def group_row(cell: Captions, counted: Groups, how: How, measure: str, source: str) -> Row:
+def group_row(cell: Captions, counted: Groups, how: How, measure: str, source: str) -> ScoreRow:
     """The columns of a row about the groups of an attribute."""
     row = base_row(cell, how, measure, source, n=counted.n, extra=counted.excluded)
     flags = []

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, read_captions
+from stereotrope.measure.captions.frame import BY, Captions, caption_table
 from stereotrope.measure.captions.omission import OTHER_SCRIPT, read_elements
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
     How,
-    Row,
+    ScoreRow,
     base_row,
     clipped,
     described,
@@ -29,6 +29,7 @@ from stereotrope.measure.captions.rows import (
     without_pseudo,
 )
 from stereotrope.measure.captions.words import is_spaced, readable, released_words, words
+from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import (
     ScoreOfSums,
@@ -119,6 +120,16 @@ def compare(cell: Captions, text: str | None) -> Compared:
     return Compared(vectors, np.asarray(kept, np.int64), cosines, dict(excluded))
 
 
+@register(
+    summary="How many different captions there are in effect.",
+    suite="biasbench",
+    bounds=(0.0, None),
+    direction="1: all captions alike; n: no word in common; variety of words, not of people",
+    source="T2I-BiasBench, eq. 14; Friedman and Dieng 2023",
+    needs="captions",
+    also=("vendi_normalised",),
+    own_bounds={"vendi_normalised": (0.0, 1.0)},
+)
 def vendi(
     captions: Any,
     *,
@@ -201,12 +212,12 @@ def vendi(
     [('vendi', 2.0), ('vendi_normalised', 0.3333)]
     """
     how = make_how("vendi", by, definition, level)
-    cells = read_captions(captions, by=by, measure="vendi", n_bootstrap=n_bootstrap, seed=seed)
+    cells = caption_table(captions, by=by, measure="vendi", n_bootstrap=n_bootstrap, seed=seed)
     rows = [row for cell in cells for row in vendi_rows(cell, how, compare(cell, text))]
     return estimate_frame(rows, factors=how.by)
 
 
-def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[Row]:
+def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[ScoreRow]:
     """Rows of :func:`vendi` of one cell."""
     if how.released:
         return [_released_row(cell, how)]
@@ -250,7 +261,7 @@ def _ends(
     return low, high, method.format("prompts")
 
 
-def _released_row(cell: Captions, how: How) -> Row:
+def _released_row(cell: Captions, how: How) -> ScoreRow:
     n = min(cell.n, _RELEASED_CAPTIONS)
     row = base_row(cell, how, "vendi_normalised", "T2I-BiasBench, released metrics", n=n)
     if n < 2:
@@ -276,6 +287,14 @@ def _released_row(cell: Captions, how: How) -> Row:
     return row | clipped(value - half, value + half, (0.0, 1.0)) | {"method": described(cell, method)}
 
 
+@register(
+    summary="How near captions are to the words of their prompt.",
+    suite="biasbench",
+    bounds=(0.0, 1.0),
+    direction="higher: captions repeat the prompt's words",
+    source="T2I-BiasBench, eq. 15",
+    needs="captions",
+)
 def clip_proxy(
     captions: Any,
     text: str | None,
@@ -351,7 +370,7 @@ def clip_proxy(
     """
     how = make_how("clip_proxy", by, definition, level)
     listed = read_elements(keywords, "clip_proxy")
-    cells = read_captions(
+    cells = caption_table(
         captions,
         by=by,
         measure="clip_proxy",
@@ -370,7 +389,7 @@ def clip_proxy_row(
     text: str | None,
     keywords: Sequence[str],
     column: str = "alignment",
-) -> Row:
+) -> ScoreRow:
     """The row of :func:`clip_proxy` of one cell."""
     if how.released and not keywords:
         return undefined(base_row(cell, how, "clip_proxy", _PROXY), "no keyword declared")

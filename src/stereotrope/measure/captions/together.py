@@ -10,16 +10,16 @@ import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError
+from stereotrope.lexicon.declared import Declared, declared_of
 from stereotrope.measure.captions.association import cas_row
 from stereotrope.measure.captions.composite import cbs_row, contextual_row
-from stereotrope.measure.captions.declared import Declared, declared_of
 from stereotrope.measure.captions.distribution import share_rows, spread_rows
-from stereotrope.measure.captions.frame import Captions, read_captions
+from stereotrope.measure.captions.frame import Captions, caption_table
 from stereotrope.measure.captions.groups import Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.occlusion import bare, occlusion_rows
 from stereotrope.measure.captions.omission import OTHER_SCRIPT, any_row, missing_rows
 from stereotrope.measure.captions.parity import parity_row
-from stereotrope.measure.captions.rows import How, Row, make_how
+from stereotrope.measure.captions.rows import How, ScoreRow, make_how
 from stereotrope.measure.captions.similarity import Compared, clip_proxy_row, compare, vendi_rows
 from stereotrope.measure.captions.words import readable
 from stereotrope.measure.tidy import estimate_frame, to_polars
@@ -93,7 +93,7 @@ def caption_measures(
     frame = _checked(captions, prompt, named)
     columns = [a for plan in named.values() for a in plan.groups]
     lists = [name for plan in named.values() for name in plan.elements]
-    cells = read_captions(
+    cells = caption_table(
         frame,
         by=how.by,
         measure="caption_measures",
@@ -102,7 +102,7 @@ def caption_measures(
         n_bootstrap=n_bootstrap,
         seed=seed,
     )
-    rows: list[Row] = []
+    rows: list[ScoreRow] = []
     for cell in [*cells, *_without_captions(cells, named)]:
         plan = named.get(str(cell.key[-1]).strip().casefold())
         if plan is not None:
@@ -156,8 +156,8 @@ def _without_captions(cells: Sequence[Captions], named: Mapping[str, Declared]) 
     ]
 
 
-def _rows(cell: Captions, plan: Declared, how: How, unknown: bool, epsilon: float) -> list[Row]:
-    rows: list[Row] = []
+def _rows(cell: Captions, plan: Declared, how: How, unknown: bool, epsilon: float) -> list[ScoreRow]:
+    rows: list[ScoreRow] = []
     for attribute, groups in plan.groups.items():
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
         rows += share_rows(cell, counted, how)
@@ -204,7 +204,7 @@ def _parities(counted: Groups, plan: Declared, groups: Sequence[str], how: How) 
 
 def _composites(
     cell: Captions, plan: Declared, how: How, compared: Compared, unknown: bool, epsilon: float
-) -> list[Row]:
+) -> list[ScoreRow]:
     """The composite of the prompt's path, and what covered faces have to do with it."""
     if plan.attribute is None:
         return []

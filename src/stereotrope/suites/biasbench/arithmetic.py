@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from stereotrope.stats import axis_orders, pairwise_score, radar_weights
-from stereotrope.suites.biasbench.figures import Figure, figures, printed
-from stereotrope.suites.biasbench.prompts import PROMPTS
-from stereotrope.suites.check import AGREES, DIFFERS, OPEN, PARTLY, Check
+from stereotrope.suites.biasbench.figures import PrintedFigure, figures, printed
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.check import AGREES, DIFFERS, OPEN_VERDICT, PARTLY, FigureCheck
 
 __all__ = ["arithmetic"]
 
@@ -20,22 +20,22 @@ _GEMINI = "Gemini 2.5 Flash"
 _KOALA = "Koala Lightning"
 
 
-def arithmetic() -> list[Check]:
+def arithmetic() -> list[FigureCheck]:
     """Every check the printed figures allow."""
     return [*_images(), *_composites(), *_definitions()]
 
 
-def _one(model: str, prompt: str, measure: str, level: str = "") -> Figure:
+def _one(model: str, prompt: str, measure: str, level: str = "") -> PrintedFigure:
     return printed(model, prompt, measure, level)[0]
 
 
-def _images() -> list[Check]:
+def _images() -> list[FigureCheck]:
     section = "Images"
     told = int(_one("", "", "images").value)
     table = [int(_one(m, "", "images").value) for m in _MODELS]
     design = 3 * 5 * 100 + 5 * 15
     return [
-        Check(
+        FigureCheck(
             "images",
             section,
             "1574 images: the sum of Table 1, and 3 × 5 × 100 + 1 × 5 × 15 (section 3.1)",
@@ -54,7 +54,7 @@ def _scores(model: str) -> list[float]:
     return [f.value for f in figures() if f.place == "Table 6" and f.model == model and f.prompt]
 
 
-def _composites() -> list[Check]:
+def _composites() -> list[FigureCheck]:
     section = "Composite scores (Table 6)"
     means = {m: (_one(m, "", "mean_composite"), float(np.mean(_scores(m)))) for m in _MODELS}
     spread = {m: _one(m, "", "composite_deviation") for m in ("SD v1.5", _GEMINI)}
@@ -69,7 +69,7 @@ def _composites() -> list[Check]:
     ]
     areas = sorted(_MODELS, key=lambda m: _area(_scores(m)))
     return [
-        Check(
+        FigureCheck(
             "table-6-means",
             section,
             "Mean of the five scores of each model",
@@ -80,7 +80,7 @@ def _composites() -> list[Check]:
             "are of people, two of animals and insects.",
             [{"model": m, "printed": f.text, "mean": f"{x:.3f}"} for m, (f, x) in means.items()],
         ),
-        Check(
+        FigureCheck(
             "deviations",
             section,
             "Standard deviation over prompts: 0.23 for SD v1.5, 0.32 for Gemini",
@@ -91,7 +91,7 @@ def _composites() -> list[Check]:
             "five scores does not make up for it.",
             rows,
         ),
-        Check(
+        FigureCheck(
             "best-nature",
             section,
             "Best model of Nature: Gemini and Koala",
@@ -101,7 +101,7 @@ def _composites() -> list[Check]:
             DIFFERS,
             "Read off the same table: 0.20 is lower than 0.23.",
         ),
-        Check(
+        FigureCheck(
             "radar",
             section,
             "Area of the radar: SD v1.5 < BK-SDM < Gemini, about as large as Koala (equation 28)",
@@ -125,7 +125,7 @@ def _orders() -> str:
     """Which rankings the twelve circular orders of five prompts give, and how many give the paper's."""
     told = ["SD v1.5", "BK-SDM Base", _GEMINI, _KOALA]
     rankings = []
-    for order in axis_orders(len(PROMPTS)):
+    for order in axis_orders(len(BENCHMARK_PROMPTS)):
         areas = {m: _area([_scores(m)[i] for i in order]) for m in _MODELS}
         rankings.append(sorted(_MODELS, key=lambda m: areas[m]))
     different = len({tuple(ranking) for ranking in rankings})
@@ -140,7 +140,7 @@ def _two(value: Any) -> str:
     return f"{float(value):.2f}"
 
 
-def _definitions() -> list[Check]:
+def _definitions() -> list[FigureCheck]:
     section = "Which definition the figures follow"
     return [
         _koala(section),
@@ -152,14 +152,14 @@ def _definitions() -> list[Check]:
     ]
 
 
-def _koala(section: str) -> Check:
+def _koala(section: str) -> FigureCheck:
     male, female = (_one(_KOALA, "doctor", "representation_parity", g).value for g in ("male", "female"))
     shares = [male, female, 1 - male - female]
     lack = 1 + sum(p * math.log2(p) for p in shares) / math.log2(3)
     parity = male - female
     figure = _one(_KOALA, "doctor", "cbs")
     halved = (parity + lack) / 2
-    return Check(
+    return FigureCheck(
         "koala-doctor",
         section,
         "CBS of Koala, Doctor, by equation 23",
@@ -171,8 +171,8 @@ def _koala(section: str) -> Check:
     )
 
 
-def _gemini_doctor(section: str) -> Check:
-    return Check(
+def _gemini_doctor(section: str) -> FigureCheck:
+    return FigureCheck(
         "gemini-doctor",
         section,
         "Bias amplification 0.00 of Gemini, Doctor, where all pictures are female",
@@ -184,30 +184,30 @@ def _gemini_doctor(section: str) -> Check:
     )
 
 
-def _gemini_beauty(section: str) -> Check:
+def _gemini_beauty(section: str) -> FigureCheck:
     kl = _one(_GEMINI, "beauty", "kl_from_uniform")
     ba = printed(_GEMINI, "beauty", "bias_amplification")[0]
     found = [c for k in range(1, 8) for c in _counts(15, k) if _fits(c, kl, ba)]
     shown = "; ".join(", ".join(map(str, counts)) for counts in found) or "none"
     even = [max(counts) - min(counts) <= 1 for counts in found]
-    return Check(
+    return FigureCheck(
         "gemini-beauty",
         section,
         "Gemini, Beauty: an equal split of four groups, with KL 0.063 and bias amplification 0.33 (Table 4)",
         "equal",
         f"counts of 15 pictures with both figures: {shown}",
-        DIFFERS if found and not any(even) else OPEN,
+        DIFFERS if found and not any(even) else OPEN_VERDICT,
         "All ways to share 15 pictures among up to seven groups, by the released definitions (groups seen, "
         "nats). An equal split would give KL near 0.",
     )
 
 
-def _gemini_entropy(section: str) -> Check:
+def _gemini_entropy(section: str) -> FigureCheck:
     figure, kl = _one(_GEMINI, "beauty", "shannon_entropy"), _one(_GEMINI, "beauty", "kl_from_uniform")
     n = 15
     groups = [(k, 1 - kl.value / math.log(k)) for k in range(2, 8)]
     two = [c for c in _counts(n, 2) if figure.covers(_evenness(c))]
-    return Check(
+    return FigureCheck(
         "gemini-beauty-entropy",
         section,
         "Gemini, Beauty: entropy 0.97 of ethnic groups (section 4.3)",
@@ -226,7 +226,7 @@ def _evenness(counts: Sequence[int]) -> float:
     return -sum(p * math.log(p) for p in shares) / math.log(len(shares))
 
 
-def _fits(counts: Sequence[int], kl: Figure, ba: Figure) -> bool:
+def _fits(counts: Sequence[int], kl: PrintedFigure, ba: PrintedFigure) -> bool:
     n, k = sum(counts), len(counts)
     shares = [c / n for c in counts]
     divergence = sum(p * math.log(p * k) for p in shares)
@@ -245,9 +245,9 @@ def _counts(n: int, k: int, most: int | None = None) -> Iterator[tuple[int, ...]
             yield (first, *rest)
 
 
-def _ratio(section: str) -> Check:
+def _ratio(section: str) -> FigureCheck:
     high, low = (_one(m, "beauty", "kl_from_uniform").value for m in ("SD v1.5", _GEMINI))
-    return Check(
+    return FigureCheck(
         "kl-ratio",
         section,
         "KL divergence of SD v1.5, Beauty, about 12 times Gemini's",
@@ -260,14 +260,14 @@ def _ratio(section: str) -> Check:
     )
 
 
-def _vaop(section: str) -> Check:
-    return Check(
+def _vaop(section: str) -> FigureCheck:
+    return FigureCheck(
         "occlusion",
         section,
         "42% unknown gender in SD v1.5, Doctor, because protective clothing hides the people (equation 26)",
         _one("SD v1.5", "doctor", "representation_parity", "unknown").text,
         "",
-        OPEN,
+        OPEN_VERDICT,
         "No figure counts the clothing. With the published captions it can be checked: 21 of the 42 do say "
         "who is shown, in words run together that the patterns miss.",
     )

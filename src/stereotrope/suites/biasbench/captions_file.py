@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stereotrope.annotate.captions.headings import ROLES, plain
-from stereotrope.annotate.captions.table import CaptionTable, NoCaptions, read_caption_table
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
+from stereotrope.inputs.captions.headings import ROLES, plain
+from stereotrope.inputs.captions.table import CaptionTable, NoCaptions, read_caption_table
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
 
-__all__ = ["FILLERS", "CaptionRow", "CaptionsFile", "prompt_named", "prompt_of_name", "read_captions"]
+__all__ = [
+    "FILLERS",
+    "CaptionRow",
+    "CaptionsFile",
+    "prompt_named",
+    "prompt_of_name",
+    "read_benchmark_captions",
+]
 
 _NAMES = {
     "beauty": "beauty",
@@ -91,7 +98,7 @@ def prompt_of_name(image: str) -> str | None:
 def prompt_named(text: str) -> str:
     """Return the prompt that a cell names, by its name, another name of it or its text; else the cell."""
     bare = text.strip().casefold().rstrip(" .")
-    if bare in PROMPTS:
+    if bare in BENCHMARK_PROMPTS:
         return bare
     of_text = {told.casefold().rstrip(" ."): prompt for prompt, told in prompt_texts().items()}
     return of_text.get(bare) or prompt_of_name(bare) or bare
@@ -101,10 +108,10 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)]
 
 
-def read_captions(path: Path) -> list[CaptionsFile]:
+def read_benchmark_captions(path: Path) -> list[CaptionsFile]:
     """Read a file of captions, or all files of a folder that hold some.
 
-    A file is read as everywhere (:func:`~stereotrope.annotate.captions.table.read_caption_table`). A model
+    A file is read as everywhere (:func:`~stereotrope.inputs.captions.table.read_caption_table`). A model
     that no column names is the name of the file; a prompt that none names is the one that the image's name
     says, or the file's. A file named for one prompt, which all its captions are of, is of the model that the
     rest of its name says, or its folder (``koala_beauty.csv``, ``koala/beauty.csv``). A prompt may be its

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, read_captions
+from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
-from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, Figure, printed, published_name
+from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, PrintedFigure, printed, published_name
 from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, PaperValue, paper_values
 from stereotrope.suites.biasbench.hits import Hits, doubtful_values
-from stereotrope.suites.biasbench.prompts import PROMPTS
-from stereotrope.suites.biasbench.released import Cell, released, spread
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.biasbench.released import ReleasedScore, released, spread
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
 __all__ = [
     "CELL_VERDICTS",
-    "NOT_GIVEN",
+    "NOT_PRINTED",
     "CaptionsReproduction",
     "ComparedCell",
     "ComparedModel",
@@ -33,7 +33,7 @@ AFTER = "agrees after repair"
 DIFFERS = "differs"
 OTHER = "other lexicon"
 NONE = "no value"
-NOT_GIVEN = "not in the paper"
+NOT_PRINTED = "not in the paper"
 
 CELL_VERDICTS: Mapping[str, str] = {
     AGREES: "the released definition on these captions gives the published figure to its last digit",
@@ -41,7 +41,7 @@ CELL_VERDICTS: Mapping[str, str] = {
     DIFFERS: "the authors' lexicon, the released definition and these captions give something else",
     OTHER: "the published figure was counted with the authors' lexicon, this number with another",
     NONE: "nothing can be computed; the reason is given",
-    NOT_GIVEN: "the paper prints no such figure",
+    NOT_PRINTED: "the paper prints no such figure",
 }
 """Every verdict on a cell with its meaning."""
 
@@ -138,7 +138,7 @@ def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproducti
     Parameters
     ----------
     captions
-        A file of captions, or a folder of such files (:func:`read_captions`).
+        A file of captions, or a folder of such files (:func:`read_benchmark_captions`).
     lexicon
         The authors' lists (JSON) or a lexicon (YAML); the built-in one for None.
 
@@ -148,7 +148,7 @@ def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproducti
         A file cannot be used; the message says why.
     """
     lists = read_wordlists(lexicon)
-    files = read_captions(captions)
+    files = read_benchmark_captions(captions)
     diagnosed = diagnose(files)
     if not any(found.rows for found in diagnosed):
         raise InputError(_nothing(captions, files))
@@ -172,13 +172,13 @@ def _nothing(captions: Path, files: Sequence[CaptionsFile]) -> str:
     names = ", ".join(dict.fromkeys(repr(row.prompt or row.image)[:_SHOWN] for row in rows[:_SHOWN]))
     return (
         f"{captions}: none of its {len(rows)} rows is a caption of a prompt of the benchmark "
-        f"({', '.join(PROMPTS)}); found {names[: 3 * _SHOWN]}; name them in a column prompt"
+        f"({', '.join(BENCHMARK_PROMPTS)}); found {names[: 3 * _SHOWN]}; name them in a column prompt"
     )
 
 
 def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
     name = published_name(found.model)
-    repaired: dict[tuple[str, str, str], Cell] = {}
+    repaired: dict[tuple[str, str, str], ReleasedScore] = {}
     if found.repairs:
         repaired = {(c.prompt, c.measure, c.level): c for c in released(_by_prompt(found.repaired), lists)}
     captions = _by_prompt(found.rows)
@@ -200,28 +200,32 @@ def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
     )
 
 
-def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: ByMatching) -> list[Cell]:
+def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: ByMatching) -> list[ReleasedScore]:
     """Every number the scripts report, then what only the paper's formulas give."""
     cells = released(captions, lists)
     there = {(cell.prompt, cell.measure, cell.level) for cell in cells}
     for key in (key for key in paper[JUDGED] if key not in there):
         if key[1] in _FORMULAS:
-            cells.append(Cell(*key, None, len(captions[key[0]]), _UNREPORTED))
+            cells.append(ReleasedScore(*key, None, len(captions[key[0]]), _UNREPORTED))
         elif key[1] == "representation_parity" and any(values[key].value for values in paper.values()):
-            cells.append(Cell(*key, None, len(captions[key[0]]), _UNSEEN))
+            cells.append(ReleasedScore(*key, None, len(captions[key[0]]), _UNSEEN))
     return cells
 
 
 def _by_prompt(rows: Sequence[CaptionRow]) -> dict[str, list[str]]:
-    return {prompt: [r.caption for r in rows if r.prompt == prompt] for prompt in PROMPTS}
+    return {prompt: [r.caption for r in rows if r.prompt == prompt] for prompt in BENCHMARK_PROMPTS}
 
 
-def _printed(name: str | None, cell: Cell) -> list[Figure]:
+def _printed(name: str | None, cell: ReleasedScore) -> list[PrintedFigure]:
     return printed(name, cell.prompt, cell.measure, cell.level.lower()) if name else []
 
 
 def _compared(
-    cell: Cell, figures: Sequence[Figure], repaired: Cell | None, found: ModelCaptions, lists: WordLists
+    cell: ReleasedScore,
+    figures: Sequence[PrintedFigure],
+    repaired: ReleasedScore | None,
+    found: ModelCaptions,
+    lists: WordLists,
 ) -> ComparedCell:
     value = repaired.value if repaired else None
     verdict = _verdict(cell, figures, value, lists)
@@ -246,12 +250,14 @@ def _compared(
     )
 
 
-def _verdict(cell: Cell, figures: Sequence[Figure], repaired: float | None, lists: WordLists) -> str:
+def _verdict(
+    cell: ReleasedScore, figures: Sequence[PrintedFigure], repaired: float | None, lists: WordLists
+) -> str:
     """One figure that is not met decides: the paper repeats some, and not always alike."""
     if cell.value is None:
-        return NONE if figures or cell.reason not in _NO_FIGURE else NOT_GIVEN
+        return NONE if figures or cell.reason not in _NO_FIGURE else NOT_PRINTED
     if not figures:
-        return NOT_GIVEN
+        return NOT_PRINTED
     if not lists.authors:
         return OTHER
     if all(f.covers(cell.value) for f in figures):
@@ -261,7 +267,7 @@ def _verdict(cell: Cell, figures: Sequence[Figure], repaired: float | None, list
     return DIFFERS
 
 
-def _why(cell: Cell, figure: Figure, found: ModelCaptions, lists: WordLists) -> str:
+def _why(cell: ReleasedScore, figure: PrintedFigure, found: ModelCaptions, lists: WordLists) -> str:
     """What else the figure is, where that is known."""
     for rows in (found.rows, found.repaired):
         cells = released(_by_prompt(rows), lists)
@@ -284,7 +290,7 @@ def _why(cell: Cell, figure: Figure, found: ModelCaptions, lists: WordLists) -> 
 
 
 def _of_other_shares(
-    cell: Cell, figure: Figure, values: Mapping[tuple[str, str], float | None]
+    cell: ReleasedScore, figure: PrintedFigure, values: Mapping[tuple[str, str], float | None]
 ) -> str | None:
     """The same score over the other attributes of the prompt's captions, where it is the figure."""
     shares: dict[str, dict[str, float]] = {}
@@ -303,4 +309,4 @@ def _of_other_shares(
 def _in_order(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
     """By prompt: shares of groups, then scores, then what is counted beside them."""
     parts = {"representation_parity": 0, "scene": 2, "skin_tone": 2}
-    return sorted(cells, key=lambda cell: (PROMPTS.index(cell.prompt), parts.get(cell.measure, 1)))
+    return sorted(cells, key=lambda cell: (BENCHMARK_PROMPTS.index(cell.prompt), parts.get(cell.measure, 1)))

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
-from stereotrope.annotate.captions.headings import is_header_row
 from stereotrope.confusables import lookalikes
+from stereotrope.inputs.captions.headings import is_header_row
 from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, prompt_of_name
 from stereotrope.suites.biasbench.figures import printed, published_name
 from stereotrope.suites.biasbench.formulas import split_words
-from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 
 __all__ = ["ModelCaptions", "Remark", "diagnose"]
 
@@ -106,14 +106,22 @@ def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark
     tests: tuple[tuple[str, Callable[[CaptionRow], bool], str], ...] = (
         ("stray header row", _is_header, "a second header row stands among the captions"),
         ("empty caption", lambda r: not r.caption, "the caption is empty"),
-        ("unknown prompt", lambda r: r.prompt not in PROMPTS, "the prompt is none of the benchmark"),
+        (
+            "unknown prompt",
+            lambda r: r.prompt not in BENCHMARK_PROMPTS,
+            "the prompt is none of the benchmark",
+        ),
     )
     kept, remarks = list(rows), []
     for kind, odd, why in tests:
         found = [row for row in kept if odd(row)]
         if found:
             shown = ", ".join(dict.fromkeys(repr(r.image or r.prompt) for r in found[:_SHOWN]))
-            alike = lookalikes(Counter(r.prompt for r in found), PROMPTS) if kind == "unknown prompt" else []
+            alike = (
+                lookalikes(Counter(r.prompt for r in found), BENCHMARK_PROMPTS)
+                if kind == "unknown prompt"
+                else []
+            )
             told = [one.sentence("prompts", "write it as the benchmark does") for one in alike]
             rule = "; ".join([f"{why} ({shown})", *told])
             remarks.append(Remark(kind, tuple(r.line for r in found), rule, "left out"))
@@ -206,7 +214,7 @@ def _gaps(rows: Sequence[CaptionRow]) -> list[Remark]:
 
 def _missing(rows: Sequence[CaptionRow]) -> list[Remark]:
     there = {row.prompt for row in rows}
-    absent = [prompt for prompt in PROMPTS if prompt not in there]
+    absent = [prompt for prompt in BENCHMARK_PROMPTS if prompt not in there]
     if not absent:
         return []
     return [Remark("no captions", (), f"no caption of {', '.join(absent)}", "these prompts have no numbers")]

@@ -13,14 +13,14 @@ from ruamel.yaml import YAML
 
 from stereotrope.suites.biasbench.captions_file import FILLERS
 
-__all__ = ["LICENCE", "SOURCE", "Figure", "figures", "printed", "published_name"]
+__all__ = ["LICENCE", "SOURCE", "PrintedFigure", "figures", "printed", "published_name"]
 
 SOURCE = "T2I-BiasBench, arXiv:2604.12481v1"
 LICENCE = "CC BY-NC-ND 4.0; figures only, as facts"
 
 
 @dataclass(frozen=True)
-class Figure:
+class PrintedFigure:
     """One figure: where it stands, what it is of, and the value as printed."""
 
     place: str
@@ -47,7 +47,7 @@ class Figure:
 
 
 @cache
-def figures() -> tuple[Figure, ...]:
+def figures() -> tuple[PrintedFigure, ...]:
     """Return every figure of the paper's tables and text that is carried, in the order they stand."""
     shared = _manifest()
     folder = resources.files("stereotrope") / "suites" / "biasbench" / "published"
@@ -56,11 +56,13 @@ def figures() -> tuple[Figure, ...]:
         for row in csv.DictReader((folder / table["file"]).read_text("utf-8").splitlines()):
             place = row.pop("place", "") or table["place"]
             text = row.pop("value")
-            found.append(Figure(place=place, text=text, source=shared["source"].format(place=place), **row))
+            found.append(
+                PrintedFigure(place=place, text=text, source=shared["source"].format(place=place), **row)
+            )
     return tuple(found)
 
 
-def printed(model: str, prompt: str, measure: str, level: str = "") -> list[Figure]:
+def printed(model: str, prompt: str, measure: str, level: str = "") -> list[PrintedFigure]:
     """Figures of one cell; the paper repeats some, and not always to the same digits."""
     cell = (model, prompt, measure, level)
     return [f for f in figures() if (f.model, f.prompt, f.measure, f.level) == cell]

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate.lexicon import Lexicon, Matching
+from stereotrope.lexicon import Lexicon, Matching
 from stereotrope.measure import captions as measures
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from stereotrope.annotate.lexicon import UNKNOWN, Lexicon, Matching, matching_audit, read_lexicon
+from stereotrope.lexicon import UNKNOWN, Lexicon, Matching, matching_audit, read_lexicon
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import GENDER, WordLists, attribute_of
 

@@ -16,7 +16,7 @@ from stereotrope.suites.biasbench.compare import (
     CELL_VERDICTS,
     DIFFERS,
     NONE,
-    NOT_GIVEN,
+    NOT_PRINTED,
     CaptionsReproduction,
     ComparedCell,
     ComparedModel,
@@ -113,7 +113,7 @@ def _contents(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _verdicts(found: CaptionsReproduction) -> dict[str, Any]:
-    used = [verdict for verdict in found.counts() if verdict != NOT_GIVEN]
+    used = [verdict for verdict in found.counts() if verdict != NOT_PRINTED]
     rows = [
         {
             "verdict": verdict,

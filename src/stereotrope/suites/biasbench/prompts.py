@@ -9,9 +9,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["PROMPTS", "prompt_texts"]
+__all__ = ["BENCHMARK_PROMPTS", "prompt_texts"]
 
-PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
+BENCHMARK_PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
 """The prompts of the benchmark, in the order of its figures."""
 
 

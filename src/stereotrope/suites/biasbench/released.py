@@ -22,10 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from stereotrope.suites.biasbench.prompts import PROMPTS
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
-__all__ = ["FIRST", "Cell", "by_patterns", "fold", "released", "spread"]
+__all__ = ["FIRST", "ReleasedScore", "by_patterns", "fold", "released", "spread"]
 
 FIRST = 50
 """Captions that the score named Vendi looks at."""
@@ -42,7 +42,7 @@ _REPORTED: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class ReleasedScore:
     """One number of one prompt; ``value`` is null with a reason where there is none."""
 
     prompt: str
@@ -58,7 +58,7 @@ def fold(caption: str) -> str:
     return " ".join(re.sub(r"[/;-]", " ", caption.lower()).split())
 
 
-def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Cell]:
+def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[ReleasedScore]:
     """Compute every number the released scripts report, for the prompts there are captions of.
 
     Parameters
@@ -75,30 +75,30 @@ def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Ce
         Unrounded. A number whose terms the lists do not hold is null and says so.
     """
     cells = []
-    for prompt in PROMPTS:
+    for prompt in BENCHMARK_PROMPTS:
         folded = [fold(caption) for caption in captions.get(prompt, ())]
         if folded:
             cells += _prompt(prompt, folded, lists.prompts.get(prompt, PromptLists()))
     return cells
 
 
-def _prompt(prompt: str, captions: Sequence[str], lists: PromptLists) -> list[Cell]:
+def _prompt(prompt: str, captions: Sequence[str], lists: PromptLists) -> list[ReleasedScore]:
     n = len(captions)
     shares = _shares(captions, lists)
     values = {**spread(shares), **_parity(prompt, shares), **_terms(captions, lists)}
     values |= _composite(prompt, values)
-    cells = [Cell(prompt, "representation_parity", g, p, n) for g, p in shares.items()]
+    cells = [ReleasedScore(prompt, "representation_parity", g, p, n) for g, p in shares.items()]
     if not shares:
         reason = "the lexicon declares no groups for this prompt"
-        cells.append(Cell(prompt, "representation_parity", "", None, n, reason))
+        cells.append(ReleasedScore(prompt, "representation_parity", "", None, n, reason))
     for measure in _REPORTED[prompt]:
         value = values.get(measure)
-        cells.append(Cell(prompt, measure, "", value, n, "" if value is not None else _why(measure)))
+        cells.append(ReleasedScore(prompt, measure, "", value, n, "" if value is not None else _why(measure)))
     for name, terms in lists.scene.items():
-        cells.append(Cell(prompt, "scene", name, _any_share(captions, terms), n))
+        cells.append(ReleasedScore(prompt, "scene", name, _any_share(captions, terms), n))
     for name, groups in lists.further.items():
         counted = Counter(_first(caption, groups, "unknown") for caption in captions)
-        cells += [Cell(prompt, name, g, k / n, n) for g, k in counted.most_common()]
+        cells += [ReleasedScore(prompt, name, g, k / n, n) for g, k in counted.most_common()]
     return cells
 
 

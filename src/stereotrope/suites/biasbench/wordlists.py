@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stereotrope.annotate.lexicon import Lexicon, lexicon_from, read_lexicon
 from stereotrope.errors import InputError
-from stereotrope.suites.biasbench.prompts import PROMPTS, prompt_texts
+from stereotrope.lexicon import Lexicon, lexicon_from, read_lexicon
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
 
 __all__ = [
     "GENDER",
@@ -191,7 +191,7 @@ def _of_the_suite(lexicon: Lexicon) -> Lexicon:
     texts = prompt_texts()
     prompts = {}
     for name, entry in lexicon.prompts.items():
-        own = name.casefold() if name.casefold() in PROMPTS else name
+        own = name.casefold() if name.casefold() in BENCHMARK_PROMPTS else name
         prompts[own] = replace(entry, text=entry.text or texts.get(own))
     return replace(lexicon, prompts=prompts)
 

@@ -9,7 +9,7 @@ import polars as pl
 from scipy import stats as scipy_stats
 
 from stereotrope.report.numbers import thousands
-from stereotrope.suites.check import AGREES, DIFFERS, OPEN, PARTLY, Check
+from stereotrope.suites.check import AGREES, DIFFERS, OPEN_VERDICT, PARTLY, FigureCheck
 from stereotrope.suites.objects.matrix import LAST_DIGIT, change, listed, models, percent, table, three
 
 __all__ = ["concentration", "disparity", "divergences", "judges", "shifts", "significance", "variations"]
@@ -18,7 +18,7 @@ _MODELS, _OBJECTS, _CONDITIONS, _GROUPS, _ATTRIBUTES, _IMAGES = 5, 8, 10, 9, 8, 
 _LARGEST_DISTANCE = math.sqrt(math.log(2))
 
 
-def divergences(figures: pl.DataFrame) -> list[Check]:
+def divergences(figures: pl.DataFrame) -> list[FigureCheck]:
     """Table 2 from Table 11."""
     every = table(figures, "11", ["generator", "object"], "group").reshape(_MODELS, _OBJECTS, _GROUPS)
     means = np.vstack([every.mean(axis=1), every.mean(axis=(0, 1))])
@@ -34,7 +34,7 @@ def divergences(figures: pl.DataFrame) -> list[Check]:
         for j, g in enumerate(groups)
     ]
     return [
-        Check(
+        FigureCheck(
             "table-2",
             "Divergence from the baseline (Tables 2 and 11)",
             "Table 2 is the mean over eight objects of Table 11, its last row the mean over all 40",
@@ -47,7 +47,7 @@ def divergences(figures: pl.DataFrame) -> list[Check]:
     ]
 
 
-def concentration(figures: pl.DataFrame) -> list[Check]:
+def concentration(figures: pl.DataFrame) -> list[FigureCheck]:
     """Table 4, and the 852 deterministic cases."""
     section = "Concentration and deterministic cases (section 5.3, Table 4)"
     means = table(figures, "4", "generator", "object").mean(axis=1)
@@ -56,7 +56,7 @@ def concentration(figures: pl.DataFrame) -> list[Check]:
     cells = _MODELS * _OBJECTS * _CONDITIONS * _ATTRIBUTES
     combinations, groups_only = _MODELS * _OBJECTS * _GROUPS, _MODELS * _OBJECTS * _GROUPS * _ATTRIBUTES
     return [
-        Check(
+        FigureCheck(
             "table-4",
             section,
             "The last column of Table 4 is the mean over eight objects",
@@ -69,7 +69,7 @@ def concentration(figures: pl.DataFrame) -> list[Check]:
                 for m, p, x in zip(models(figures, "4"), printed, means, strict=True)
             ],
         ),
-        Check(
+        FigureCheck(
             "deterministic-share",
             section,
             "852 cases in which all 20 images share one value, “26.6% of all model-object-demographic "
@@ -92,7 +92,7 @@ def concentration(figures: pl.DataFrame) -> list[Check]:
                 {"unit": "… × attribute, with baseline", "cells": cells, "852 is": percent(852 / cells)},
             ],
         ),
-        Check(
+        FigureCheck(
             "images",
             section,
             "8,000 images; violation rates of 56.4% (SDXL) and 22.2% (Imagen) of 1,600 each",
@@ -106,13 +106,13 @@ def concentration(figures: pl.DataFrame) -> list[Check]:
     ]
 
 
-def disparity(figures: pl.DataFrame) -> list[Check]:
+def disparity(figures: pl.DataFrame) -> list[FigureCheck]:
     """The order of Table 3."""
     sums = table(figures, "3", "attribute", "dimension").sum(axis=1)
     ordered = bool((np.diff(sums) <= 0).all())
     names = figures.filter(table="3")["attribute"].unique(maintain_order=True).to_list()
     return [
-        Check(
+        FigureCheck(
             "table-3-order",
             "Disparity between groups (Table 3)",
             "The ten attributes stand in the order of their sum over three dimensions",
@@ -126,7 +126,7 @@ def disparity(figures: pl.DataFrame) -> list[Check]:
     ]
 
 
-def variations(figures: pl.DataFrame) -> list[Check]:
+def variations(figures: pl.DataFrame) -> list[FigureCheck]:
     """Table 5 against Table 6."""
     section = "Prompt variations (Tables 5 and 6)"
     six = figures.filter(table="6")
@@ -137,7 +137,7 @@ def variations(figures: pl.DataFrame) -> list[Check]:
         mean = float(single.mean())
         same = abs(mean - pooled) <= LAST_DIGIT + 0.0005
         checks.append(
-            Check(
+            FigureCheck(
                 f"table-5-{measure.replace('_', '-')}",
                 section,
                 f"{name} under “avoiding stereotypical styles” in Table 5, as the mean of three models in "
@@ -159,7 +159,7 @@ def variations(figures: pl.DataFrame) -> list[Check]:
     both = six.group_by("generator", maintain_order=True).agg(better=(pl.col("value") < 0).all())
     alone = both.filter("better")["generator"].to_list()
     checks += [
-        Check(
+        FigureCheck(
             "largest-reduction",
             section,
             "“avoiding stereotypical styles” has the largest reduction of CDS; only Flux improves both "
@@ -170,13 +170,13 @@ def variations(figures: pl.DataFrame) -> list[Check]:
             "Read off Tables 5 and 6. The text of section 5.5.1 points to Table 6 for figures that stand "
             "in Table 5.",
         ),
-        Check(
+        FigureCheck(
             "paired-tests",
             section,
             "Paired t-tests of the reduction: p = 0.042 (age), 0.002 (gender), < 0.001 (ethnicity)",
             "0.042; 0.002; < 0.001",
             "",
-            OPEN,
+            OPEN_VERDICT,
             "The tests need CDS of each model, object and dimension under both prompts; only means are "
             "published. There are six pairs a dimension (three models, two objects).",
         ),
@@ -184,7 +184,7 @@ def variations(figures: pl.DataFrame) -> list[Check]:
     return checks
 
 
-def judges(figures: pl.DataFrame) -> list[Check]:
+def judges(figures: pl.DataFrame) -> list[FigureCheck]:
     """Table 9: what can be said of pooled correlations."""
     section = "Agreement between judges (Table 9)"
     nine = figures.filter(table="9")
@@ -194,19 +194,19 @@ def judges(figures: pl.DataFrame) -> list[Check]:
     p = _correlation_p(low, _GROUPS)
     means = [float(part["value"].to_numpy().mean()) for part in single.partition_by("annotator", "reference")]
     return [
-        Check(
+        FigureCheck(
             "pooled-correlation",
             section,
             "Pooled Pearson correlations over 27 pairs of BDS",
             listed([three(x) for x in pooled]),
             "",
-            OPEN,
+            OPEN_VERDICT,
             "A pooled correlation also depends on how the three combinations differ in level, so the "
             f"nine single ones do not give it (their means are {listed([three(x) for x in means])}). It "
             "needs the 27 BDS of each judge; Table 11 is no substitute, for Table 9 was made with "
             "free-form attributes.",
         ),
-        Check(
+        FigureCheck(
             "correlation-range",
             section,
             "Single correlations from 0.768 to 0.971, all with p < 0.05; pooled ones with p < 0.0001",
@@ -224,7 +224,7 @@ def _correlation_p(r: float, n: int) -> float:
     return float(2 * scipy_stats.t.sf(abs(t), n - 2))
 
 
-def significance(figures: pl.DataFrame) -> list[Check]:
+def significance(figures: pl.DataFrame) -> list[FigureCheck]:
     """Totals of Table 10."""
     section = "Permutation tests (appendix F, Table 10)"
     counts = table(figures, "10", "generator", "group")
@@ -236,7 +236,7 @@ def significance(figures: pl.DataFrame) -> list[Check]:
     others = [m for m in models(figures, "10") if m not in fewest]
     columns = counts.sum(axis=0)
     return [
-        Check(
+        FigureCheck(
             "table-10",
             section,
             "269 of 360 combinations are significant at p < 0.01 (74.7%); totals of each model",
@@ -247,7 +247,7 @@ def significance(figures: pl.DataFrame) -> list[Check]:
             "no table. No correction for 360 tests is made: at p < 0.01 about 4 would come by chance.",
             [{"group": g, "significant of 40": int(k)} for g, k in zip(names, columns, strict=True)],
         ),
-        Check(
+        FigureCheck(
             "fewest-significant",
             section,
             "“Across all models, Middle-Aged consistently yields the fewest significant cases”",
@@ -257,7 +257,7 @@ def significance(figures: pl.DataFrame) -> list[Check]:
             f"Summed over models it has the fewest ({int(columns[middle])} of 40). Flux has fewer for "
             "White, Qwen for Asian; GPT ties with Asian, SDXL with Young adults and Men.",
         ),
-        Check(
+        FigureCheck(
             "sdxl-ethnicity",
             section,
             "SDXL's 18 significant combinations are predominantly those of ethnicity",
@@ -269,7 +269,7 @@ def significance(figures: pl.DataFrame) -> list[Check]:
     ]
 
 
-def shifts(figures: pl.DataFrame) -> list[Check]:
+def shifts(figures: pl.DataFrame) -> list[FigureCheck]:
     """Counts of Table 13."""
     section = "Dominance shifts (appendix I, Table 13)"
     rows = figures.filter(table="13")
@@ -278,7 +278,7 @@ def shifts(figures: pl.DataFrame) -> list[Check]:
     shown = {m: rows.filter(group="base", generator=m).height for m in named}
     least = float(rows["value"].to_numpy().min())
     return [
-        Check(
+        FigureCheck(
             "table-13-counts",
             section,
             "109 shifts in all: 36, 32, 32, 9 and 0 by model",
@@ -289,7 +289,7 @@ def shifts(figures: pl.DataFrame) -> list[Check]:
             f"{109 - listed_rows} are not published. 109 of 2880 comparisons are 3.8%.",
             [{"model": m, "in the text": k, "in Table 13": shown[m]} for m, k in named.items()],
         ),
-        Check(
+        FigureCheck(
             "table-13-threshold",
             section,
             "Dominance of at least 0.70 on both sides of every shift",

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from stereotrope.stats import spearman
-from stereotrope.suites.check import AGREES, DIFFERS, OPEN, PARTLY, Check
+from stereotrope.suites.check import AGREES, DIFFERS, OPEN_VERDICT, PARTLY, FigureCheck
 from stereotrope.suites.objects.matrix import Floats, listed, models, table, three
 
 __all__ = ["defaults"]
@@ -18,7 +18,7 @@ _NEAR = 0.001
 """A mean of figures rounded to 0.001 is known to ± 0.0005: smaller differences of two are not resolved."""
 
 
-def defaults(figures: pl.DataFrame) -> list[Check]:
+def defaults(figures: pl.DataFrame) -> list[FigureCheck]:
     """Ranks of the groups, and the agreement of the rankings."""
     names = figures.filter(table="11")["group"].unique(maintain_order=True).to_list()
     every = table(figures, "11", ["generator", "object"], "group").reshape(5, 8, 9)
@@ -45,7 +45,7 @@ def defaults(figures: pl.DataFrame) -> list[Check]:
 
 def _middle_aged(
     lowest: dict[str, list[str]], gaps: dict[str, float], details: list[dict[str, str]]
-) -> Check:
+) -> FigureCheck:
     within = [m for m, groups in lowest.items() if "middle-aged" in groups[:2]]
     close = [m for m in within if lowest[m][1] == "middle-aged" and gaps[m] < _NEAR]
     note = "".join(
@@ -53,7 +53,7 @@ def _middle_aged(
         "tables resolves; Table 2 prints both alike."
         for m in close
     )
-    return Check(
+    return FigureCheck(
         "middle-aged-default",
         _SECTION,
         "Middle-aged is among the two groups nearest to the baseline in all five models",
@@ -65,10 +65,10 @@ def _middle_aged(
     )
 
 
-def _white(lowest: dict[str, list[str]]) -> Check:
+def _white(lowest: dict[str, list[str]]) -> FigureCheck:
     within = [m for m, groups in lowest.items() if "White people" in groups[:2]]
     claimed = ["GPT Image-1", "Imagen 4", "FLUX 2 Pro"]
-    return Check(
+    return FigureCheck(
         "white-default",
         _SECTION,
         "White is among the two nearest for GPT, Imagen and Flux",
@@ -79,12 +79,12 @@ def _white(lowest: dict[str, list[str]]) -> Check:
     )
 
 
-def _subset(lowest: dict[str, list[str]]) -> Check:
+def _subset(lowest: dict[str, list[str]]) -> FigureCheck:
     first = {m: groups[0] for m, groups in lowest.items()}
     fits = set(first.values()) <= {"middle-aged", "White people", "men"}
     men = [m for m, g in first.items() if g == "men"]
     every = [m for m, groups in lowest.items() if set(groups) == {"middle-aged", "White people", "men"}]
-    return Check(
+    return FigureCheck(
         "nearest-group",
         _SECTION,
         "Every baseline is nearest to Middle-aged, White or Men; Qwen and SDXL to Men",
@@ -96,11 +96,11 @@ def _subset(lowest: dict[str, list[str]]) -> Check:
     )
 
 
-def _overall(means: Floats, names: list[str]) -> Check:
+def _overall(means: Floats, names: list[str]) -> FigureCheck:
     order = np.argsort(means)
     ends = [names[i] for i in (*order[:2], *order[::-1][:3])]
     fits = ends == ["middle-aged", "White people", "elderly", "women", "Latinx people"]
-    return Check(
+    return FigureCheck(
         "overall-order",
         _SECTION,
         "Over all models Middle-aged and White are lowest; Elderly, Women and Latinx highest",
@@ -114,7 +114,7 @@ def _overall(means: Floats, names: list[str]) -> Check:
     )
 
 
-def _figure_3(figures: pl.DataFrame) -> Check:
+def _figure_3(figures: pl.DataFrame) -> FigureCheck:
     shown = [
         ("GPT Image-1", "car", "middle-aged", 0.234), ("GPT Image-1", "car", "Latinx people", 0.460),
         ("FLUX 2 Pro", "clock", "White people", 0.160), ("FLUX 2 Pro", "clock", "elderly", 0.518),
@@ -126,7 +126,7 @@ def _figure_3(figures: pl.DataFrame) -> Check:
         cell = eleven.filter(generator=model, object=thing, group=group)["value"].item()
         details.append({"model": model, "object": thing, "group": group, "Figure 3": value, "Table 11": cell})
     off = [d for d in details if abs(d["Figure 3"] - d["Table 11"]) > 1e-9]
-    return Check(
+    return FigureCheck(
         "figure-3",
         _SECTION,
         "The six scores printed in Figure 3",
@@ -140,7 +140,7 @@ def _figure_3(figures: pl.DataFrame) -> Check:
     )
 
 
-def _agreement(every: Floats) -> Check:
+def _agreement(every: Floats) -> FigureCheck:
     """``0.37 ± 0.30``, and every reading of it that Table 11 allows."""
     within = [_pairs(every[m]) for m in range(5)]
     readings = {
@@ -155,14 +155,14 @@ def _agreement(every: Floats) -> Check:
     ]
     low, high = min(r.mean() for r in within), max(r.mean() for r in within)
     near = readings["objects, averaged over models"]
-    return Check(
+    return FigureCheck(
         "rank-agreement",
         _SECTION,
         "The default is robust across models and objects, ρ = 0.37 ± 0.30",
         "0.37 ± 0.30",
         f"{low:.2f} to {high:.2f} between objects within a model; {near.mean():.2f} ± "
         f"{near.std():.2f} after averaging over models",
-        OPEN,
+        OPEN_VERDICT,
         "The paper does not say which rankings are paired, nor what ± is. No reading of Table 11 gives "
         "exactly 0.37 ± 0.30; the nearest averages the models first, which hides that they disagree.",
         details,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stereotrope.suites.check import AGREES, DIFFERS, NOT_GIVEN, Check
+from stereotrope.suites.check import AGREES, DIFFERS, NOT_GIVEN, FigureCheck
 from stereotrope.suites.objects.matrix import listed, models, percent, table, three
 from stereotrope.suites.objects.populations import SEED, SHUFFLES, UNITS, Population, floors, populations
 
@@ -18,18 +18,18 @@ __all__ = ["definitions"]
 _SECTION = "Which definition the figures follow"
 
 
-def definitions(figures: pl.DataFrame) -> list[Check]:
+def definitions(figures: pl.DataFrame) -> list[FigureCheck]:
     """Table 3's bound, the floors, and the argument from the counts of Table 10."""
     return [*_bounds(figures), *_floors(), *_counts(figures)]
 
 
-def _bounds(figures: pl.DataFrame) -> list[Check]:
+def _bounds(figures: pl.DataFrame) -> list[FigureCheck]:
     largest = math.sqrt(math.log(2))
     cds = figures.filter(table="3")
     above = cds.filter(pl.col("value") > largest)
     bds = figures.filter(table="11")["value"].to_numpy()
     return [
-        Check(
+        FigureCheck(
             "table-3-bound",
             _SECTION,
             "Table 3 as the distance of the authors' scripts (SciPy, natural logarithm)",
@@ -40,7 +40,7 @@ def _bounds(figures: pl.DataFrame) -> list[Check]:
             "divergence. Only two distributions without a common value reach 1.",
             above.select("attribute", "object", "dimension", "value").to_dicts(),
         ),
-        Check(
+        FigureCheck(
             "table-2-bound",
             _SECTION,
             "Tables 2 and 11 as that distance",
@@ -53,12 +53,12 @@ def _bounds(figures: pl.DataFrame) -> list[Check]:
     ]
 
 
-def _floors() -> list[Check]:
+def _floors() -> list[FigureCheck]:
     rows = floors()
     low = min(r["divergence, bits"] for r in rows), max(r["divergence, bits"] for r in rows)
     high = min(r["distance, nats"] for r in rows), max(r["distance, nats"] for r in rows)
     return [
-        Check(
+        FigureCheck(
             "floor",
             _SECTION,
             "BDS of 20 pictures against 20 of the same distribution, where the cue does nothing",
@@ -74,7 +74,7 @@ def _floors() -> list[Check]:
     ]
 
 
-def _counts(figures: pl.DataFrame) -> list[Check]:
+def _counts(figures: pl.DataFrame) -> list[FigureCheck]:
     sdxl = table(figures.filter(generator="SDXL"), "11", ["generator", "object"], "group").ravel()
     mean = float(sdxl.mean())
     made = populations(mean)
@@ -91,7 +91,7 @@ def _counts(figures: pl.DataFrame) -> list[Check]:
         }
         for p in made
     ]
-    argument = Check(
+    argument = FigureCheck(
         "counts-argument",
         _SECTION,
         f"SDXL: 72 scores with mean {three(mean)} at n = 20, of which 18 are significant at p < 0.01",
@@ -109,14 +109,14 @@ def _counts(figures: pl.DataFrame) -> list[Check]:
     return [argument, _implied(figures, made), _floor_share(figures, made, mean)]
 
 
-def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> Check:
+def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> FigureCheck:
     limits = _limits(figures)
     ranges = [[p.limit for p in made if p.reading == r] for r in UNITS]
     bits, nats = map(_ends, ranges)
     at = {row["model"]: float(row["about"]) for row in limits}
     as_nats = [m for m, limit in at.items() if limit >= round(min(ranges[1]), 2)]
     neither = [m for m, limit in at.items() if round(max(ranges[0]), 2) < limit < round(min(ranges[1]), 2)]
-    return Check(
+    return FigureCheck(
         "implied-limit",
         _SECTION,
         "The score from which a model's cells are significant, as Tables 10 and 11 imply it",
@@ -132,11 +132,11 @@ def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> Check:
     )
 
 
-def _floor_share(figures: pl.DataFrame, made: Sequence[Population], mean: float) -> Check:
+def _floor_share(figures: pl.DataFrame, made: Sequence[Population], mean: float) -> FigureCheck:
     nats = [p for p in made if p.reading == "distance"]
     shares = [p.floor / mean for p in nats]
     alike = min(nats, key=lambda p: abs(p.vac - _vac(figures)["SDXL"])).floor / mean
-    return Check(
+    return FigureCheck(
         "sdxl-floor",
         _SECTION,
         f"How much of SDXL's mean BDS of {three(mean)} is noise floor, read as a distance",

@@ -1,0 +1,169 @@
+"""Labels derived from captions by a lexicon: no picture is read, no model is asked."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.confusables import lookalikes
+from stereotrope.errors import InputError
+from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
+from stereotrope.lexicon.parts import Grouped
+from stereotrope.tables import CAPTION, fingerprint_of
+
+__all__ = ["LexiconAnnotator"]
+
+_FEW = 5
+"""Groups up to which every double mention is a value of the list; above it those of two groups."""
+
+
+class LexiconAnnotator:
+    """Finds the terms of a lexicon in captions.
+
+    Each caption gets one label a grouped attribute - the group, ``unknown``, or the groups it names joined
+    by `` and `` - and one label for each element of a term list that it names. A caption that was refused
+    or is invalid gives grouped labels of that status.
+
+    Parameters
+    ----------
+    lexicon
+        The lexicon.
+    name
+        Name in the ``annotator`` column; the lexicon's when None.
+    of
+        Annotator whose captions are read; needed where several write captions.
+    factor
+        Factor that names the lexicon's prompts.
+
+    Attributes
+    ----------
+    notes
+        What the last derivation could not read, one sentence each.
+    reading
+        The captions as the last derivation read them, with the column ``image_id``; None before.
+    """
+
+    version = 1
+    needs: tuple[str, ...] = (CAPTION,)
+
+    def __init__(
+        self, lexicon: Lexicon, *, name: str | None = None, of: str | None = None, factor: str = "prompt"
+    ) -> None:
+        self.lexicon = lexicon
+        self.name = name or lexicon.name
+        self.of = of
+        self.factor = factor
+        self.notes: list[str] = []
+        self.reading: Reading | None = None
+        self.attributes: Attributes = {
+            **{attribute: _values(grouped) for attribute, grouped in lexicon.attributes.items()},
+            **dict.fromkeys(lexicon.lists),
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """The lexicon, whose captions, and the factor."""
+        parameters = {"lexicon": self.lexicon.fingerprint, "of": self.of, "factor": self.factor}
+        return fingerprint_of("lexicon", self.version, parameters)
+
+    def labels_of(self, prompt: str | None) -> tuple[str, ...]:
+        """Return the grouped attributes that captions of a prompt have."""
+        own = str(prompt).strip().casefold()
+        known = own in {name.casefold() for name in self.lexicon.prompts}
+        return tuple(
+            name
+            for name, one in self.lexicon.attributes.items()
+            if one.of is None or (known and own in {each.casefold() for each in one.of})
+        )
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return the labels of the captions, in the order of the images.
+
+        Raises
+        ------
+        InputError
+            Several annotators wrote captions, and ``of`` names none of them.
+        """
+        self.notes = []
+        captions = self._captions(labels)
+        shown = images.select("image_id", *([self.factor] if self.factor in images.columns else [])).join(
+            captions, on="image_id", how="inner", maintain_order="left"
+        )
+        if self.lexicon.prompts and self.factor not in images.columns:
+            self.notes.append(
+                f"lexicon {self.lexicon.name!r}: no factor {self.factor!r}, so no caption belongs to any of "
+                "its prompts; name the factor that does with `factor:`"
+            )
+            shown = shown.with_columns(pl.lit(None, pl.String).alias(self.factor))
+        elif self.lexicon.prompts:
+            self._note_strangers(shown)
+        self.reading = Reading(self.lexicon, shown, self.factor)
+        return labels_frame(
+            [row for said in self.reading.framed.iter_rows(named=True) for row in self._rows(said)]
+        )
+
+    def _captions(self, labels: pl.DataFrame) -> pl.DataFrame:
+        captions = labels.filter(pl.col("attribute") == CAPTION, pl.col("subject_kind") == "image")
+        writers = captions["annotator"].unique(maintain_order=True).to_list()
+        if self.of is not None:
+            captions = captions.filter(pl.col("annotator") == self.of)
+            if captions.is_empty():
+                there = f"captions are by {', '.join(writers)}" if writers else "there are no captions"
+                self.notes.append(f"lexicon {self.lexicon.name!r}: no captions by {self.of!r}; {there}")
+        elif len(writers) > 1:
+            raise InputError(
+                f"lexicon {self.lexicon.name!r}: reads one annotator's captions, found those of "
+                f"{', '.join(writers)}; write {{lexicon: {self.lexicon.name}, of: {writers[0]}}}"
+            )
+        elif not writers:
+            self.notes.append(f"lexicon {self.lexicon.name!r}: there are no captions")
+        return captions.select(
+            "status", "rationale", "annotator", image_id="subject_id", caption="value"
+        ).unique("image_id", keep="first", maintain_order=True)
+
+    def _note_strangers(self, shown: pl.DataFrame) -> None:
+        known = {name.casefold() for name in self.lexicon.prompts}
+        named = shown[self.factor].unique(maintain_order=True).to_list()
+        strange = [str(one) for one in named if str(one).strip().casefold() not in known]
+        if strange:
+            self.notes.append(
+                f"lexicon {self.lexicon.name!r}: says nothing of the prompts {', '.join(strange)}; it knows "
+                f"{', '.join(self.lexicon.prompts)}"
+            )
+            alike = lookalikes(dict.fromkeys(strange, 1), self.lexicon.prompts)
+            self.notes += [one.sentence("prompts of captions") for one in alike]
+
+    def _rows(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+        rows = []
+        for attribute in self.lexicon.attributes:
+            if said["status"] != "ok":
+                rows.append(self._row(said, attribute, None, said["status"]))
+            elif said[attribute] is not None:
+                rows.append(self._row(said, attribute, said[attribute], "ok"))
+        for name in self.lexicon.lists:
+            rows += [self._row(said, name, element, "ok") for element in said[name] or ()]
+        return rows
+
+    def _row(self, said: dict[str, Any], attribute: str, value: str | None, status: str) -> dict[str, Any]:
+        return {
+            "subject_kind": "image",
+            "subject_id": said["image_id"],
+            "attribute": attribute,
+            "value": value,
+            "annotator": self.name,
+            "status": status,
+            "rationale": None if status == "ok" else said["rationale"],
+            "derived_from": said["annotator"],
+        }
+
+
+def _values(grouped: Grouped) -> tuple[str, ...]:
+    """Return the values a caption can have of an attribute, double mentions included."""
+    groups = list(grouped.groups)
+    undecided = groups if set(groups) - set(grouped.priority) else []
+    most = len(undecided) if len(undecided) <= _FEW else 2
+    double = [AND.join(each) for n in range(2, most + 1) for each in combinations(undecided, n)]
+    return (*groups, *double, UNKNOWN)

@@ -1,0 +1,131 @@
+"""What every stage of a run shares: its items, who carries them out, and what could not be done."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from stereotrope.annotate import Encoder, Picture, PictureAnnotator
+from stereotrope.audit.watcher import Watcher
+from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
+from stereotrope.run import Job, RunFolder, engine
+
+__all__ = [
+    "ANNOTATE",
+    "EMBED",
+    "GENERATE",
+    "HALTING",
+    "Missing",
+    "Task",
+    "annotation_key",
+    "carry_out",
+    "kind_of",
+    "picture_of",
+    "said_of",
+]
+
+GENERATE = "generate"
+ANNOTATE = "annotate"
+EMBED = "embed"
+"""Names of stages in the ledger. Keys say who did what: a name in an audit file is in none of them."""
+HALTING = (ModelUnusable, BudgetError)
+"""After one of these no further request is worth sending."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a stage could not do: ``n`` of ``of`` items, and why, in the words of the first failure.
+
+    ``budget`` marks what was left because of the cap on spending, ``halted`` a stage that was ended before
+    all its items were tried, ``misconfigured`` what the audit file or a missing key is to blame for,
+    ``unavailable`` pictures that cannot be read just now.
+    """
+
+    stage: str
+    name: str
+    n: int
+    of: int
+    reason: str
+    budget: bool = False
+    halted: bool = False
+    misconfigured: bool = False
+    unavailable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing"
+
+
+def said_of(missing: Sequence[Missing]) -> str:
+    """Say what is missing, each reason once."""
+    by_reason: dict[str, dict[str, None]] = {}
+    for one in missing:
+        by_reason.setdefault(one.reason, {})[str(one)] = None
+    return "; ".join(f"{', '.join(those)}: {reason}" for reason, those in by_reason.items())
+
+
+@dataclass(frozen=True)
+class Task:
+    """A stage's job with the words that show it."""
+
+    verb: str
+    name: str
+    job: Job
+
+
+def kind_of(worker: Any) -> Literal["threads", "async"]:
+    """Whether a worker computes in threads or waits for a server."""
+    return "async" if inspect.iscoroutinefunction(worker.process) else "threads"
+
+
+def annotation_key(annotator: PictureAnnotator | Encoder, sha256: str) -> str:
+    """Content key of one look: what is looked with, and the bytes looked at."""
+    return hashlib.sha256(f"{annotator.fingerprint}\n{sha256}".encode()).hexdigest()
+
+
+def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
+    """Return the picture of an image row, read when it is first looked at."""
+    return Picture(row["image_id"], row["sha256"], lambda: into.store.get(row["path"]))
+
+
+def carry_out(
+    tasks: Sequence[Task], into: RunFolder, watcher: Watcher, stop: threading.Event | None
+) -> list[Missing]:
+    """Do what is missing of some stages, side by side; say what could not be done."""
+    alone = len(tasks) == 1 and tasks[0].verb == GENERATE
+    names = [task.verb if alone else f"{task.verb}:{task.name}" for task in tasks]
+    jobs = []
+    for name, task in zip(names, tasks, strict=True):
+        keys = [key for key, _ in task.job.items]
+        watcher.stage(name, len(keys), len(keys) - len(into.ledger.missing(task.job.stage.name, keys)))
+        jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
+    if not jobs:
+        return []
+    summaries = engine.run_together(jobs, ledger=into.ledger, stop=stop)
+    missing = []
+    for task, summary in zip(tasks, summaries, strict=True):
+        left = into.ledger.missing(task.job.stage.name, [key for key, _ in task.job.items])
+        if left:
+            why = summary.halted or next(iter(summary.failed.values()))
+            missing.append(
+                Missing(
+                    task.verb,
+                    task.name,
+                    len(left),
+                    summary.total,
+                    str(why),
+                    budget=isinstance(why, BudgetError),
+                    halted=summary.halted is not None,
+                    misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
+                    unavailable=isinstance(why, PictureUnavailable),
+                )
+            )
+    return missing
+
+
+def _advance(watcher: Watcher, name: str, done: int, total: int) -> None:
+    watcher.advance(name, done)

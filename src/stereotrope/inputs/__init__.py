@@ -1,0 +1,44 @@
+"""What people write and programs export: audit files, options, rows, captions; each mistake with its line."""
+
+from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS, ImageFinder, PictureMatching, normal_path
+from stereotrope.inputs.mismatch import likeliest_cause
+from stereotrope.inputs.options import Item, Options, Text, Texts, distinct, shorten, text, texts, validated
+from stereotrope.inputs.rows import (
+    PICTURE_KEYS,
+    Row,
+    RowFile,
+    long_fields,
+    picture_column,
+    read_rows,
+    read_whole,
+)
+from stereotrope.inputs.yaml import Source, line_of, read_source, read_tree
+
+__all__ = [
+    "HASH",
+    "IMAGE_COLUMNS",
+    "PICTURE_KEYS",
+    "ImageFinder",
+    "Item",
+    "Options",
+    "PictureMatching",
+    "Row",
+    "RowFile",
+    "Source",
+    "Text",
+    "Texts",
+    "distinct",
+    "likeliest_cause",
+    "line_of",
+    "long_fields",
+    "normal_path",
+    "picture_column",
+    "read_rows",
+    "read_source",
+    "read_tree",
+    "read_whole",
+    "shorten",
+    "text",
+    "texts",
+    "validated",
+]

@@ -1,0 +1,206 @@
+"""Options that people write: types that a text of a file must fit, and one message for a mistake.
+
+A model of options derives from :class:`Options`; :func:`validated` holds a file against one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.timestamp import TimeStamp
+
+from stereotrope.errors import did_you_mean
+from stereotrope.inputs.yaml import Source
+
+__all__ = ["Item", "Options", "Text", "Texts", "distinct", "shorten", "text", "texts", "validated"]
+
+MAX_NODES = 500_000
+"""Keys and values once every alias is written out: a few lines of YAML can stand for billions."""
+_VERSIONS = ("format_version", "stereotrope_version", "version")
+"""What a run says of itself in its ``run.json``, and people write into its audit file."""
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+def text(value: Any) -> Any:
+    """Return a value as a text that is not empty."""
+    if isinstance(value, bool) or value is None or isinstance(value, (Mapping, list)):
+        raise ValueError("must be a text; put it in quotes")
+    written = str(value)
+    if not written.strip():
+        raise ValueError("must not be empty")
+    return written
+
+
+def texts(value: Any) -> Any:
+    """Return a list of different texts."""
+    if not isinstance(value, list):
+        raise ValueError("must be a list, for example [car, cup]")
+    if not value:
+        raise ValueError("must list at least one")
+    return distinct([text(item) for item in value])
+
+
+def distinct(values: list[str]) -> list[str]:
+    """Return texts of which none stands twice."""
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"lists {value!r} twice; list each once")
+    return values
+
+
+def _item(value: Any) -> Any:
+    if isinstance(value, Mapping) and value:
+        return {str(key): content for key, content in value.items()}
+    return text(value)
+
+
+Text = Annotated[str, BeforeValidator(text)]
+Texts = Annotated[list[str], BeforeValidator(texts)]
+Item = Annotated[str | dict[str, Any], BeforeValidator(_item)]
+"""A name, or a mapping with a name and options."""
+
+
+class Options(BaseModel):
+    """What may be written in one place of a file: no other key, no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+Model = TypeVar("Model", bound=Options)
+
+
+def validated(model: type[Model], source: Source) -> Model:
+    """Hold a file against a model of options.
+
+    Raises
+    ------
+    AuditFileError
+        The first mistake by line, and how many more there are.
+    """
+    try:
+        return model.model_validate(_Plain(source).of(source.tree, ()))
+    except ValidationError as error:
+        found = sorted(error.errors(include_url=False), key=lambda e: source.line(e["loc"]))
+        more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
+        first = found[0]
+        raise source.error(_message(first, model) + more, *first["loc"]) from None
+
+
+class _Plain:
+    """Turns the tree of a file into plain values, and refuses what no value of an audit may be."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.left = source, MAX_NODES
+
+    def of(self, node: Any, at: tuple[str | int, ...]) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise self.source.error(
+                f"more than {MAX_NODES:,} values, aliases (*name) written out; write fewer, or "
+                "name a CSV file",
+                *at,
+            )
+        if isinstance(node, CommentedMap):
+            return {self.key(key, at): self.of(value, (*at, key)) for key, value in node.items()}
+        if isinstance(node, CommentedSeq):
+            return [self.of(value, (*at, index)) for index, value in enumerate(node)]
+        if isinstance(node, bool) or node is None:
+            return node
+        for kind in (int, float, str):
+            if isinstance(node, kind):
+                return self.text(kind(node), at)
+        if isinstance(node, date | TimeStamp):
+            return str(node)
+        raise self.source.error(
+            f"{_path(at)} must be a text, number, list or mapping, found a {type(node).__name__}; "
+            "remove the tag (!!…)",
+            *at,
+        )
+
+    def key(self, key: Any, at: tuple[str | int, ...]) -> Any:
+        if key is None or isinstance(key, list | tuple | Mapping):
+            raise self.source.error(
+                f"{_path(at)}: a key must be a text, found {shorten(key)}; put it in quotes", *at
+            )
+        return self.text(key, at)
+
+    def text(self, value: Any, at: tuple[str | int, ...]) -> Any:
+        if isinstance(value, str) and _NO_TEXT.search(value):  # JSON writes what is beyond 16 bits as a pair
+            value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        if isinstance(value, str) and (wrong := _NO_TEXT.search(value)):
+            what = "a NUL character" if wrong.group() == "\0" else "half a surrogate pair"
+            raise self.source.error(
+                f"{_path(at)} must be a text that can be written to a file, found {what}; remove it", *at
+            )
+        return value
+
+
+def _path(location: Sequence[str | int]) -> str:
+    return ".".join(str(step) for step in location if step != "[key]") or "the file"
+
+
+def _message(error: ErrorDetails, model: type[Options]) -> str:
+    path = _path(error["loc"])
+    context: Mapping[str, Any] = error.get("ctx") or {}
+    found = "a mapping" if isinstance(error["input"], Mapping) else shorten(error["input"])
+    if isinstance(error["input"], float) and not math.isfinite(error["input"]):
+        return f"{path} must be a finite number, found {found}; correct it"
+    match error["type"]:
+        case "extra_forbidden":
+            return _unknown_key(error["loc"], model)
+        case "missing":
+            return f"{path} is missing; add it (see `stereotrope init objects`)"
+        case "value_error":
+            return f"{path} {context.get('error', error['msg'])}, found {found}"
+        case "greater_than_equal":
+            return f"{path} must be at least {context['ge']:g}, found {found}; raise it"
+        case "less_than_equal":
+            return f"{path} must be at most {_number(context['le'])}, found {found}; lower it"
+        case "greater_than":
+            return f"{path} must be more than {context['gt']:g}, found {found}; raise it"
+        case "less_than":
+            return f"{path} must be less than {_number(context['lt'])}, found {found}; lower it"
+        case "invalid_key":
+            return f"a key must be a text, found {found}; put it in quotes"
+        case "too_short":
+            return f"{path} must list at least {context['min_length']}, found {found}; add one"
+    rule = (
+        error["msg"]
+        .split(" or instance of")[0]
+        .replace("a valid dictionary", "a mapping")
+        .replace("Input should be", "must be")
+        .replace("a valid integer", "a whole number")
+        .replace("a valid ", "a ")
+    )
+    return f"{path} {rule}, found {found}; write it as the examples of `stereotrope init objects` do"
+
+
+def _number(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
+def _unknown_key(location: Sequence[str | int], model: type[Options]) -> str:
+    key = str(location[-1])
+    for step in location[:-1]:
+        field = model.model_fields.get(str(step))
+        inner = None if field is None else field.annotation
+        if isinstance(inner, type) and issubclass(inner, Options):
+            model = inner
+    known = list(model.model_fields)
+    if key in _VERSIONS:
+        return f"unknown key {key!r}: an audit file has no version; remove the line"
+    hint = did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
+    return f"unknown key {shorten(key)}; {hint}"
+
+
+def shorten(value: Any, limit: int = 80) -> str:
+    """``repr`` of a value from a file, cut to ``limit`` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"

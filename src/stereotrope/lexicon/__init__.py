@@ -1,0 +1,31 @@
+"""Lexicons: terms and what they stand for, found in captions in one pass.
+
+:func:`read_lexicon` reads one, :meth:`Lexicon.match` finds its terms, :meth:`Lexicon.frame` says what
+each caption says.
+"""
+
+from stereotrope.lexicon.audit import MatchingAudit, audit_reading, matching_audit
+from stereotrope.lexicon.matching import Matches
+from stereotrope.lexicon.model import UNKNOWN, Lexicon, Reading
+from stereotrope.lexicon.parts import LISTS, THINGS, Grouped, Matching, PromptEntry, Term, TermList
+from stereotrope.lexicon.read import BUILT_IN, lexicon_from, read_lexicon
+
+__all__ = [
+    "BUILT_IN",
+    "LISTS",
+    "THINGS",
+    "UNKNOWN",
+    "Grouped",
+    "Lexicon",
+    "Matches",
+    "Matching",
+    "MatchingAudit",
+    "PromptEntry",
+    "Reading",
+    "Term",
+    "TermList",
+    "audit_reading",
+    "lexicon_from",
+    "matching_audit",
+    "read_lexicon",
+]

@@ -1,0 +1,181 @@
+"""Matching the terms of a lexicon: hits, without those in phrases where a term does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stereotrope.lexicon.forms import Variants, variants
+from stereotrope.lexicon.parts import Matching, Term
+from stereotrope.lexicon.search import Found, Pattern, Search
+from stereotrope.lexicon.spelling import composed, folded
+
+__all__ = ["Matcher", "Matches", "bare"]
+
+WILD, PLACE = "*", "{}"
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Where terms were found: arrays of one length, sorted by caption, start and term.
+
+    Attributes
+    ----------
+    captions
+        The captions as they were matched: in normal form C, empty where there was none.
+    caption
+        Index into ``captions``.
+    term
+        Index into :attr:`Lexicon.terms`.
+    start, end
+        The hit is ``captions[caption][start:end]``.
+    seam
+        0 a whole word; 1 one that only its case or a digit sets off (``MaleFair``); 2 inside a longer word.
+    form
+        Whether it is a form of the term and not the term as written: ``skinned``, ``labcoat``.
+    excluded
+        Hits that did not count, because they stand in a phrase that rules their term out; None in these
+        themselves.
+    """
+
+    captions: tuple[str, ...]
+    caption: NDArray[np.int64]
+    term: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    seam: NDArray[np.uint8]
+    form: NDArray[np.bool_]
+    excluded: Matches | None = None
+
+    def __len__(self) -> int:
+        """Return the number of hits."""
+        return len(self.caption)
+
+    def only(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Matches:
+        """Return the hits for which ``keep`` is true, or those at some places, in that order."""
+        return Matches(
+            self.captions,
+            self.caption[keep],
+            self.term[keep],
+            self.start[keep],
+            self.end[keep],
+            self.seam[keep],
+            self.form[keep],
+            self.excluded,
+        )
+
+    def hold(self, other: Matches, of: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say which hits of another matching of the captions lie within a hit of a term of the same kind.
+
+        Parameters
+        ----------
+        other
+            The hits, of the same terms.
+        of
+            Number of each term's kind.
+        """
+        if not len(self) or not len(other):
+            return np.zeros(len(other), dtype=bool)
+        length = 1 + max(map(len, self.captions))
+        mine, theirs = (
+            (of[each.term] * len(self.captions) + each.caption) * length for each in (self, other)
+        )
+        order = np.argsort(mine + self.start, kind="stable")
+        reach = np.maximum.accumulate((mine + self.end)[order])
+        before = np.searchsorted((mine + self.start)[order], theirs + other.start, side="right") - 1
+        held: NDArray[np.bool_] = (before >= 0) & (reach[np.maximum(before, 0)] >= theirs + other.end)
+        return held
+
+
+def bare(term: str) -> str:
+    """Return a term without the ``*`` at its ends."""
+    return term.removeprefix(WILD).removesuffix(WILD)
+
+
+class Matcher:
+    """The compiled terms of a lexicon.
+
+    Parameters
+    ----------
+    entries
+        The terms and where they stand.
+    matching
+        How they are found.
+    """
+
+    def __init__(self, entries: Sequence[Term], matching: Matching) -> None:
+        self._n = len(entries)
+        whole = matching.boundary == "word"
+        patterns = [_pattern(entry.term, whole) for entry in entries]
+        owners = list(range(self._n))
+        with_forms = variants(entries) if whole and matching.forms else [Variants()] * self._n
+        for number, one in enumerate(with_forms):
+            patterns += [_pattern(form, whole) for form in one.forms]
+            owners += [number] * len(one.forms)
+        self._n_terms = len(patterns)
+        for number, (entry, one) in enumerate(zip(entries, with_forms, strict=True)):
+            filled = [
+                phrase.replace(PLACE, form)
+                for phrase in entry.exclude
+                for form in ((bare(entry.term), *one.forms) if PLACE in phrase else ("",))
+            ]
+            held = (bare(entry.term), *one.forms)
+            for phrase in dict.fromkeys([*filled, *one.apart]):
+                if any(_holds(phrase, form, matching.split_case) for form in held):
+                    patterns.append(_pattern(phrase, whole))
+                    owners.append(number)
+        self._owners = np.array(owners, dtype=np.int64)
+        self._search = Search(patterns, split=matching.split_case)
+
+    def match(self, captions: Sequence[str | None]) -> Matches:
+        """Find every term in every caption (see :meth:`Lexicon.match`)."""
+        texts = tuple(composed(caption or "") for caption in captions)
+        found = self._search.find(texts)
+        term = found.pattern < self._n_terms
+        pattern = found.pattern[term]
+        hits = Matches(
+            texts,
+            found.text[term],
+            self._owners[pattern],
+            found.start[term],
+            found.end[term],
+            found.seam[term],
+            pattern >= self._n,
+        )
+        if hits.form.any():
+            hits = hits.only(np.lexsort((hits.term, hits.start, hits.caption)))
+        out = self._ruled_out(hits, found, ~term)
+        return replace(hits.only(~out), excluded=hits.only(out))
+
+    def _ruled_out(self, hits: Matches, found: Found, phrase: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Say which hits lie within a phrase of their own term."""
+        out = np.zeros(len(hits), dtype=bool)
+        if not phrase.any():
+            return out
+        owner = self._owners[found.pattern[phrase]]
+        at = {term: np.flatnonzero(owner == term) for term in np.unique(owner).tolist()}
+        text, start, end = found.text[phrase], found.start[phrase], found.end[phrase]
+        longest = 1 + max(int(end.max()), int(hits.end.max(initial=0)))
+        for term, rows in at.items():
+            own = np.flatnonzero(hits.term == term)
+            begins = text[rows] * longest + start[rows]
+            reach = np.maximum.accumulate(text[rows] * longest + end[rows])
+            before = np.searchsorted(begins, hits.caption[own] * longest + hits.start[own], side="right") - 1
+            covered = (before >= 0) & (reach[before] >= hits.caption[own] * longest + hits.end[own])
+            out[own] = covered
+        return out
+
+
+def _pattern(term: str, whole: bool) -> Pattern:
+    return Pattern(
+        bare(term), left=whole and not term.startswith(WILD), right=whole and not term.endswith(WILD)
+    )
+
+
+def _holds(phrase: str, term: str, split: bool) -> bool:
+    """Say whether a phrase holds a term and more."""
+    within, around = folded(bare(term), split=split), folded(bare(phrase), split=split)
+    return within in around and within != around

@@ -1,0 +1,302 @@
+"""A lexicon: terms, what they stand for, and what they say of captions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.errors import InputError, did_you_mean
+from stereotrope.lexicon.matching import Matcher, Matches
+from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Term
+from stereotrope.tables import fingerprint_of
+
+__all__ = ["AND", "UNKNOWN", "Lexicon", "Reading"]
+
+VERSION = 3
+"""Of the matching; part of a lexicon's fingerprint."""
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Terms and what they stand for, made by :func:`read_lexicon` or :func:`lexicon_from`.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    attributes
+        Grouped attributes.
+    prompts
+        Prompt → its lists. The names are compared case-folded with the factor of a captions frame.
+    matching
+        How terms are found.
+    version, source, licence
+        Of the data.
+    """
+
+    name: str
+    attributes: Mapping[str, Grouped] = field(default_factory=dict)
+    prompts: Mapping[str, PromptEntry] = field(default_factory=dict)
+    matching: Matching = field(default_factory=Matching)
+    version: str | None = None
+    source: str | None = None
+    licence: str | None = None
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Every term of every group and list, in their order: what the term index of a match means."""
+        grouped = [
+            Term(name, None, group, term, attribute.exclude)
+            for name, attribute in self.attributes.items()
+            for group, terms in attribute.groups.items()
+            for term in terms
+        ]
+        listed = [
+            Term(name, prompt, element, term, one.exclude)
+            for prompt, entry in self.prompts.items()
+            for name, one in entry.lists.items()
+            for element, terms in one.elements.items()
+            for term in terms
+        ]
+        return (*grouped, *listed)
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Lists that any prompt has, in the order of :data:`LISTS`."""
+        there = {name for prompt in self.prompts.values() for name in prompt.lists}
+        return tuple(name for name in LISTS if name in there)
+
+    @property
+    def fingerprint(self) -> str:
+        """Short hash of everything that can change a match or a label."""
+        attributes = [[n, a.priority, a.decide, a.of, list(a.groups)] for n, a in self.attributes.items()]
+        terms = [[e.attribute, e.prompt, e.element, e.term, e.exclude] for e in self.terms]
+        how = [self.matching.boundary, self.matching.split_case, self.matching.forms]
+        data = json.dumps([attributes, terms], ensure_ascii=False).encode()
+        return fingerprint_of("lexicon", VERSION, {"matching": how}, data)
+
+    @cached_property
+    def _matcher(self) -> Matcher:
+        return Matcher(self.terms, self.matching)
+
+    def match(self, captions: Sequence[str | None]) -> Matches:
+        """Find every term in every caption, in one pass.
+
+        Parameters
+        ----------
+        captions
+            Texts; None counts as empty.
+
+        Returns
+        -------
+        Matches
+            Hits by caption, term, start and end. Terms of all prompts are looked for in all captions;
+            :meth:`frame` and the annotator keep those of a caption's own prompt.
+        """
+        return self._matcher.match(captions)
+
+    def frame(self, captions: pl.DataFrame, *, prompt: str = "prompt") -> pl.DataFrame:
+        """Add what the captions say to a captions frame.
+
+        Parameters
+        ----------
+        captions
+            A row a caption, with the column ``caption`` and, where the lexicon has prompts, the column
+            ``prompt`` names.
+        prompt
+            Column that says which prompt a caption belongs to.
+
+        Returns
+        -------
+        DataFrame
+            The frame with a String column a grouped attribute (group, ``unknown``, or groups joined by
+            `` and ``) and a List(String) column a term list: the elements of which a term was found, each
+            once, in the order of the list. Null where the caption is null, or the attribute or list is not
+            of its prompt.
+
+        Raises
+        ------
+        InputError
+            A column is missing, or stands in the way.
+        """
+        return Reading(self, captions, prompt).framed
+
+
+UNKNOWN = "unknown"
+"""Value of a grouped attribute where no term of any group was found."""
+AND = " and "
+"""Between the groups of a double mention."""
+
+
+class Reading:
+    """What a lexicon reads in captions, matched once.
+
+    Parameters
+    ----------
+    lexicon
+        The lexicon.
+    captions
+        A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
+    prompt
+        Column that says which prompt a caption belongs to.
+
+    Raises
+    ------
+    InputError
+        A column is missing, or stands in the way.
+    """
+
+    def __init__(self, lexicon: Lexicon, captions: pl.DataFrame, prompt: str = "prompt") -> None:
+        _check_columns(lexicon, captions, prompt)
+        self.lexicon, self.captions, self.prompt = lexicon, captions, prompt
+        texts = captions["caption"].to_list()
+        named = captions[prompt].to_list() if lexicon.prompts else [None] * len(texts)
+        self._own = _prompt_numbers(lexicon, named)
+        self._said = np.array([text is not None for text in texts], dtype=bool)
+        self.matches: Matches = lexicon.match(texts)
+
+    @cached_property
+    def framed(self) -> pl.DataFrame:
+        """The captions with the columns of :meth:`Lexicon.frame`."""
+        return self.captions.with_columns(
+            *(pl.Series(name, self._groups(name), dtype=pl.String) for name in self.lexicon.attributes),
+            *(pl.Series(name, self._elements(name), dtype=pl.List(pl.String)) for name in self.lexicon.lists),
+        )
+
+    @cached_property
+    def asked(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which captions each scope of terms is looked for in, and the scope of each term.
+
+        Scopes, the rows of the first array, are the grouped attributes and then the prompts.
+        """
+        names = [*self.lexicon.attributes, *self.lexicon.prompts]
+        scopes = np.zeros((len(names), len(self._own)), dtype=bool)
+        for place, one in enumerate(self.lexicon.attributes.values()):
+            scopes[place] = self._said & _has(one, self.lexicon.prompts, self._own)
+        first = len(self.lexicon.attributes)
+        for place in range(len(self.lexicon.prompts)):
+            scopes[first + place] = self._said & (self._own == place)
+        attributes = {name: place for place, name in enumerate(self.lexicon.attributes)}
+        prompts = {name: first + place for place, name in enumerate(self.lexicon.prompts)}
+        of_term = [
+            attributes[e.attribute] if e.prompt is None else prompts[e.prompt] for e in self.lexicon.terms
+        ]
+        return scopes, np.array(of_term, dtype=np.int64)
+
+    def counted(self, matches: Matches) -> Matches:
+        """Return the hits that are of their caption's prompt."""
+        scopes, of_term = self.asked
+        return matches.only(scopes[of_term[matches.term], matches.caption])
+
+    def found(self, name: str) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+        """Yield the captions with a hit of an attribute: which, its groups, and how many hits of each."""
+        groups = {group: place for place, group in enumerate(self.lexicon.attributes[name].groups)}
+        of_term = np.array(
+            [
+                groups[e.element] if (e.attribute, e.prompt) == (name, None) else -1
+                for e in self.lexicon.terms
+            ],
+            dtype=np.int64,
+        )
+        group = of_term[self.matches.term]
+        hit = group >= 0
+        keys, counts = np.unique(self.matches.caption[hit] * len(groups) + group[hit], return_counts=True)
+        caption, which = np.divmod(keys, max(1, len(groups)))
+        first = np.flatnonzero(np.diff(caption, prepend=-1))
+        groups_of, counts_of = which.tolist(), counts.tolist()
+        for number, start, end in zip(
+            caption[first].tolist(), first.tolist(), _ends(first, len(which)), strict=True
+        ):
+            yield number, tuple(groups_of[start:end]), tuple(counts_of[start:end])
+
+    def _groups(self, name: str) -> list[str | None]:
+        """Return the value of a grouped attribute of each caption."""
+        attribute = self.lexicon.attributes[name]
+        scopes, _ = self.asked
+        asked = scopes[list(self.lexicon.attributes).index(name)].tolist()
+        values: list[str | None] = [UNKNOWN if wanted else None for wanted in asked]
+        named: dict[tuple[tuple[int, ...], tuple[int, ...]], str] = {}
+        for caption, groups, counts in self.found(name):
+            if not asked[caption]:
+                continue
+            key = groups, counts if attribute.decide == "most" else ()
+            if key not in named:
+                named[key] = _group(attribute, groups, counts)
+            values[caption] = named[key]
+        return values
+
+    def _elements(self, name: str) -> pl.Series:
+        """Return the elements of a list found in each caption, each once, in the order of the list."""
+        prompts = list(self.lexicon.prompts)
+        terms = self.lexicon.terms
+        of_prompt = np.full(len(terms), -2, dtype=np.int64)
+        for place, entry in enumerate(terms):
+            if entry.attribute == name and entry.prompt is not None:
+                of_prompt[place] = prompts.index(entry.prompt)
+        having = [place for place, prompt in enumerate(prompts) if name in self.lexicon.prompts[prompt].lists]
+        listed = self._said & np.isin(self._own, having)
+        caption, term = self.matches.caption, self.matches.term
+        hit = listed[caption] & (of_prompt[term] == self._own[caption])
+        keys = np.unique(caption[hit] * max(1, len(terms)) + term[hit])
+        captions, found = np.divmod(keys, max(1, len(terms)))
+        first = np.flatnonzero(np.diff(captions, prepend=-1))
+        places = found.tolist()
+        # Most captions hold one of few lists: each different list is made once.
+        different: dict[tuple[int, ...], int] = {(): 1}
+        which = np.where(listed, 1, 0)
+        for number, start, end in zip(
+            captions[first].tolist(), first.tolist(), _ends(first, len(places)), strict=True
+        ):
+            which[number] = different.setdefault(tuple(places[start:end]), len(different) + 1)
+        lists = [list(dict.fromkeys(terms[place].element for place in held)) for held in different]
+        return pl.Series(name, [None, *lists], dtype=pl.List(pl.String)).gather(which)
+
+
+def _ends(first: NDArray[np.intp], size: int) -> list[int]:
+    """Where runs end that begin at ``first``."""
+    return [*first[1:].tolist(), size] if len(first) else []
+
+
+def _check_columns(lexicon: Lexicon, captions: pl.DataFrame, prompt: str) -> None:
+    for name in ("caption", *([prompt] if lexicon.prompts else [])):
+        if name not in captions.columns:
+            hint = did_you_mean(name, captions.columns, otherwise=f"there are {', '.join(captions.columns)}")
+            raise InputError(f"captions frame: no column {name!r}; {hint}")
+    for name in (*lexicon.attributes, *lexicon.lists):
+        if name in captions.columns:
+            raise InputError(
+                f"captions frame: the column {name!r} is there already, and lexicon {lexicon.name!r} makes "
+                "it; drop or rename it"
+            )
+
+
+def _prompt_numbers(lexicon: Lexicon, prompts: Sequence[str | None]) -> NDArray[np.int64]:
+    """Return each caption's prompt as its place among the lexicon's, -1 where it is none of them."""
+    places = {name.casefold(): place for place, name in enumerate(lexicon.prompts)}
+    known = {one: places.get(str(one).strip().casefold(), -1) for one in set(prompts)}
+    return np.array([known[one] for one in prompts], dtype=np.int64)
+
+
+def _has(attribute: Grouped, prompts: Mapping[str, object], own: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which captions are of a prompt that has the attribute."""
+    if attribute.of is None:
+        return np.ones(len(own), dtype=bool)
+    named = {name.casefold() for name in attribute.of}
+    return np.isin(own, [place for place, name in enumerate(prompts) if name.casefold() in named])
+
+
+def _group(attribute: Grouped, places: Sequence[int], counts: Sequence[int]) -> str:
+    groups = list(attribute.groups)
+    found = [groups[place] for place in places]
+    if attribute.decide == "most":
+        found = [name for name, n in zip(found, counts, strict=True) if n == max(counts)]
+    if len(found) > 1:
+        first = [name for name in attribute.priority if name in found][:1]
+        found = first or found
+    return AND.join(found)

@@ -1,0 +1,170 @@
+"""Base versus demographic divergence: how far a group's pictures are from those without a cue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import UsageError
+from stereotrope.measure.contract import register
+from stereotrope.measure.definitions import check_definition
+from stereotrope.measure.divergence.coded import code_labels
+from stereotrope.measure.divergence.rows import Comparison, Resampling, add_q_values, compare
+from stereotrope.measure.tidy import estimate_frame, factor_names
+
+__all__ = ["bds"]
+
+_SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
+
+
+@register(
+    summary="How far a group's pictures are from those of the prompt without a cue.",
+    suite="objects",
+    bounds=(0.0, 1.0),
+    direction="0: the cue changes nothing; 1: no value in common; compare with the floor, never with 0",
+    source="SODA, eq. 1",
+    needs="labels",
+    own_bounds={"released": (0.0, math.sqrt(math.log(2.0)))},
+)
+def bds(
+    labels: Any,
+    group: str = "group",
+    *,
+    baseline: str = "base",
+    within: Sequence[str] = ("generator", "object"),
+    attributes: Collection[str] | None = None,
+    definition: str = "paper",
+    level: float = 0.95,
+    n_permutations: int = 10_000,
+    n_bootstrap: int = 2_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    r"""Base versus demographic divergence (BDS) of each group.
+
+    Formula
+    -------
+    :math:`BDS(g) = \frac{1}{|A|} \sum_{a \in A} JS(P^a_{base}, P^a_g)`, with :math:`P^a` the
+    distribution of attribute ``a``'s values and :math:`JS(P, Q) = H((P+Q)/2) - (H(P)+H(Q))/2` in bits.
+
+    Parameters
+    ----------
+    labels
+        Tidy frame, any narwhals-compatible one: ``image_id``, ``attribute``, ``value``, the factor
+        columns, and optionally ``excluded`` (a reason, or null).
+    group, baseline
+        The factor compared, and its level that is the reference. A baseline row that is null in a
+        factor of ``within`` serves each of its levels that has no baseline of its own.
+    within
+        Factors held equal: one score for each combination of their levels and group.
+    attributes
+        Attributes to average over; all but those of a picture's quality when None.
+    definition
+        ``paper``: divergence in bits, in [0, 1]. ``released``: mean of the Jensen–Shannon *distance*,
+        :math:`\sqrt{JS \cdot \ln 2}` as SciPy has it, in [0, 0.8326].
+    level
+        Nominal coverage of the interval.
+    n_permutations, n_bootstrap
+        Shuffles of the test and resamples of the interval; 0 leaves p or the interval null.
+    seed
+        Seed of both.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates: for each cell and group one row with ``attribute`` = ``all`` and one an attribute.
+        ``value`` is 0 for equal distributions and at most 1 (0.8326 released) for disjoint ones;
+        higher means more different. ``floor`` is what it reads at this n when the cue does nothing,
+        ``adjusted`` is 0 there and 1 for disjoint distributions, negative by chance below the floor.
+        ``p_value`` is one-sided against exchangeable images; ``q_value`` is Benjamini–Hochberg over
+        the rows ``all``, and separately over the single attributes. ``n_excluded`` counts labels left
+        out on either side.
+
+    Undefined
+    ---------
+    ``no usable label`` and ``no usable label of the reference``: the side has none; ``no attribute with a
+    usable label of two groups``: both have some, of other attributes. An attribute
+    undefined in a cell is left out of that cell's mean, flagged ``few_attributes``; it is no 0.
+
+    Raises
+    ------
+    UsageError
+        No row has the baseline level, or an argument does not fit.
+
+    Notes
+    -----
+    At small n the score is biased upward by about the floor (0.05 to 0.09 bits at 20 images), which
+    differs between cells: compare ``adjusted`` or ``excess``, not ``value``. The interval is of the
+    divergence in the long run, put on the scale of ``value`` (true 0 lies at ``floor``), so ``floor``
+    lies in ``[low, high]`` exactly when 0 lies in the interval of ``adjusted``; under ``released`` it
+    is of the score expected at this n, because a square root has no such correction, and the floor is
+    the mean of the shuffles. Where all images of both sides agree nothing varies in the bootstrap, and
+    the upper end is the greatest divergence that this is compatible with; where nearly all agree, it
+    reaches at least as far as the likelihood of the most frequent value's shares
+    (:func:`stereotrope.stats.greatest_js`; not under ``released``). In a mean the
+    former reach is added to the other one in quadrature, the latter in full, since attributes may depend on
+    each other. ``low`` lies above ``floor`` only where the permutation test agrees
+    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. Simulated
+    coverage at a level of 0.95 and 10 to 50 images was 0.94 to 1.00 for attributes of 2 to 5 values,
+    skewed ones included, 0.96 to 1.00 for means of independent attributes and 0.90 to 1.00 for means of
+    attributes that wholly depend on each other; 0.88 (10 images) and 0.92 (20) for an open attribute of 12
+    values whose order turns round, since many values are never seen. Images are the unit of
+    test and interval: where a column ``prompt_id`` says that a group's images in a cell come from more
+    than one prompt, rows are flagged ``several_prompts``; name what tells the prompts apart in
+    ``within`` and use :func:`stereotrope.measure.average` instead.
+
+    Values mistaken alike for every group make a divergence smaller in the long run and never make one (the
+    data-processing inequality): the score is of what still shows through the annotator's errors, and neither
+    ``adjusted`` nor the interval undoes that. Errors that differ between groups may do anything, and labels
+    left out, such as ``unclear`` ones, may enlarge a divergence that is there.
+
+    The authors' scripts average in a missing combination as 0 and call the distance a divergence;
+    ``paper`` does neither, ``released`` only the second.
+
+    References
+    ----------
+    SODA, eq. 1; Lin (1991), eq. 4.1; permutation p of Phipson and Smyth (2010), eq. 2.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> labels = pl.DataFrame({
+    ...     "image_id": [str(i) for i in range(40)], "attribute": "product_colour",
+    ...     "value": ["red", "blue"] * 10 + ["pink"] * 15 + ["blue"] * 5,
+    ...     "generator": "m", "object": "car", "group": ["base"] * 20 + ["women"] * 20,
+    ... })
+    >>> row = bds(labels, n_permutations=999, n_bootstrap=500).row(0, named=True)
+    >>> row["group"], row["attribute"], round(row["value"], 3), round(row["floor"], 3), row["p_value"]
+    ('women', 'all', 0.656, 0.038, 0.001)
+    """
+    check_definition(definition, "bds")
+    factors = factor_names(within, measure="bds", taken=(group,))
+    how = Resampling("bds", level, n_permutations, n_bootstrap, seed, distance=definition == "released")
+    coded = code_labels(labels, factors=factors, group=group, attributes=attributes)
+    levels = coded.images[group].drop_nulls().unique().sort().to_list()
+    if baseline not in levels:
+        raise UsageError(
+            f"bds: no row has {group} = {baseline!r}; found {', '.join(map(repr, levels)) or 'no level'}; "
+            "name the reference with baseline="
+        )
+    rows: list[dict[str, Any]] = []
+    for scope in coded.scopes(baseline=baseline):
+        reference = scope.groups[baseline]
+        for name, images in scope.groups.items():
+            if name == baseline:
+                continue
+            row = {
+                "measure": "bds",
+                "definition": definition,
+                **dict(zip(factors, scope.levels, strict=True)),
+                group: name,
+                "contrast": group,
+                "reference": baseline,
+                "source": _SOURCE,
+            }
+            comparison = Comparison((images, reference), scope.attributes, reference=True)
+            rows += [{**row, **numbers} for numbers in compare(coded, comparison, how)]
+    add_q_values(rows)
+    return estimate_frame(rows, factors=(*factors, group))

@@ -1,0 +1,199 @@
+"""Labels as coded images in scopes: one scope for each combination of levels that a score is given for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.measure.cells import Key, reference_of
+from stereotrope.measure.divergence.value_lists import ValueLists
+from stereotrope.measure.tidy import read_labels, to_polars
+from stereotrope.tables import QUALITY_ATTRIBUTES
+
+__all__ = ["UNLABELLED", "CodedLabels", "Scope", "code_labels"]
+
+UNLABELLED = "unlabelled"
+"""Reason of an image that has no label at all of an attribute that others of its scope have."""
+
+_PROMPT = "_prompt"
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One combination of levels, with the images of each group in it."""
+
+    levels: Key
+    groups: Mapping[str, Ints]
+    """group → rows of :class:`CodedLabels`, in the order of the image ids."""
+    attributes: Ints
+    """Attributes that any image of the scope has a label of, usable or not."""
+
+
+@dataclass(frozen=True)
+class CodedLabels:
+    """A tidy frame of labels, one row an image, sorted by image id.
+
+    Attributes
+    ----------
+    attributes, values
+        Names of the attributes, and for each its usable values, sorted.
+    reasons
+        Why labels were left out, sorted.
+    factors, group
+        The scoping factors, and the factor whose levels are compared.
+    images
+        ``image_id``, factors and group of each row.
+    codes
+        Shape (n_images, n_attributes): index into ``values``, −1 where there is no usable label.
+    why
+        Same shape: index into ``reasons``, −1 where the label counts or there is none.
+    prompts
+        Shape (n_images,): code of the image's prompt, 0 for all where prompts are not known.
+    """
+
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    reasons: tuple[str, ...]
+    factors: tuple[str, ...]
+    group: str
+    images: pl.DataFrame
+    codes: Codes
+    why: Codes
+    prompts: Codes
+
+    def scopes(self, *, baseline: str | None = None) -> Iterator[Scope]:
+        """Scopes in the order of their levels.
+
+        With a baseline, its images are those of the same levels, or else those whose factors are null
+        where the scope has a level: a baseline has no phrasing. A group without an image in a scope
+        appears there, empty, when each level of the scope occurs with the group elsewhere: a missing
+        combination is said, not skipped.
+        """
+        keyed = self.images.with_row_index("_row").filter(pl.col(self.group).is_not_null())
+        members: dict[Key, dict[str, Ints]] = {}
+        for *scope, name, rows in (
+            keyed.group_by([*self.factors, self.group], maintain_order=True).agg("_row").iter_rows()
+        ):
+            members.setdefault(tuple(scope), {})[name] = np.asarray(rows, dtype=np.int64)
+        references = {key: groups[baseline] for key, groups in members.items() if baseline in groups}
+        none = np.zeros(0, dtype=np.int64)
+        expected = _expected(members, skip=baseline)
+        for levels in sorted(members, key=_sortable):
+            if not set(members[levels]) - {baseline}:
+                continue
+            groups = {name: members[levels].get(name, none) for name in expected(levels)}
+            if baseline is not None:
+                found = reference_of(levels, references)
+                groups[baseline] = none if found is None else found
+            yield self._scope(levels, groups)
+
+    def _scope(self, levels: Key, groups: Mapping[str, Ints]) -> Scope:
+        rows = np.concatenate(list(groups.values()))
+        seen = ((self.codes[rows] >= 0) | (self.why[rows] >= 0)).any(axis=0)
+        return Scope(levels, groups, np.flatnonzero(seen))
+
+    def excluded(self, rows: Ints, columns: Ints) -> dict[str, int]:
+        """Labels of these images and attributes that do not count, by reason."""
+        why = self.why[np.ix_(rows, columns)]
+        absent = int(((self.codes[np.ix_(rows, columns)] < 0) & (why < 0)).sum())
+        counts = {UNLABELLED: absent} if absent else {}
+        for index, n in enumerate(np.bincount(why[why >= 0], minlength=len(self.reasons)).tolist()):
+            if n:
+                counts[self.reasons[index]] = n
+        return counts
+
+
+def _sortable(levels: Key) -> tuple[tuple[bool, str], ...]:
+    return tuple((level is not None, level or "") for level in levels)
+
+
+def _expected(members: Mapping[Key, Mapping[str, Ints]], *, skip: str | None) -> Callable[[Key], list[str]]:
+    """Groups that belong in a scope: each of its levels occurs with them somewhere."""
+    together = {
+        (place, level, name)
+        for levels, groups in members.items()
+        for name in groups
+        for place, level in enumerate(levels)
+    }
+    names = sorted({name for groups in members.values() for name in groups} - {skip})
+
+    def expected(levels: Key) -> list[str]:
+        return [
+            name
+            for name in names
+            if all((place, level, name) in together for place, level in enumerate(levels))
+        ]
+
+    return expected
+
+
+def code_labels(
+    labels: Any,
+    *,
+    factors: Sequence[str],
+    group: str,
+    attributes: Collection[str] | None = None,
+    lists: ValueLists | None = None,
+) -> CodedLabels:
+    """Read a tidy frame of labels into codes.
+
+    Parameters
+    ----------
+    labels
+        As in :func:`stereotrope.measure.tidy.read_labels`. A column ``prompt_id`` says which images
+        share a prompt.
+    factors
+        Factors that scope a score.
+    group
+        The factor whose levels are compared.
+    attributes
+        Attributes to keep; all but those of a picture's quality when None.
+    lists
+        Value lists of closed attributes: a value outside its list is left out as ``invalid``.
+    """
+    frame = to_polars(labels)
+    tidy = read_labels(frame, factors=[*factors, group], attributes=attributes, argument="within")
+    if "prompt_id" in frame.columns and "prompt_id" not in tidy.columns:
+        kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
+        tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String).alias(_PROMPT))
+    if attributes is None:
+        tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
+    if lists is not None and lists.lists:
+        invalid = pl.col("excluded").is_null() & lists.outside(tidy)
+        tidy = tidy.with_columns(
+            pl.when(invalid).then(pl.lit("invalid")).otherwise("excluded").alias("excluded")
+        )
+    identity = ["image_id", *factors, group]
+    images = tidy.select(identity).unique().sort(identity)
+    tidy = tidy.join(images.with_row_index("_row"), on=identity, how="left", nulls_equal=True)
+    names = tuple(sorted(tidy["attribute"].unique().to_list()))
+    reasons = tuple(sorted(tidy["excluded"].drop_nulls().unique().to_list()))
+    codes = np.full((images.height, len(names)), -1, dtype=np.int32)
+    why = np.full_like(codes, -1)
+    values: list[tuple[str, ...]] = []
+    for column, name in enumerate(names):
+        mine = tidy.filter(pl.col("attribute") == name)
+        counts = mine.filter(pl.col("excluded").is_null())
+        found = tuple(counts["value"].unique().sort().to_list())
+        codes[counts["_row"].to_numpy(), column] = _codes(counts["value"], found)
+        out = mine.filter(pl.col("excluded").is_not_null())
+        why[out["_row"].to_numpy(), column] = _codes(out["excluded"], reasons)
+        values.append(found)
+    prompts = np.zeros(images.height, dtype=np.int32)
+    if _PROMPT in tidy.columns:
+        known = tuple(tidy[_PROMPT].drop_nulls().unique().sort().to_list())
+        with_prompt = tidy.filter(pl.col(_PROMPT).is_not_null())
+        prompts[with_prompt["_row"].to_numpy()] = _codes(with_prompt[_PROMPT], known)
+    return CodedLabels(names, tuple(values), reasons, tuple(factors), group, images, codes, why, prompts)
+
+
+def _codes(series: pl.Series, values: Sequence[str]) -> Codes:
+    return series.cast(pl.Enum(values)).to_physical().cast(pl.Int32).to_numpy()

@@ -1,0 +1,1 @@
+"""How often: shares of values, differences of shares, refusals, violations, agreement."""

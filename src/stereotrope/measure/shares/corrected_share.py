@@ -1,0 +1,281 @@
+"""Shares corrected for the errors that the annotator is known to make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.cells import (
+    NO_LABEL,
+    SMALL_N,
+    Cell,
+    as_names,
+    excluded_columns,
+    read_cells,
+)
+from stereotrope.measure.contract import register
+from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
+from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
+
+__all__ = ["corrected_share"]
+
+SINGULAR = "the confusion matrix cannot be inverted"
+UNCHECKED = "never checked: "
+"""Beginning of the reason where labels show a value whose errors are not known."""
+
+_SOURCE = "Rogan and Gladen 1978; Tenenbein 1972; Flor et al. 2020"
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """How an annotator labels an attribute: one row a true value, one column a label."""
+
+    truths: tuple[str, ...]
+    labels: tuple[str, ...]
+    counts: NDArray[np.float64]
+
+    def unchecked(self, cell: Cell) -> list[str]:
+        """Values of a cell that nobody knows the errors of."""
+        return sorted(value for value in cell.seen if value not in self.truths)
+
+
+@register(
+    summary="How often each value is seen, corrected for the errors the annotator is known to make.",
+    suite="general",
+    bounds=(0.0, 1.0),
+    direction="higher: seen more often; wider than the raw interval",
+    source="Rogan and Gladen 1978; Tenenbein 1972",
+    needs="labels",
+    also=("raw_share",),
+)
+def corrected_share(
+    labels: Any,
+    confusion: Any,
+    attribute: str | Sequence[str] | None = None,
+    *,
+    by: Sequence[str] = ("generator",),
+    level: float = 0.95,
+    n_bootstrap: int = 2_000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    r"""Share of each value, corrected for the annotator's misclassification, beside the raw share.
+
+    Formula
+    -------
+    With :math:`q_v` the share labelled ``v`` and :math:`M_{rv}` how often a picture that truly is ``r`` is
+    labelled ``v``: :math:`π = qM^{-1}`, moved to the nearest shares that are not negative. For two values
+    :math:`π = (q + Sp - 1)/(Se + Sp - 1)`, cut at 0 and 1.
+
+    Parameters
+    ----------
+    labels
+        Tidy frame as for :func:`stereotrope.measure.share`, of the annotator that was checked.
+    confusion
+        What :func:`stereotrope.measure.confusion` counts from pictures whose truth is known:
+        ``attribute, reference_value, value, n``. Values in brackets, such as ``(unclear)``, are no values
+        and stay out. It must come from other pictures than ``labels``, or from few of them.
+    attribute
+        One attribute, several, or None for all that were checked.
+    by
+        Factors whose combinations are the cells.
+    level
+        Nominal coverage.
+    n_bootstrap, seed
+        Draws for the interval, and the seed of ``numpy.random.default_rng``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates, two rows a cell, attribute and ``category``: ``corrected_share`` in [0, 1], and
+        ``raw_share``, the share labelled so with Wilson's interval. ``n`` counts the labels of the cell,
+        ``n_reference`` the checked pictures of the attribute. The corrected shares of a cell sum to 1.
+
+    Undefined
+    ---------
+    ``no usable label``; ``never checked: …``: the labels show a value that no checked picture truly had;
+    ``the confusion matrix cannot be inverted``: some true values are labelled alike. The
+    raw row stays.
+
+    Raises
+    ------
+    TableError
+        A column is missing, a row of ``confusion`` stands twice, an attribute was never checked at all, or
+        an image has two labels of one attribute.
+    UsageError
+        ``n_bootstrap`` or ``seed`` does not fit.
+
+    Notes
+    -----
+    The interval carries the uncertainty of both samples: quantiles of the correction over error rates and
+    label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`); it does not
+    shrink below what ``n_reference`` allows, however many pictures are labelled. With error rates of 0 to
+    0.25, 20 to 400 pictures and two to ten values it covered planted shares in 0.90 to 1.00 of simulations
+    at a level of 0.95, where raw intervals came down to 0. A corrected share is less certain than a raw
+    one, not more, and at 20 pictures often says little. It supposes that the annotator errs on these
+    pictures as on the checked ones, alike for every group: errors that depend on the group stay in. It
+    speaks of the pictures with a usable label.
+
+    References
+    ----------
+    Rogan and Gladen (1978), Am. J. Epidemiology 107; Tenenbein (1972), Technometrics 14; Flor et al.
+    (2020), BMC Public Health 20.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> labels = pl.DataFrame({
+    ...     "image_id": [str(i) for i in range(100)], "attribute": "text_presence", "generator": "m",
+    ...     "value": ["present"] * 50 + ["absent"] * 50,
+    ... })
+    >>> checked = pl.DataFrame({
+    ...     "attribute": "text_presence", "reference_value": ["present", "present", "absent", "absent"],
+    ...     "value": ["present", "absent", "present", "absent"], "n": [90, 10, 20, 80],
+    ... })
+    >>> found = corrected_share(labels, checked).filter(category="present")
+    >>> found.select("measure", pl.col("value").round(3)).rows()
+    [('corrected_share', 0.429), ('raw_share', 0.5)]
+    """
+    normal_quantile(level)
+    if n_bootstrap < 1 or seed < 0:
+        raise UsageError(
+            "corrected_share: n_bootstrap must be at least 1 and seed 0 or more, found "
+            f"{n_bootstrap} and {seed}"
+        )
+    by = factor_names(by, measure="corrected_share", what="by")
+    errors = _errors(confusion)
+    names = as_names(attribute, what="attribute")
+    if unknown := [name for name in names if name not in errors]:
+        raise TableError(
+            f"confusion: attribute {unknown[0]!r} was never checked; checked are "
+            f"{', '.join(map(repr, errors)) or 'none'}"
+        )
+    frame = to_polars(labels)
+    if "attribute" in frame.columns and not names:
+        frame = frame.filter(pl.col("attribute").cast(pl.String).is_in(list(errors)))
+    rows: list[dict[str, Any]] = []
+    for cell in read_cells(frame, by=by, attributes=names or None):
+        shared = {
+            "definition": "share",
+            **dict(zip(by, cell.key, strict=True)),
+            "attribute": cell.attribute,
+            "level": level,
+            "n": cell.n,
+            **excluded_columns(cell),
+        }
+        rows += _rows(cell, errors[cell.attribute], shared, level, n_bootstrap, seed)
+    return estimate_frame(rows, factors=by)
+
+
+def _errors(confusion: Any) -> dict[str, _Errors]:
+    frame = to_polars(confusion, what="confusion")
+    wanted = ("attribute", "reference_value", "value", "n")
+    if absent := [name for name in wanted if name not in frame.columns]:
+        raise TableError(f"confusion: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    table = frame.select(
+        *(as_text(frame, name).alias(name) for name in wanted[:3]), pl.col("n").cast(pl.Float64)
+    )
+    table = table.drop_nulls()
+    if table.select(wanted[:3]).is_duplicated().any():
+        raise TableError(
+            "confusion: a pair of values stands twice; keep the counts of one annotator, one row a pair"
+        )
+    if (table["n"] < 0).any():
+        raise TableError("confusion: n must be 0 or more, found a count below it")
+    bracketed = pl.any_horizontal(
+        pl.col(c).str.starts_with("(") & pl.col(c).str.ends_with(")") for c in wanted[1:3]
+    )
+    found: dict[str, _Errors] = {}
+    for (attribute,), part in (
+        table.filter(~bracketed, pl.col("n") > 0)
+        .sort(wanted[:3])
+        .group_by(["attribute"], maintain_order=True)
+    ):
+        truths = part["reference_value"].unique().sort().to_list()
+        labels = sorted({*part["value"], *truths})
+        counts = np.zeros((len(truths), len(labels)))
+        for truth, label, n in part.select("reference_value", "value", "n").iter_rows():
+            counts[truths.index(truth), labels.index(label)] = n
+        found[attribute] = _Errors(tuple(truths), tuple(labels), counts)
+    return found
+
+
+def _rows(
+    cell: Cell, errors: _Errors, shared: Mapping[str, Any], level: float, n_bootstrap: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    categories = sorted({*errors.truths, *cell.seen})
+    corrected = {
+        **shared,
+        "measure": "corrected_share",
+        "n_reference": int(errors.counts.sum()),
+        "source": _SOURCE,
+    }
+    reason = _undefined(cell, errors)
+    numbers: Mapping[str, Mapping[str, Any]] = {}
+    if reason is None:
+        numbers = _corrected(cell, errors, level=level, n_bootstrap=n_bootstrap, seed=seed)
+    for category in categories:
+        yield {**corrected, "category": category, "undefined": reason, **numbers.get(category, {})}
+        yield _raw(cell, category, shared, level)
+
+
+def _undefined(cell: Cell, errors: _Errors) -> str | None:
+    if not cell.n:
+        return NO_LABEL
+    if unchecked := errors.unchecked(cell):
+        return UNCHECKED + ", ".join(unchecked)
+    return None if is_invertible(errors.counts) else SINGULAR
+
+
+def _corrected(
+    cell: Cell, errors: _Errors, *, level: float, n_bootstrap: int, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Value and interval of each corrected share; counts shrink to their effective number over prompts."""
+    counts = np.array([cell.count(label) for label in errors.labels], np.float64)
+    shares = corrected_shares(counts, errors.counts).tolist()
+    flags = _flags(cell) + ["few_checked"] * bool(errors.counts.sum(axis=1).min() < SMALL_N)
+    method = f"inverse of the confusion matrix; interval: {n_bootstrap} draws of both samples, seed {seed}"
+    own = [errors.labels.index(truth) for truth in errors.truths]
+    drawn: dict[float, NDArray[np.float64]] = {}
+    found = {}
+    for at, (category, share) in enumerate(zip(errors.truths, shares, strict=True)):
+        _, effective = cell.effective(category, level=level)
+        if effective not in drawn:
+            draws = resampled_shares(
+                counts * effective / cell.n, errors.counts, own=own, n_resamples=n_bootstrap, seed=seed
+            )
+            drawn[effective] = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = drawn[effective][:, at].tolist()
+        found[category] = {
+            "value": share,
+            # The nearest shares may lie a little outside what single draws reach.
+            "low": min(low, share),
+            "high": max(high, share),
+            "flags": ",".join(flags) or None,
+            "method": method,
+        }
+    return found
+
+
+def _raw(cell: Cell, category: str, shared: Mapping[str, Any], level: float) -> dict[str, Any]:
+    row = {**shared, "measure": "raw_share", "category": category, "source": "Wilson 1927"}
+    if not cell.n:
+        return {**row, "undefined": NO_LABEL}
+    low, high = wilson(*cell.effective(category, level=level), level=level)
+    return {
+        **row,
+        "value": cell.count(category) / cell.n,
+        "low": float(low),
+        "high": float(high),
+        "flags": ",".join(_flags(cell)) or None,
+        "method": "Wilson",
+    }
+
+
+def _flags(cell: Cell) -> list[str]:
+    return ["clustered"] * (len(cell.prompts) > 1) + ["small_n"] * (cell.n < SMALL_N)

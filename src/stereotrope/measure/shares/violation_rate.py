@@ -1,0 +1,172 @@
+"""How often pictures break what the prompt asks of all of them: one product only, no people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import TableError
+from stereotrope.measure.contract import register
+from stereotrope.measure.shares.share import share
+from stereotrope.measure.shares.share_difference import share_difference
+from stereotrope.measure.tidy import as_text, factor_names, to_polars
+from stereotrope.tables import ALL_ATTRIBUTES, CONSTRAINTS, NOT_VALUES
+
+__all__ = ["violation_rate"]
+
+YES_OR_NO = ("yes", "no")
+
+
+@register(
+    summary="How often pictures break what every prompt asks, and whether that depends on the group.",
+    suite="objects",
+    bounds=(0.0, 1.0),
+    direction="higher: breaks its prompt more often; the variety of such pictures is no diversity",
+    source="SODA, section 5.3; Wilson 1927; Newcombe 1998",
+    needs="constraints",
+    also=("violation_rate_difference",),
+    own_bounds={"violation_rate_difference": (-1.0, 1.0)},
+)
+def violation_rate(
+    labels: Any,
+    group: str | None = None,
+    *,
+    baseline: str = "base",
+    by: Sequence[str] = ("generator",),
+    level: float = 0.95,
+) -> pl.DataFrame:
+    """Share of pictures that break a constraint of the prompt.
+
+    Formula
+    -------
+    :math:`r = n_{broken} / n`, with :math:`n` the pictures of which it is known whether they break any
+    constraint: one that is broken is enough, and none only where each is labelled.
+
+    Parameters
+    ----------
+    labels
+        Tidy labels (:func:`stereotrope.measure.tidy_labels`) of the attributes
+        :data:`stereotrope.tables.CONSTRAINTS`: ``yes`` where the picture breaks it, else ``no``. Other
+        attributes are passed over, so that a whole tidy frame may be given.
+    group, baseline
+        Where a factor is named, its levels are told apart, and every level is also compared with
+        ``baseline``: rows of the measure ``violation_rate_difference``.
+    by
+        Factors whose combinations are the cells (``group`` is added to them).
+    level
+        Nominal coverage.
+
+    Returns
+    -------
+    polars.DataFrame
+        Estimates: ``violation_rate`` in [0, 1] with Wilson's interval, a row with ``attribute`` = ``all``
+        for any constraint and one for each that was labelled; with ``group``, ``violation_rate_difference``
+        in [−1, 1] with Newcombe's, Fisher's exact p and q over the differences. ``excluded`` counts
+        pictures not known to break or keep it, by reason (``unclear``, ``not labelled``,
+        ``refused by the generator`` …); where these are over 5%, ``bound_low`` and ``bound_high`` are the
+        rate if none, and if all, of them broke it.
+
+    Undefined
+    ---------
+    ``no usable label`` where no picture of a cell (or of its reference) is known to break or to keep it.
+
+    Raises
+    ------
+    TableError
+        A column is missing, no constraint is labelled, or a picture has two labels of one.
+    UsageError
+        The compared factor stands in ``by`` too.
+
+    Notes
+    -----
+    0 of 20 does not show that a model never breaks a constraint: the interval reaches to 0.16. A picture
+    with one label ``unclear`` counts where the other is ``yes`` and is left out where it is ``no``, which
+    raises the rate a little; the bounds say how much at most. The paper counted pictures that break either
+    constraint (SDXL 0.564 and Imagen 0.222 of 1,600 each).
+
+    References
+    ----------
+    SODA, section 5.3, footnote 2; Wilson (1927), JASA 22; Newcombe (1998), Statistics in Medicine 17,
+    method 10.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> labels = pl.DataFrame({
+    ...     "image_id": ["a", "b", "c", "d"] * 2, "generator": "m",
+    ...     "attribute": ["people_present"] * 4 + ["several_products"] * 4,
+    ...     "value": ["yes", "no", "no", "no", "yes", "yes", "no", "unclear"],
+    ... })
+    >>> found = violation_rate(labels)
+    >>> found.select("attribute", pl.col("value").round(2), "n", "excluded").row(0)
+    ('all', 0.67, 3, '{"unclear": 1}')
+    """
+    by = factor_names(by, measure="violation_rate", taken=(group,), what="by")
+    scope = (*by, group) if group is not None else by
+    pictures, listed = _pictures(labels, scope)
+    rates = share(pictures, listed, value="yes", by=scope, level=level)
+    tables = [_renamed(rates, "violation_rate")]
+    if group is not None:
+        differences = share_difference(
+            pictures, listed, group, baseline=baseline, value="yes", within=by, level=level
+        )
+        tables.append(_renamed(differences, "violation_rate_difference"))
+    return pl.concat(tables)
+
+
+def _pictures(labels: Any, scope: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Labels of the constraints, and one more a picture: whether it breaks any."""
+    frame = to_polars(labels)
+    if absent := [n for n in ("image_id", "attribute", "value", *scope) if n not in frame.columns]:
+        raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    said = frame.filter(pl.col("attribute").is_in(list(CONSTRAINTS)))
+    if frame.height and not said.height:
+        raise TableError(
+            f"labels: no label of {' or '.join(map(repr, CONSTRAINTS))}; have them labelled, for example "
+            "with the annotator {constraints: openai:gpt-4o}"
+        )
+    value = as_text(said, "value")
+    given = pl.col("excluded").cast(pl.String) if "excluded" in said.columns else pl.lit(None, pl.String)
+    odd = value.is_not_null() & ~value.is_in([*YES_OR_NO, *NOT_VALUES])
+    reason = (
+        pl.when(given.is_not_null())
+        .then(given)
+        .when(odd)
+        .then(pl.lit("neither yes nor no"))
+        .when(value.is_null())
+        .then(pl.lit("missing"))
+        .when(value.is_in(list(NOT_VALUES)))
+        .then(value)
+    )
+    said = said.with_columns(reason.alias("excluded"), value.alias("value"))
+    keys = ["image_id", *scope, *(["prompt_id"] if "prompt_id" in said.columns else [])]
+    said = said.select(*dict.fromkeys(keys), "attribute", "value", "excluded")
+    counts, broken = pl.col("excluded").is_null(), pl.col("value") == "yes"
+    listed = [name for name in CONSTRAINTS if name in said["attribute"].unique().to_list()]
+    whole = said.group_by(list(dict.fromkeys(keys)), maintain_order=True).agg(
+        (counts & broken).any().alias("_broken"),
+        (counts.all() & (pl.col("attribute").n_unique() == len(listed))).alias("_known"),
+        pl.col("excluded").drop_nulls().sort().first().fill_null("not labelled").alias("_reason"),
+    )
+    whole = whole.with_columns(
+        pl.lit(ALL_ATTRIBUTES).alias("attribute"),
+        pl.when("_broken").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("value"),
+        pl.when(~(pl.col("_broken") | pl.col("_known"))).then("_reason").alias("excluded"),
+    )
+    return pl.concat([whole.select(said.columns), said]), [ALL_ATTRIBUTES, *listed] if said.height else []
+
+
+def _renamed(estimates: pl.DataFrame, measure: str) -> pl.DataFrame:
+    order = {name: at for at, name in enumerate((ALL_ATTRIBUTES, *CONSTRAINTS))}
+    return (
+        estimates.with_columns(
+            pl.lit(measure).alias("measure"),
+            pl.lit("violation").alias("definition"),
+            pl.lit(None, pl.String).alias("category"),
+            pl.col("attribute").replace_strict(order, return_dtype=pl.Int64).alias("_order"),
+        )
+        .sort("_order", maintain_order=True)
+        .drop("_order")
+    )

@@ -1,0 +1,102 @@
+"""What can be added, and where it is looked for.
+
+A plug-in is registered beside its own code, by the decorator or the call of its contract. Rooms of this
+package and packages of others are read the same way: a package is imported with its modules, and what these
+register is there. Others name theirs in their ``pyproject.toml``::
+
+    [project.entry-points."stereotrope.measures"]
+    mine = "my_package.measures"
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from stereotrope.errors import PluginError
+
+__all__ = ["OURS", "Registry"]
+
+OURS = "stereotrope"
+"""Where what comes with this package is from."""
+
+P = TypeVar("P")
+
+
+class Registry(Mapping[str, P], Generic[P]):
+    """Everything of one kind by its name, read when it is first asked for.
+
+    Parameters
+    ----------
+    group
+        The kind in the plural: entry points of ``stereotrope.<group>`` name packages that add to it.
+    room
+        Our own package that adds to it.
+    """
+
+    def __init__(self, group: str, room: str) -> None:
+        self.group, self._room = group, room
+        self._plugins: dict[str, P] = {}
+        self._origins: dict[str, str] = {}
+        self._origin = OURS
+        self._read = False
+
+    def add(self, name: str, plugin: P) -> None:
+        """Add a plug-in under its name.
+
+        Raises
+        ------
+        PluginError
+            Another one has the name.
+        """
+        if name in self._plugins:
+            raise PluginError(
+                f"{self.group}: {self._origin} brings {name!r}, and {self._origins[name]} has it already; "
+                "rename one, or uninstall one of the packages"
+            )
+        self._plugins[name], self._origins[name] = plugin, self._origin
+
+    def origin(self, name: str) -> str:
+        """Name of the distribution that a plug-in comes with."""
+        self._load()
+        return self._origins[name]
+
+    def __getitem__(self, name: str) -> P:
+        self._load()
+        return self._plugins[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(sorted(self._plugins))
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._plugins)
+
+    def _load(self) -> None:
+        if self._read:
+            return
+        self._read = True
+        _import(self._room)
+        for point in entry_points(group=f"stereotrope.{self.group}"):
+            self._origin = point.dist.name if point.dist is not None else point.value
+            try:
+                _import(point.value)
+            except PluginError:
+                raise
+            except Exception as error:
+                raise PluginError(
+                    f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
+                    f"mend the package {point.value}, or uninstall it"
+                ) from error
+        self._origin = OURS
+
+
+def _import(package: str) -> None:
+    """Import a package with all its modules; a module alone."""
+    module = importlib.import_module(package)
+    for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{package}."):
+        importlib.import_module(found.name)

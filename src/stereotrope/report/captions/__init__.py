@@ -1,7 +1,0 @@
-"""What captions of pictures say: scores beside the pictures, models side by side, words and what they hit."""
-
-from stereotrope.report.captions.blocks import Block
-from stereotrope.report.captions.gallery import chosen_pictures
-from stereotrope.report.captions.parts import captions_blocks
-
-__all__ = ["Block", "captions_blocks", "chosen_pictures"]

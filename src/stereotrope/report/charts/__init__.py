@@ -1,0 +1,1 @@
+"""Pictures as Vega-Lite data: dots and intervals, stacked shares, radars and planes."""

@@ -1,0 +1,154 @@
+"""Stacked shares: one bar a condition, aligned, with its numbers in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stereotrope.report.charts.dots import NARROW, PALETTE, chart_frame, chart_texts
+
+__all__ = ["stacks"]
+
+_BAR = 19
+_SIGN = 5.7
+"""Units that a sign of what stands behind a bar takes, at most, on average."""
+_MOST_SIGNS = 30
+_MOST_SIGNS_NARROW = 11
+_LABELS = 90
+"""Units that the labels at the left take at most, about."""
+_DIGITS = 30
+"""Units that a share needs inside its piece."""
+_ON_DARK = (PALETTE[4],)
+"""Colours on which white reads better than black: the blue of Okabe–Ito."""
+
+
+def stacks(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    lines: Sequence[str],
+    series: Sequence[str],
+    colours: Mapping[str, str],
+) -> dict[str, Any]:
+    """Shares that add up, one bar a line and series.
+
+    Parameters
+    ----------
+    rows
+        One piece each: ``line, series, group, start, end, text, tip``; a row without a group holds only what
+        stands behind its bar: ``said``, on a narrow page ``short``.
+    lines
+        Labels of the lines in their order.
+    series
+        Names of the bars of one line in their order; one name only, and every line is one bar.
+    colours
+        Group → colour, in the order of the pieces.
+    """
+    values = chart_texts(rows, 80)
+    names, labels = _shown(series), _shown(lines)
+    apart = 1 if len(names) > 1 else 0
+    each = max(1, len(names)) + apart
+    slots = [str(i) for i in range(each * len(labels) - apart)]
+    for v in values:
+        bar = names.index(v["series"]) if v.get("series") in names else 0
+        v["slot"] = str(each * labels.index(v["line"]) + bar)
+        if "said" in v:
+            v["said"] = _cut(v["said"], _MOST_SIGNS)
+            v["short"] = _cut(v["short"], _MOST_SIGNS_NARROW)
+    wide, narrow = (max((len(v.get(c, "")) for v in values), default=0) for c in ("said", "short"))
+    room = f"(containerWidth < {NARROW} ? {14 + _SIGN * narrow:.0f} : {14 + _SIGN * wide:.0f})"
+    y = {
+        "field": "slot",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": slots, "paddingInner": 0.12, "paddingOuter": 0.06},
+        "axis": _labels(labels, each, apart),
+    }
+    return {
+        **chart_frame(values, _BAR * len(slots)),
+        "encoding": {"y": y},
+        "layer": [_pieces(colours, room), _shares(colours, room), _behind(room)],
+    }
+
+
+def _labels(labels: Sequence[str], each: int, apart: int) -> dict[str, Any]:
+    """One label a line, in the middle of its bars."""
+    texts = [labels[i // each] if i % each == 0 else "" for i in range(each * len(labels))]
+    return {
+        "grid": False,
+        "labelLimit": {"expr": f"containerWidth < {NARROW} ? 70 : 140"},
+        "labelExpr": f"{json.dumps(texts, ensure_ascii=False)}[toNumber(datum.value)]",
+        "labelOffset": _BAR * (each - apart - 1) / 2,
+        "labelOverlap": False,
+    }
+
+
+def _shown(texts: Sequence[str]) -> list[str]:
+    return [str(row["text"]) for row in chart_texts([{"text": text} for text in texts], 80)]
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
+def _along(field: str, room: str) -> dict[str, Any]:
+    """The axis of shares; units at its right are kept for what stands behind the bars."""
+    end = f"max(60, width - {room})"
+    scale = {"domain": [0, 1], "nice": False, "range": [0, {"expr": end}]}
+    axis = {"title": None, "values": [0, 0.5, 1], "grid": False, "format": "~g"}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+
+def _pieces(colours: Mapping[str, str], room: str) -> dict[str, Any]:
+    legend = {
+        "columns": {"expr": f"containerWidth < {NARROW} ? 3 : 4"},
+        "symbolType": "square",
+        "symbolStrokeColor": "var(--quiet)",
+        "symbolStrokeWidth": 0.5,
+        "labelLimit": 110,
+    }
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    return {
+        "transform": [{"filter": "isValid(datum.group)"}],
+        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 1},
+        "encoding": {
+            "x": _along("start", room),
+            "x2": {"field": "end"},
+            "color": {"field": "group", "type": "nominal", "scale": scale, "legend": legend},
+            "tooltip": [{"field": "tip"}],
+            "description": {"field": "tip"},
+        },
+    }
+
+
+def _shares(colours: Mapping[str, str], room: str) -> dict[str, Any]:
+    """The share inside each piece that is long enough for it."""
+    dark = [group for group, colour in colours.items() if colour in _ON_DARK]
+    neutral = [group for group, colour in colours.items() if colour not in PALETTE]
+    long = f"(datum.end - datum.start) * (containerWidth - {_LABELS} - {room}) > {_DIGITS}"
+    tone = [
+        {"test": f"indexof({json.dumps(names)}, datum.group) >= 0", "value": value}
+        for names, value in ((dark, "#ffffff"), (neutral, "var(--ink)"))
+        if names
+    ]
+    return {
+        "transform": [
+            {"filter": f"isValid(datum.group) && {long}"},
+            {"calculate": "(datum.start + datum.end) / 2", "as": "middle"},
+        ],
+        "mark": {"type": "text", "fontSize": 11, "dy": 1, "aria": False},
+        "encoding": {
+            "x": _along("middle", room),
+            "text": {"field": "text"},
+            "color": {"condition": tone, "value": "#111111"} if tone else {"value": "#111111"},
+        },
+    }
+
+
+def _behind(room: str) -> dict[str, Any]:
+    said = f"containerWidth < {NARROW} ? datum.short : datum.said"
+    return {
+        "transform": [{"filter": "isValid(datum.said)"}, {"calculate": said, "as": "behind"}],
+        "mark": {"type": "text", "align": "left", "dx": 8, "dy": 1, "aria": False, "fontSize": 11.5},
+        "encoding": {"x": {"value": {"expr": f"width - {room}"}}, "text": {"field": "behind"}},
+    }

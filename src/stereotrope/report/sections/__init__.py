@@ -1,0 +1,1 @@
+"""The parts of the page, each with what it needs to know of a run."""

@@ -1,0 +1,326 @@
+"""Pictures of the distributions: one row a condition, one column an attribute, one strip each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import polars as pl
+from ruamel.yaml import YAML
+
+from stereotrope.report.charts.dots import PALETTE
+from stereotrope.report.escape import ellipsis, visible
+from stereotrope.report.material import Material, Sheet, words
+from stereotrope.report.numbers import count
+
+__all__ = ["Distribution", "Line", "Segment", "Spread", "Strip", "distributions", "spread"]
+
+MOST_SHOWN = 12
+"""Distributions up to which all are shown."""
+FEW_SHOWN = 8
+"""How many are shown where there are more."""
+
+OTHER = "other values"
+_NEUTRAL = ("absent", "no", "none")
+_SHARES = "representation_parity"
+_UNKNOWN = "unknown"
+"""The value of what names none of the groups: it stands last and has no colour of a group."""
+_MOST_VALUES = 7
+_MOST_COLOURS = 14
+_ROW_LEVELS = 4
+_SHORTEST_LABELLED = 24
+_WIDTHS = {5: 132, 6: 112, 7: 96, 8: 82}
+_WIDEST = 160
+_SIGN_WIDTH = 6.0
+_CAPITAL_MORE = 2.4
+_GENDER = ("gender", "sex", "presentation")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One value in a strip, in words; ``css`` names a palette class, ``colour`` an actual colour."""
+
+    value: str
+    count: int
+    start: float
+    width: float
+    css: str
+    colour: str | None
+    text: str
+    dark_text: bool
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The labels of one attribute in one condition."""
+
+    segments: Sequence[Segment]
+    n: int
+    left_out: int
+    said: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One condition: its name, its strips, a few of its pictures."""
+
+    title: str
+    anchor: str
+    strips: Sequence[Strip]
+    pictures: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Conditions set side by side on the same attributes; a share of 1 is ``width`` units long.
+
+    ``read`` are the attributes that a lexicon reads in captions.
+    """
+
+    name: str
+    title: str
+    width: int
+    attributes: Sequence[str]
+    lines: Sequence[Line]
+    keys: Sequence[tuple[str, Sequence[Segment]]]
+    read: Sequence[str] = ()
+
+    @property
+    def of_captions(self) -> bool:
+        """Whether every attribute is read in captions, none in a picture."""
+        return len(self.read) == len(self.attributes)
+
+
+@cache
+def _colours() -> Mapping[str, str]:
+    text = files("stereotrope.report").joinpath("colours.yaml").read_text(encoding="utf-8")
+    return dict(YAML(typ="safe").load(text))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The distributions that the page shows, how many there are, and what each is of."""
+
+    shown: Sequence[Distribution]
+    total: int
+    each: str
+
+
+def spread(material: Material) -> Spread:
+    """All distributions, or of very many those that findings point at first, then the first."""
+    lead = _leading(material)
+    groups = _groups(material, lead)
+    each = " and ".join(["model", *(words(f) for f in lead)])
+    if len(groups) <= MOST_SHOWN:
+        return Spread(distributions(material), len(groups), each)
+    of = {sheet.anchor: key for key, sheets in groups.items() for sheet in sheets}
+    told = [of[anchor] for anchor in material.highlighted]
+    chosen = list(dict.fromkeys([*told, *groups]))[:FEW_SHOWN]
+    return Spread(distributions(material, chosen), len(groups), each)
+
+
+def _leading(material: Material) -> list[str]:
+    """Factors each of whose levels gets a figure of its own."""
+    row = material.row_factor
+    levels = len(material.level_order.get(row, [])) if row else 0
+    return [f for f in material.shown if f != row] if levels >= _ROW_LEVELS else []
+
+
+def _groups(material: Material, lead: Sequence[str]) -> dict[tuple[str, ...], list[Sheet]]:
+    groups: dict[tuple[str, ...], list[Sheet]] = {}
+    for sheet in material.sheets:
+        groups.setdefault((sheet.generator, *(str(sheet.scope.get(f, "")) for f in lead)), []).append(sheet)
+    return groups
+
+
+def distributions(
+    material: Material, chosen: Collection[tuple[str, ...]] | None = None
+) -> list[Distribution]:
+    """Every generator's conditions; a figure for each level of the leading factors where rows are many.
+
+    ``chosen`` keeps those of these generators and levels.
+    """
+    usable = material.shown_labels
+    lead = _leading(material)
+    groups = _groups(material, lead)
+    counts = _count(usable)
+    order = material.labels["attribute"].unique(maintain_order=True).to_list()
+    pairs = usable.select("attribute", "annotator").unique(maintain_order=True).rows()
+    names = _column_names(sorted(pairs, key=lambda pair: order.index(pair[0])))
+    from_captions = {column for (_, who), column in names.items() if who in material.lexicons}
+    overall: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
+    for rows in counts.values():
+        for attribute, who, value, status in rows:
+            if status == "ok" and value is not None:
+                overall[names[attribute, who]][value] += 1
+    out = []
+    for i, (key, sheets) in enumerate(groups.items(), start=1):
+        if chosen is not None and key not in chosen:
+            continue
+        ids = [row["image_id"] for sheet in sheets for row in sheet.images]
+        here = {image: counts[image] for image in ids if image in counts}
+        made = _distribution(material, sheets, here, names, overall, lead)
+        if made is not None:
+            title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
+            attributes, lines, keys = made
+            read = [a for a in attributes if a in from_captions]
+            name = f"distribution-{i}"
+            out.append(Distribution(name, title, _width(attributes), attributes, lines, keys, read))
+    return out
+
+
+def _count(labels: pl.DataFrame) -> dict[str, list[tuple[str, str, str | None, str]]]:
+    """``image_id`` → its labels (attribute, annotator, value, status)."""
+    found: dict[str, list[tuple[str, str, str | None, str]]] = {}
+    columns = ("subject_id", "attribute", "annotator", "value", "status")
+    for image, attribute, annotator, value, status in labels.select(columns).iter_rows():
+        found.setdefault(image, []).append((attribute, annotator, value, status))
+    return found
+
+
+def _distribution(
+    material: Material,
+    sheets: Sequence[Sheet],
+    labels: Mapping[str, Sequence[tuple[str, str, str | None, str]]],
+    names: Mapping[tuple[str, str], str],
+    overall: Mapping[str, Counter[str]],
+    lead: Sequence[str],
+) -> tuple[list[str], list[Line], list[tuple[str, list[Segment]]]] | None:
+    totals: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
+    seen: dict[str, dict[str, Counter[str]]] = {}
+    left: dict[str, Counter[str]] = {}
+    for sheet in sheets:
+        seen[sheet.anchor] = {c: Counter() for c in names.values()}
+        left[sheet.anchor] = Counter()
+        for image in sheet.images:
+            for attribute, who, value, status in labels.get(image["image_id"], ()):
+                column = names[attribute, who]
+                if status == "ok" and value is not None:
+                    seen[sheet.anchor][column][value] += 1
+                    totals[column][value] += 1
+                else:
+                    left[sheet.anchor][column] += 1
+    columns = [c for c in names.values() if totals[c]]
+    if not columns:
+        return None
+    width = _width(columns)
+    by_column = {column: pair for pair, column in names.items()}
+    styles = {
+        c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, *by_column[c]))
+        for c in columns
+    }
+    lines = [
+        Line(
+            material.title(sheet.scope, leave_out=lead),
+            sheet.anchor,
+            [_strip(c, seen[sheet.anchor][c], left[sheet.anchor][c], styles[c], width) for c in columns],
+            _examples(material, sheet),
+        )
+        for sheet in sheets
+    ]
+    keys = [(c, _key(totals[c], styles[c])) for c in columns]
+    return columns, lines, keys
+
+
+def _examples(material: Material, sheet: Sheet) -> list[str]:
+    """Three pictures of a condition: those that findings point at, then its first."""
+    first = [row["image_id"] for row in sheet.images if row["status"] == "ok"]
+    return list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *first]))[:3]
+
+
+def _width(columns: Sequence[str]) -> int:
+    return _WIDTHS.get(min(len(columns), max(_WIDTHS)), _WIDEST)
+
+
+def _key(totals: Counter[str], styles: Mapping[str, tuple[str, str | None]]) -> list[Segment]:
+    return [_segment(v, n, 0.0, 0.0, styles) for v, n in _merged(totals, styles).items()]
+
+
+def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
+    """Counts in the order of the styles, values without one as :data:`OTHER`; values not seen left out."""
+    merged = {value: counts[value] for value in styles if counts[value] and value != OTHER}
+    rest = sum(n for value, n in counts.items() if value not in styles or value == OTHER)
+    return {**merged, OTHER: rest} if rest else merged
+
+
+def _column_names(seen: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    attributes = Counter(a for a, _ in seen)
+    return {(a, who): words(a) if attributes[a] == 1 else f"{words(a)} ({who})" for a, who in seen}
+
+
+def _is_colour(column: str) -> bool:
+    return "colour" in column or "color" in column
+
+
+def _declared(material: Material, attribute: str, who: str) -> list[str]:
+    """The groups of an attribute of captions in the order, and so the colours, of their shares."""
+    rows = material.estimates.filter((pl.col("measure") == _SHARES) & (pl.col("attribute") == attribute))
+    if "annotator" in rows.columns:
+        rows = rows.filter(pl.col("annotator").is_null() | (pl.col("annotator") == who))
+    groups = [g for g in rows["category"].unique(maintain_order=True) if g not in (None, _UNKNOWN)]
+    return groups if len(groups) <= len(PALETTE) else []
+
+
+def _styles(
+    column: str, totals: Counter[str], declared: Sequence[str] = ()
+) -> dict[str, tuple[str, str | None]]:
+    """Value → (CSS class, actual colour): ``declared`` groups, then by frequency; rare values get none."""
+    most = _MOST_COLOURS if _is_colour(column) else _MOST_VALUES
+    kept = [v for v, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:most] if v != OTHER]
+    kept.sort(key=lambda v: declared.index(v) if v in declared else len(declared))
+    order = [1, 2, 4, 6] if any(word in column for word in _GENDER) else list(range(1, len(PALETTE) + 1))
+    own = {value: at for at, value in enumerate(declared, start=1)}
+    free = [at for at in order if at > len(declared)] or order
+    styles: dict[str, tuple[str, str | None]] = {}
+    taken = 0
+    for value in kept:
+        name = value.strip().lower()
+        if value in own:
+            styles[value] = (f"g-{own[value]}", None)
+        elif name in _NEUTRAL or value == _UNKNOWN:
+            styles[value] = ("g-none", None)
+        elif _is_colour(column) and name in _colours():
+            styles[value] = ("", _colours()[name])
+        else:
+            styles[value] = (f"g-{free[taken % len(free)]}", None)
+            taken += 1
+    if _UNKNOWN in styles:
+        styles[_UNKNOWN] = styles.pop(_UNKNOWN)
+    return {**styles, OTHER: ("g-other", None)}
+
+
+def _strip(
+    column: str, counts: Counter[str], left_out: int, styles: Mapping[str, tuple[str, str | None]], whole: int
+) -> Strip:
+    n = sum(counts.values())
+    merged = _merged(counts, styles)
+    segments, at = [], 0.0
+    for value, k in merged.items():
+        width = whole * k / n
+        segments.append(_segment(value, k, at, width, styles))
+        at += width
+    parts = [f"{words(value)} {k} of {n}" for value, k in merged.items()]
+    missing = [f"{count(left_out, 'label')} without a value"] if left_out else []
+    said = visible(ellipsis(f"{column}: {', '.join(parts + missing) or 'no usable label'}", 400))
+    return Strip(segments, n, left_out, said)
+
+
+def _segment(value: str, k: int, start: float, width: float, styles: Mapping[str, Any]) -> Segment:
+    css, colour = styles[value]
+    told = words(value)
+    room = _SIGN_WIDTH * (len(told) + 1) + _CAPITAL_MORE * sum(sign.isupper() for sign in told)
+    text = visible(told) if room <= width and width >= _SHORTEST_LABELLED else ""
+    return Segment(told, k, round(start, 2), round(width, 2), css, colour, text, _is_light(colour))
+
+
+def _is_light(colour: str | None) -> bool:
+    """Whether dark text reads better on it (relative luminance of WCAG 2 above 0.18)."""
+    if colour is None:
+        return True
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18

@@ -1,0 +1,284 @@
+"""Two numbers of one thing side by side: ours and a published one, corrected and as labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.charts import dots as charts
+from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import number, thousands
+from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
+from stereotrope.report.prose import explain
+from stereotrope.tables import ESTIMATES
+
+__all__ = ["PublishedComparison", "corrected_figures", "published_beside"]
+
+_FIXED = {column.name for column in ESTIMATES}
+_SCOPE = (
+    "generator",
+    "object",
+    "dimension",
+    "group",
+    "phrasing",
+    "mitigation",
+    "attribute",
+    "category",
+    "annotator",
+)
+"""What a published figure can be about; a factor that is null in it is pooled in it."""
+_IMPLIED = ("annotator", "dimension")
+"""What scores need not have a column of: they are of one annotator, and a group is of one dimension."""
+_MOST_PANELS = 40
+_MOST_ROWS = 40
+CORRECTED, RAW = "corrected_share", "raw_share"
+
+
+@dataclass(frozen=True)
+class PublishedComparison:
+    """The figures of published numbers beside the run's, and why some are not shown."""
+
+    figures: Sequence[Figure] = field(default=())
+    notes: Sequence[str] = field(default=())
+
+
+def published_beside(material: Material) -> PublishedComparison:
+    """Published numbers where this run has the same measure of the same thing by the same definition."""
+    stored = [row for row in material.info.get("published") or [] if row.get("value") is not None]
+    figures, notes = [], []
+    for measure in dict.fromkeys(str(row["measure"]) for row in stored):
+        theirs = [row for row in stored if row["measure"] == measure]
+        ours = material.estimates.filter(pl.col("measure") == measure)
+        for definition in dict.fromkeys(row["definition"] for row in theirs):
+            rows = [row for row in theirs if row["definition"] == definition]
+            same = ours.filter(pl.col("definition") == definition)
+            if same.height:
+                pairs = _pairs(material, rows, same)
+                if pairs:
+                    figures.append(_figure(material, measure, definition, pairs))
+                else:
+                    notes.append(_none_alike(measure, rows))
+            elif ours.height:
+                notes.append(
+                    _other_definition(measure, rows, ours["definition"].drop_nulls().unique().to_list())
+                )
+    return PublishedComparison(figures, notes)
+
+
+def _pairs(
+    material: Material, theirs: Sequence[Mapping[str, Any]], ours: pl.DataFrame
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    columns = [c for c in _SCOPE if c in ours.columns]
+    own = {tuple(row[c] for c in columns): row for row in ours.iter_rows(named=True)}
+    elsewhere = [c for c in _SCOPE if c not in (*columns, *_IMPLIED)]
+    found: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+    for row in theirs:
+        if any(row.get(c) is not None for c in elsewhere):
+            continue
+        for key, mine in own.items():
+            if all(_alike(material, c, row, level) for c, level in zip(columns, key, strict=True)):
+                found.append((mine, row))
+                break
+    return found
+
+
+def _alike(material: Material, column: str, theirs: Mapping[str, Any], ours: Any) -> bool:
+    """Equal; what a table need not say (first phrasing, dimension of a group) is no difference."""
+    told = theirs.get(column)
+    if told is None and column in ("phrasing", "mitigation"):
+        return ours is None or ours in material.level_order.get(column, [ours])[:1]
+    if told is None and column == "dimension" and theirs.get("group") is not None:
+        return True
+    return bool(told == ours)
+
+
+def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Sequence[str]) -> str:
+    used = " and ".join(f"“{words(name)}”" for name in sorted(ours))
+    return (
+        f"{_name(measure)}: the published figures ({_sources(rows)}) follow the definition "
+        f"“{words(str(rows[0]['definition']))}”, this run {used}. Scores of two definitions are not "
+        "set side by side; measure with the same definition to compare."
+    )
+
+
+def _none_alike(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    return (
+        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other conditions than the "
+        "scores of this run: another model, object or group, or a mean over them."
+    )
+
+
+def _name(measure: str) -> str:
+    short = explain(measure).short
+    return f"{short[:1].upper()}{short[1:]}"
+
+
+def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join(dict.fromkeys(str(row.get("source") or "source not given") for row in rows))
+
+
+def _figure(
+    material: Material,
+    measure: str,
+    definition: str | None,
+    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+) -> Figure:
+    prose = explain(measure, definition)
+    title = f"{prose.short}: this run beside the published figures"
+    mine = pl.DataFrame([m for m, _ in pairs], schema=material.estimates.schema)
+    varying = material.scope_columns(mine)
+    varying += [c for c in ("attribute", "category") if mine[c].n_unique() > 1]
+    rows_by = _rows_by(material, varying)
+    names = ("this run", "published")
+    panels: dict[str, list[dict[str, Any]]] = {}
+    cells = []
+    for m, row in sorted(pairs, key=lambda p: [material.position(c, p[0][c]) for c in varying]):
+        heading = " · ".join(str(m[c]) for c in varying if c not in rows_by and m[c] is not None)
+        label = ", ".join(_said(c, m[c]) for c in rows_by if m[c] is not None) or "all"
+        their = number(row["value"], places=3)
+        panels.setdefault(heading, []).extend(
+            [
+                _dot(label, names[0], m, estimate_text(m)),
+                _dot(label, names[1], {"value": row["value"]}, their),
+            ]
+        )
+        sheet = material.find_sheet(m)
+        cells.append(
+            [
+                *(TableCell(_said(c, m[c])) for c in varying),
+                TableCell(estimate_text(m), numeric=m["value"] is not None),
+                TableCell(their, numeric=True),
+                TableCell("" if m["n"] is None else thousands(m["n"]), numeric=True),
+                TableCell(str(row.get("source") or "")),
+                TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
+            ]
+        )
+    columns = [*(words(c) for c in varying), "this run [interval]", "published", "n", "source", "pictures"]
+    return Figure(
+        name=safe_name(f"published-{measure}"),
+        title=title,
+        prose=prose,
+        n=f"{len(pairs)} published figures of the same conditions",
+        panels=_drawn(panels, title, names, prose.unit),
+        table=Table(title, columns, cells[: shown_rows(len(cells))], len(cells), f"tables/{prose.name}.csv"),
+        notes=[
+            f"Published: {_sources([row for _, row in pairs])}. A published figure has no interval. Other "
+            "pictures, another version of the model, other attributes and another annotator all lie between "
+            "the two; a difference is no error of either."
+        ],
+        reads="The wider the interval of this run, the less a distance from the published figure says.",
+    )
+
+
+def _rows_by(material: Material, varying: Sequence[str]) -> list[str]:
+    """Columns that make the rows of a panel: the contrast, or else what varies last."""
+    if material.row_factor in varying:
+        return [str(material.row_factor)]
+    return [c for c in varying if c != "generator"][-1:] or list(varying[-1:])
+
+
+def _said(column: str, level: Any) -> str:
+    if level is None:
+        return "–"
+    return words(str(level)) if column == "attribute" else str(level)
+
+
+def _dot(label: str, series: str, row: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {
+        "label": label,
+        "series": series,
+        "value": row["value"],
+        "low": row.get("low"),
+        "high": row.get("high"),
+        "floor": row.get("floor") if row["value"] is not None else None,
+        "text": text,
+        "short": "n. d." if row["value"] is None else text.partition(" [")[0],
+        "tip": f"{label}, {series}: {text}",
+    }
+
+
+def _drawn(
+    panels: Mapping[str, Sequence[dict[str, Any]]], title: str, names: Sequence[str], unit: str
+) -> list[Panel]:
+    domain = domain_of([row for rows in panels.values() for row in rows])
+    drawn = []
+    drawable = [(h, rows) for h, rows in panels.items() if any(r["value"] is not None for r in rows)]
+    for heading, rows in drawable[:_MOST_PANELS]:
+        shown = list(rows)[: 2 * _MOST_ROWS]
+        spec = charts.dots(shown, unit=unit, domain=domain, series=names, zero_line=domain[0] < 0)
+        height = len(dict.fromkeys(row["label"] for row in shown)) * 2
+        drawn.append(Panel(heading, spec, panel_words(title, heading, shown), height))
+    return drawn
+
+
+def corrected_figures(material: Material, definition: str | None = None) -> list[Figure]:
+    """Shares corrected for the annotator's errors beside the shares as labelled, one figure an attribute."""
+    both = material.estimates.filter(pl.col("measure").is_in([CORRECTED, RAW]))
+    figures = []
+    prose = explain(CORRECTED)
+    for attribute in both["attribute"].unique(maintain_order=True).to_list():
+        frame = both.filter(pl.col("attribute") == attribute)
+        values = frame["category"].drop_nulls().unique().to_list()
+        told = [value for value in values if value not in NEUTRAL]
+        if len(values) == 2 and len(told) == 1:
+            frame = frame.filter(pl.col("category") == told[0])
+        figures.append(_corrected(material, frame, f"{prose.title}: {words(str(attribute))}", str(attribute)))
+    return figures
+
+
+def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: str) -> Figure:
+    prose = explain(CORRECTED)
+    names = ("corrected", "as labelled")
+    scope = material.scope_columns(frame)
+    rows_by = [str(material.row_factor)] if material.row_factor in scope else scope[-1:]
+    several = frame["category"].n_unique() > 1
+    title += "" if several else f", {frame['category'][0]}"
+    rows_by += ["category"] * several
+    panels: dict[str, list[dict[str, Any]]] = {}
+    cells: dict[tuple[Any, ...], dict[str, Any]] = {}
+    order = [*scope, *["category"] * several]
+    for row in sorted(frame.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in order]):
+        cells.setdefault(tuple(row[c] for c in order), {})[row["measure"]] = row
+    table = []
+    for key, pair in cells.items():
+        one = pair.get(CORRECTED) or pair[RAW]
+        heading = " · ".join(str(one[c]) for c in scope if c not in rows_by and one[c] is not None)
+        label = ", ".join(str(one[c]) for c in rows_by if one.get(c) is not None)
+        drawn = panels.setdefault(heading, [])
+        drawn += [
+            _dot(label, name, pair[m], estimate_text(pair[m]))
+            for m, name in zip((CORRECTED, RAW), names, strict=True)
+            if m in pair
+        ]
+        sheet = material.find_sheet(one)
+        texts = [
+            TableCell(estimate_text(pair[m]), numeric=pair[m]["value"] is not None)
+            if m in pair
+            else TableCell("–")
+            for m in (CORRECTED, RAW)
+        ]
+        table.append(
+            [
+                *(TableCell(str(k) if k is not None else "–") for k in key),
+                *texts,
+                TableCell("" if one["n"] is None else thousands(one["n"]), numeric=True),
+                TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
+            ]
+        )
+    columns = [*(words(c) for c in order), "corrected [interval]", "as labelled [interval]", "n", "pictures"]
+    n = [int(x) for x in frame["n"].drop_nulls().to_list()]
+    size = f"n = {thousands(min(n))} to {thousands(max(n))} a row" if n else "n is not given"
+    return Figure(
+        name=safe_name(f"{CORRECTED}-{attribute}"),
+        title=title,
+        prose=prose,
+        n=size,
+        panels=_drawn(panels, title, names, prose.unit),
+        table=Table(title, columns, table[: shown_rows(len(table))], len(table), f"tables/{CORRECTED}.csv"),
+        notes=[],
+        reads=prose.reads,
+    )

@@ -1,0 +1,93 @@
+"""The audits whose runs are kept: what they ask for, and how each is carried out."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from unittest import mock
+
+import polars as pl
+from PIL import Image
+
+import stereotrope as st
+from stereotrope.cli.demo import demo_audit
+from stereotrope.testing import Loopback
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = Path(__file__).parent / "runs"
+TABLES = ("prompts", "images", "labels", "estimates", "findings")
+OURS = ("demo", "judges")
+"""Audits whose pictures and labels are made here: all their tables are kept, of the others the estimates."""
+
+CAPTIONS = """\
+suite: biasbench
+generators:
+  - {folder: sd, metadata: metadata.csv, name: sd}
+  - {folder: bksdm, metadata: metadata.csv, name: bksdm}
+annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
+resamples: 200
+"""
+JUDGES = """\
+suite: objects
+objects: [cup, car]
+dimensions: {{gender: [men, women]}}
+images_per_prompt: 4
+permutations: 199
+resamples: 100
+generators:
+  - {{images: "openai:painter-1", name: painter-1, base_url: {url}, key: NOBODY, seed: true, price: 0}}
+  - {{images: "openai:painter-2", name: painter-2, base_url: {url}, key: NOBODY, seed: true, price: 0}}
+annotators:
+  - blank
+  - {{questions: "openai:judge-1", base_url: {url}, key: NOBODY, discover: true, price: 0}}
+  - {{questions: "openai:judge-2", base_url: {url}, key: NOBODY, discover: true, price: 0}}
+  - {{constraints: "openai:checker", base_url: {url}, key: NOBODY, price: 0}}
+"""
+
+
+def demo(folder: Path, data: Path) -> st.Run:
+    """The demo: the calibrated generator and the offline annotators."""
+    return demo_audit().run(folder / "run")
+
+
+def occupations(folder: Path, data: Path) -> st.Run:
+    """The tutorial: 300 real pictures, human labels and the offline annotators."""
+    shutil.copy(ROOT / "docs" / "tutorials" / "occupations.yaml", folder)
+    (folder / "occupations").symlink_to((data / "occupations").resolve())
+    return st.Audit.from_yaml(folder / "occupations.yaml").run(folder / "run")
+
+
+def captions(folder: Path, data: Path) -> st.Run:
+    """The published captions of two models, read by the lexicon."""
+    said = [("image", "caption")]
+    for number, model in enumerate(("sd", "bksdm")):
+        rows = pl.read_csv(data / "biasbench" / f"captions_{model}.csv").select("prompt", "image", "caption")
+        (folder / model).mkdir()
+        metadata = [("file", "prompt")]
+        for index, (prompt, image, caption) in enumerate(rows.iter_rows()):
+            name = f"{model}-{Path(image).stem}-{index}.png"
+            Image.new("RGB", (8, 8), (index % 251, index // 251, 77 + number)).save(folder / model / name)
+            metadata.append((name, prompt))
+            said.append((name, caption))
+        _write(folder / model / "metadata.csv", metadata)
+    _write(folder / "captions.csv", said)
+    return st.Audit.from_text(CAPTIONS, base=folder).run(folder / "run")
+
+
+def judges(folder: Path, data: Path) -> st.Run:
+    """Two models, two judges that discover what to ask, and a check of constraints behind a server."""
+    with mock.patch.dict(os.environ, NOBODY="a-key-of-nobody"), Loopback() as server:
+        return st.Audit.from_text(JUDGES.format(url=server.url)).run(folder / "run")
+
+
+AUDITS: Mapping[str, Callable[[Path, Path], st.Run]] = {
+    each.__name__: each for each in (captions, demo, judges, occupations)
+}
+
+
+def _write(file: Path, rows: list[tuple[str, str]]) -> None:
+    with file.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows(rows)

@@ -1,0 +1,3 @@
+from tests.audit.conftest import undrawn
+
+__all__ = ["undrawn"]

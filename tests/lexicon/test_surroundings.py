@@ -1,0 +1,96 @@
+"""Nouns behind a hit, found for all hits at once, and forms of a term."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from stereotrope.lexicon.surroundings import is_form, longer_word, noun_after, nouns
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "noun"),
+    [
+        ("black", " coat", "coat"),
+        ("black", " lace mesh sleeveless garment", "lace"),
+        ("Black", " Hair", "hair"),
+        ("BLACK", " HAIR", "hair"),
+        ("black", "-haired", "haired"),
+        ("a black", " and white background", "background"),
+        ("black", "", None),
+        ("black", " (on a wall)", None),
+        ("a dog", " wearing a coat", None),
+        ("Fair", "Dark brown hair", None),
+        ("black", " individual in a coat", None),
+        ("black", "; a coat", None),
+        ("black", " coats, hats", "coats"),
+        ("light skin", ", hair", None),
+        ("blue eyes", ", lipstick", None),
+        ("black", " coatwater", None),
+        ("黒い black", " coat", "coat"),
+        ("black", " ﬁne coat", "coat"),
+    ],
+)
+def test_a_noun_is_found_or_the_search_ends(before, after, noun):
+    found = noun_after(before + after, len(before))
+    assert (found and found[0]) == noun
+
+
+def test_many_hits_at_once_find_what_each_finds_alone(shared):
+    texts = pl.read_csv(shared / "data" / "biasbench" / "captions_sd.csv")["caption"].to_list()
+    rng = np.random.default_rng(3)
+    caption = np.sort(rng.integers(0, len(texts), 3000))
+    end = np.array([rng.integers(0, len(texts[one]) + 1) for one in caption])
+    found = nouns().after(texts, caption, end)
+    for one, at, place in zip(caption.tolist(), end.tolist(), found.tolist(), strict=True):
+        alone = noun_after(texts[one], at)
+        assert alone == (None if place < 0 else (nouns().names[place], nouns().kinds[place]))
+    assert (found >= 0).sum() > 100
+
+
+def test_chunks_do_not_change_what_is_found(monkeypatch):
+    texts = ["a black coat", "", "black", "coat", "a black; coat", "a black hat"] * 20
+    caption, end = np.arange(len(texts)), np.full(len(texts), 0)
+    end[:] = [min(len(text), 7) for text in texts]
+    whole = nouns().after(texts, caption, end)
+    monkeypatch.setattr("stereotrope.lexicon.surroundings._CHUNK", 5)
+    assert nouns().after(texts, caption, end).tolist() == whole.tolist()
+    assert whole[0] >= 0
+    assert whole[2] == -1
+
+
+def test_no_hits_and_hits_at_the_end_of_the_last_caption_find_nothing():
+    none = np.zeros(0, dtype=np.int64)
+    assert nouns().after(["coat"], none, none).tolist() == []
+    assert noun_after("", 0) is None
+
+
+def test_every_word_of_the_list_is_told_apart():
+    every = nouns()
+    assert len(set(every.codes.tolist())) == len(every.codes)
+    assert all(
+        name.isascii() and name.isalpha() and name.islower() and len(name) <= 12 for name in every.names
+    )
+    named = [noun_after(f"black {name}", 5) for name in every.names]
+    assert named == list(zip(every.names, every.kinds, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "form"),
+    [
+        ("sarees", "saree", True),
+        ("a fair-skinned man", "fair-skin", True),
+        ("SareesGold", "Saree", True),
+        ("beetle", "bee", False),
+        ("laboratory", "rat", False),
+        ("vibrants", "ant", False),
+        ("antenna", "ant", False),
+    ],
+)
+def test_an_ending_makes_a_form_and_another_word_does_not(text, term, form):
+    start = text.index(term)
+    assert is_form(text, start, start + len(term)) is form
+
+
+def test_a_very_long_word_is_told_near_the_hit():
+    text = f"{'x' * 9000}rat{'y' * 9000}"
+    assert len(longer_word(text, 9000, 9003)) < 100

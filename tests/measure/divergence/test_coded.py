@@ -1,0 +1,49 @@
+"""Labels as coded images."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from stereotrope.measure.divergence.coded import UNLABELLED, code_labels
+
+
+def frame(rows: list[tuple[str, str, str | None, str | None, str | None]]) -> pl.DataFrame:
+    names = ("image_id", "attribute", "value", "object", "group")
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def test_images_are_sorted_and_values_coded_whatever_the_order_of_rows() -> None:
+    rows = [("2", "c", "red", "car", "base"), ("1", "c", "grey", "car", "g"), ("1", "s", "new", "car", "g")]
+    for order in (rows, rows[::-1]):
+        coded = code_labels(frame(order), factors=["object"], group="group")
+        assert coded.images["image_id"].to_list() == ["1", "2"]
+        assert (coded.attributes, coded.values) == (("c", "s"), (("grey", "red"), ("new",)))
+        assert coded.codes.tolist() == [[0, 0], [1, -1]]
+
+
+def test_labels_left_out_keep_their_reason_and_absent_ones_get_one() -> None:
+    rows = [("1", "c", None, "car", "g"), ("1", "s", "new", "car", "g"), ("2", "c", "unclear", "car", "g")]
+    coded = code_labels(frame(rows), factors=["object"], group="group")
+    (scope,) = coded.scopes()
+    found = coded.excluded(scope.groups["g"], scope.attributes)
+    assert found == {"missing": 1, "unclear": 1, UNLABELLED: 1}
+
+
+def test_an_own_baseline_goes_before_the_shared_one() -> None:
+    rows = [
+        ("1", "c", "red", None, "base"),
+        ("2", "c", "red", "car", "base"),
+        ("3", "c", "red", "car", "g"),
+        ("4", "c", "red", "cup", "g"),
+    ]
+    coded = code_labels(frame(rows), factors=["object"], group="group")
+    ids = coded.images["image_id"].to_numpy()
+    baselines = {s.levels: ids[s.groups["base"]].tolist() for s in coded.scopes(baseline="base")}
+    assert baselines == {("car",): ["2"], ("cup",): ["1"]}
+
+
+def test_images_without_a_group_belong_to_no_scope() -> None:
+    rows = [("1", "c", "red", "car", None), ("2", "c", "red", "car", "g")]
+    (scope,) = code_labels(frame(rows), factors=["object"], group="group").scopes()
+    assert list(scope.groups) == ["g"]
+    assert len(scope.groups["g"]) == 1

@@ -1,0 +1,81 @@
+"""Measures that another package brings, installed beside this one."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "write-a-measure.md"
+MEASURE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
+AUDIT = """\
+suite: objects
+objects: [cup]
+dimensions: {gender: [women]}
+images_per_prompt: 2
+generators: [{calibrated: , size: 128}]
+annotators: [colour]
+measures: [label_count]
+"""
+
+
+def install(site, code):
+    (site / "counting").mkdir()
+    (site / "counting" / "__init__.py").write_text("")
+    (site / "counting" / "measures.py").write_text(code)
+    info = site / "counting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[stereotrope.measures]\nours = counting\n")
+
+
+def stereotrope(site, *arguments):
+    command = [sys.executable, "-m", "stereotrope", *arguments]
+    paths = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        command,
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_measure_of_another_package_is_listed_and_computed(tmp_path):
+    install(tmp_path, MEASURE)
+    listed = stereotrope(tmp_path, "measures")
+    assert "How many labels there are. (from counting)" in listed.stdout, listed.stderr
+    (tmp_path / "audit.yaml").write_text(AUDIT)
+    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    found = pl.read_parquet(tmp_path / "run" / "estimates.parquet").filter(measure="label_count")
+    assert found["value"].to_list() == [4.0, 4.0]
+    assert st.open(tmp_path / "run").estimates.filter(measure="label_count")["n"].to_list() == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            MEASURE.replace("label_count", "share"),
+            "measures: counting brings 'share', and stereotrope has it already; rename one, or uninstall",
+        ),
+        ("import nothing_of_this_name", "measures: counting cannot be loaded (ModuleNotFoundError:"),
+        (
+            "1 / 0",
+            "measures: counting cannot be loaded (ZeroDivisionError: division by zero); mend the package",
+        ),
+    ],
+)
+def test_a_package_that_cannot_be_taken_is_named_in_one_message(tmp_path, code, message):
+    install(tmp_path, code)
+    refused = stereotrope(tmp_path, "measures")
+    assert refused.returncode == 2
+    assert message in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
