@@ -141,7 +141,7 @@ def test_the_plan_says_calls_tokens_and_price_and_asks_nothing(tmp_path, capsys)
     assert not (tmp_path / "run").exists()
     shown = capsys.readouterr().out
     for name, calls in (("judge", 880), ("judge (reversed)", 80), ("judge (blind)", 80)):
-        (line,) = (line for line in shown.splitlines() if line.startswith(f"annotate  {name}  "))
+        line = next(line for line in shown.splitlines() if line.startswith(f"annotate  {name}  "))
         assert line.removeprefix(f"annotate  {name}").split()[:4] == [str(calls), "0", str(calls), str(calls)]
     assert "Price: $" in shown
 

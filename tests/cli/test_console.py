@@ -81,7 +81,9 @@ def test_the_seed_of_the_command_line_replaces_the_files(tmp_path, monkeypatch):
     )
     seeds = []
     monkeypatch.setattr(Audit, "run", lambda self, *_, **__: seeds.append(self.spec.seed))
-    monkeypatch.setattr("stereotrope.cli.console.carry_out", lambda work, *_, **__: work(None, None))
+    monkeypatch.setattr(
+        "stereotrope.cli.console.carry_out_in_terminal", lambda work, *_, **__: work(None, None)
+    )
     for options in ([], ["--seed", "7"]):
         with pytest.raises(SystemExit):
             main([*options, "run", str(tmp_path / "audit.yaml"), "-o", str(tmp_path / "run")])
@@ -92,7 +94,7 @@ def test_a_run_has_the_name_of_its_audit_file_where_no_folder_is_given(tmp_path,
     (tmp_path / "mugs.yaml").write_text("suite: objects\ngenerators: [calibrated]\n")
     folders = []
     monkeypatch.setattr(
-        "stereotrope.cli.console.carry_out", lambda work, folder, *_, **__: folders.append(folder)
+        "stereotrope.cli.console.carry_out_in_terminal", lambda work, folder, *_, **__: folders.append(folder)
     )
     with pytest.raises(SystemExit):
         main(["run", str(tmp_path / "mugs.yaml")])
@@ -132,7 +134,7 @@ def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
 def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():
     code = (
         "import os, signal, sys\n"
-        "from stereotrope.cli.app import Settings\n"
+        "from stereotrope.cli.settings import Settings\n"
         "from stereotrope.cli.console import working\n"
         "sys.argv = ['stereotrope', 'run', 'audit.yaml']\n"
         "with working(Settings()) as (_, stop):\n"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from stereotrope.errors import MetadataError
-from stereotrope.inputs.captions import read_benchmark_captions
+from stereotrope.inputs.captions import read_captions
 from stereotrope.inputs.captions.headings import plain
 from stereotrope.inputs.captions.table import NoCaptions, read_caption_table
 from stereotrope.suites.biasbench.captions_file import read_benchmark_captions as read_for_the_paper
@@ -58,8 +58,8 @@ FILES = {
 def test_all_commands_read_a_file_alike(tmp_path, name):
     file = tmp_path / name
     file.write_bytes(FILES[name])
-    ours = read_benchmark_captions(file, name=name).frame
-    loose = read_benchmark_captions(file, name=name, need_images=False).frame
+    ours = read_captions(file, name=name).frame
+    loose = read_captions(file, name=name, need_images=False).frame
     (theirs,) = read_for_the_paper(file)
     expected = [(row[2], row[3]) for row in ROWS]
     if name == "by values.csv":
@@ -72,7 +72,7 @@ def test_all_commands_read_a_file_alike(tmp_path, name):
 
 def test_what_was_made_of_a_file_is_told(tmp_path):
     (tmp_path / "a.csv").write_bytes("image,caption,caption\nx_1,caf\xe9,y\n".encode("cp1252"))
-    found = read_benchmark_captions(tmp_path / "a.csv", name="a.csv")
+    found = read_captions(tmp_path / "a.csv", name="a.csv")
     assert found.notes == (
         "a.csv: the text is not UTF-8 and is read as Windows-1252; check letters with accents",
         "a.csv: column 'caption' is there twice; the first counts",
@@ -83,12 +83,12 @@ def test_rows_without_an_image_count_where_no_image_is_needed(tmp_path):
     (tmp_path / "a.csv").write_text(
         "prompt,file_name,caption\nbeauty,,A\nbeauty,,B\nbeauty,x_1,C\nbeauty,x_1,D\n"
     )
-    found = read_benchmark_captions(tmp_path / "a.csv", name="a.csv", need_images=False)
+    found = read_captions(tmp_path / "a.csv", name="a.csv", need_images=False)
     assert found.frame["caption"].to_list() == ["A", "B", "C", "D"]
     assert found.notes == ("a.csv: 1 further caption of images; each counts (line 5)",)
     (theirs,) = read_for_the_paper(tmp_path / "a.csv")
     assert [row.caption for row in theirs.rows] == ["A", "B", "C", "D"]
-    assert read_benchmark_captions(tmp_path / "a.csv", name="a.csv").frame["caption"].to_list() == ["C"]
+    assert read_captions(tmp_path / "a.csv", name="a.csv").frame["caption"].to_list() == ["C"]
 
 
 def test_a_table_without_captions_is_told_from_one_that_is_broken(tmp_path):

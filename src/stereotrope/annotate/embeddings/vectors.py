@@ -41,7 +41,7 @@ def embeddings_rows(encoder: str, rows: Sequence[tuple[str, str, Vector]]) -> pl
 
     Examples
     --------
-    >>> table_of("clip", [("image", "i1", np.array([0.6, 0.8], np.float32))])["subject_id"].to_list()
+    >>> embeddings_rows("clip", [("image", "i1", np.array([0.6, 0.8], np.float32))])["subject_id"].to_list()
     ['i1']
     """
     types = polars_types(EMBEDDINGS)
