@@ -71,6 +71,22 @@ def test_fisher_exact_agrees_with_a_sum_over_tables() -> None:
         assert float(fisher_exact(k, n, j, m)) == pytest.approx(by_sum)
 
 
+def test_fisher_exact_agrees_with_scipy_from_few_trials_to_very_many() -> None:
+    rng = np.random.default_rng(3)
+    tables = []
+    for most in (3, 20, 200, 5_000, 200_000):
+        n, m = rng.integers(1, most + 1, (2, 40))
+        for share in (None, 0.01, 0.5, 0.97):
+            first, second = (
+                rng.random((2, 40)) if share is None else np.clip(share + rng.normal(0, 0.01, (2, 40)), 0, 1)
+            )
+            tables += zip(rng.binomial(n, first), n, rng.binomial(m, second), m, strict=True)
+    ours = fisher_exact(*np.array(tables).T)
+    theirs = [scipy_stats.fisher_exact([[a, n - a], [b, m - b]])[1] for a, n, b, m in tables]
+    np.testing.assert_allclose(ours, np.maximum(theirs, np.finfo(float).tiny), rtol=1e-7, atol=1e-300)
+    assert (ours > 0).all()
+
+
 def test_fisher_exact_keeps_its_size_at_small_n() -> None:
     for p in (0.1, 0.3, 0.5):
         weights = np.outer(*[scipy_stats.binom.pmf(np.arange(21), 20, p)] * 2)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import chi2_contingency
 
 from stereotrope.tables import IMAGES
 
@@ -124,7 +124,7 @@ def _differ(k: Sequence[int], n: Sequence[int]) -> bool:
     table = np.array([k, np.subtract(n, k)], np.float64)
     if not table.sum(axis=1).all():
         return False
-    return bool(chi2_contingency(table, correction=False).pvalue < BY_CHANCE)
+    return bool(scipy.stats.chi2_contingency(table, correction=False).pvalue < BY_CHANCE)
 
 
 def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:

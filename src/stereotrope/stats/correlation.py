@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 
@@ -68,7 +68,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     first, second = _pairs(x, y)
     if first.size < 2:
         return float("nan")
-    return _correlate(scipy_stats.rankdata(first), scipy_stats.rankdata(second))
+    return _correlate(scipy.stats.rankdata(first), scipy.stats.rankdata(second))
 
 
 def mean_pairwise_spearman(rows: ArrayLike) -> float:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 
 __all__ = ["benjamini_hochberg", "fisher_exact", "holm", "sign_test"]
 
 Floats = NDArray[np.float64]
+
+_FAR = 40.0
+"""Standard deviations beyond which a hypergeometric probability is 0 in a float."""
+_TIE = 1e-7
+"""Difference of logarithms up to which two tables are equally probable: what rounding makes of equal ones."""
+_AT_ONCE = 2_000_000
+"""Tables whose probabilities are held in memory together."""
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
@@ -123,14 +129,45 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
     if tables.size and (np.any(tables[:, [0, 2]] > tables[:, [1, 3]]) or np.any(tables < 0)):
         raise UsageError("fisher_exact: each k must lie between 0 and its n; pass counts, not shares")
     unique, where = np.unique(tables, axis=0, return_inverse=True)
-    p = np.array(
-        [
-            scipy_stats.fisher_exact([[a, n - a], [b, m - b]])[1] if n and m else np.nan
-            for a, n, b, m in unique.tolist()
-        ],
-        dtype=np.float64,
-    )
+    p = np.full(len(unique), np.nan)
+    tried = np.flatnonzero((unique[:, 1] > 0) & (unique[:, 3] > 0))
+    lows, highs = _reach(unique[tried])
+    # Tables are tested some at a time, so that what is held in memory stays small at any n.
+    for some in np.split(np.arange(len(tried)), _breaks(highs - lows + 1)):
+        p[tried[some]] = _two_sided(unique[tried[some]], lows[some], highs[some])
     return p[where.ravel()].reshape(broadcast[0].shape)
+
+
+def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Least and greatest first count whose probability, at these margins, is more than nothing in a float."""
+    k, n, j, m = tables.T
+    both, of = k + j, n + m
+    mean = n * both / of
+    sd = np.sqrt(mean * (m / of) * ((of - both) / np.maximum(of - 1, 1)))
+    low = np.maximum(np.maximum(0, both - m), np.floor(np.minimum(mean - _FAR * sd, k)).astype(np.int64))
+    high = np.minimum(np.minimum(both, n), np.ceil(np.maximum(mean + _FAR * sd, k)).astype(np.int64))
+    return low, high
+
+
+def _breaks(lengths: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where to split so that the parts have about :data:`_AT_ONCE` numbers."""
+    return np.flatnonzero(np.diff(np.cumsum(lengths) // _AT_ONCE)) + 1
+
+
+def _two_sided(tables: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:
+    if not len(tables):
+        return np.zeros(0)
+    lengths = highs - lows + 1
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    k, n, j, m = (np.repeat(column, lengths) for column in tables.T)
+    first = np.arange(lengths.sum()) - np.repeat(starts - lows, lengths)
+    second = k + j - first
+    ways = -sum(special.gammaln(x + 1.0) for x in (first, n - first, second, m - second))
+    seen = ways[starts + tables[:, 0] - lows]
+    parts = np.exp(ways - np.repeat(np.maximum.reduceat(ways, starts), lengths))
+    rare = np.where(ways <= np.repeat(seen, lengths) + _TIE, parts, 0.0)
+    p = np.add.reduceat(rare, starts) / np.add.reduceat(parts, starts)
+    return np.clip(p, np.finfo(np.float64).tiny, 1.0)
 
 
 def sign_test(k: int, n: int) -> float:

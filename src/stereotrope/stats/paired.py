@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.intervals import normal_quantile
@@ -100,7 +100,7 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
     change = change[change != 0]
     if not change.size:
         return 1.0
-    doubled = np.round(2 * scipy_stats.rankdata(np.abs(change))).astype(np.int64)
+    doubled = np.round(2 * scipy.stats.rankdata(np.abs(change))).astype(np.int64)
     plus, total = int(doubled[change > 0].sum()), int(doubled.sum())
     if change.size <= _EXACT:
         return _exact(doubled, min(plus, total - plus))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 
@@ -50,11 +50,11 @@ def mean_ranks(
     if m == 0:
         return none, none.copy(), none.copy()
     # Rounding ties groups whose scores are equal but for the order in which they were added.
-    ranks = scipy_stats.rankdata(np.round(table.mean(axis=0), 12))
+    ranks = scipy.stats.rankdata(np.round(table.mean(axis=0), 12))
     if m < MIN_ROWS:
         return ranks, none, none.copy()
     weights = np.random.default_rng(seed).multinomial(m, np.full(m, 1 / m), size=n_bootstrap)
-    drawn = scipy_stats.rankdata(np.round(weights @ table / m, 12), axis=1)
+    drawn = scipy.stats.rankdata(np.round(weights @ table / m, 12), axis=1)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     constant = high - low <= 0
     return ranks, np.where(constant, np.nan, low), np.where(constant, np.nan, high)
@@ -105,7 +105,7 @@ def rank_agreement(
     -0.3333
     """
     table = _table(scores)
-    ranks = scipy_stats.rankdata(np.round(table, 12), axis=1) if table.size else table
+    ranks = scipy.stats.rankdata(np.round(table, 12), axis=1) if table.size else table
     centred = ranks - ranks.mean(axis=1, keepdims=True) if table.size else ranks
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     z = (centred / np.where(length > 0, length, 1.0))[length[:, 0] > 0]

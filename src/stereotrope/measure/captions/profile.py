@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.measure.contract import register
@@ -285,9 +285,9 @@ def _ranks(models: Sequence[_Profile], seed: int) -> dict[int, tuple[float, floa
     orders = axis_orders(m, seed=seed)
     scores = np.array([one.x for one in models])
     # Rounding ties areas that are equal but for the order in which products were added.
-    given = rankdata(np.round(pairwise_score(radar_weights(m), scores), 12))
+    given = scipy.stats.rankdata(np.round(pairwise_score(radar_weights(m), scores), 12))
     areas = np.round(pairwise_score(radar_weights(m), scores[:, orders]), 12)
-    shares = (rankdata(areas, axis=0) == given[:, None]).mean(axis=1)
+    shares = (scipy.stats.rankdata(areas, axis=0) == given[:, None]).mean(axis=1)
     drawn = f" drawn, seed {seed}" if len(orders) != math.factorial(m - 1) // 2 else ""
     told = f"{len(orders):,} orders of {m} axes{drawn}"
     return {

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import polars as pl
-from scipy import stats as scipy_stats
+import scipy
 
 from stereotrope.report.numbers import thousands
 from stereotrope.suites.check import AGREES, DIFFERS, OPEN_VERDICT, PARTLY, FigureCheck
@@ -221,7 +221,7 @@ def judges(figures: pl.DataFrame) -> list[FigureCheck]:
 
 def _correlation_p(r: float, n: int) -> float:
     t = r * math.sqrt((n - 2) / (1 - r * r))
-    return float(2 * scipy_stats.t.sf(abs(t), n - 2))
+    return float(2 * scipy.stats.t.sf(abs(t), n - 2))
 
 
 def significance(figures: pl.DataFrame) -> list[FigureCheck]:
