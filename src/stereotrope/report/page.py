@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 from stereotrope.report import escape
 from stereotrope.report.arrangement import arranged
+from stereotrope.report.bundle import vega_bundle
 from stereotrope.report.charts import dots as charts
 from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, TableCell, shown_rows
@@ -395,11 +396,8 @@ def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequ
 
 @cache
 def _script() -> str:
-    import vl_convert  # noqa: PLC0415
-
     own = files("stereotrope.report").joinpath("page.js").read_text(encoding="utf-8")
-    bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    return f"{bundle}\n{own}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return f"{vega_bundle()}\n{own}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:
