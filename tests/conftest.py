@@ -20,6 +20,11 @@ LONG = {
 }
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than processors: tests also wait, for browsers, disks and other processes."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker waits for another at the end."""
     items.sort(key=lambda item: item.path.name not in LONG)

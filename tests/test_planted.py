@@ -16,7 +16,7 @@ REPETITIONS = 200
 TOGETHER = 20
 """Repetitions measured by one call, each as a model of its own: most of a call is spent once."""
 PER_CONDITION = 20
-IMAGES = 6
+IMAGES = 4
 
 
 @pytest.fixture(scope="module")
