@@ -20,6 +20,7 @@ LONG = {
 }
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One worker more than processors: tests also wait, for browsers, disks and other processes."""
     return (os.cpu_count() or 1) + 1
