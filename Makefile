@@ -17,7 +17,7 @@ lint: $(VENV)/test-installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# A worker a processor; each takes whole runs of neighbouring tests, so that what a file sets up is made once.
+# One worker more than processors; each takes whole runs of neighbouring tests, so that what a file sets up is made once.
 unit: $(VENV)/test-installed
 	$(BIN)/pytest --numprocesses=auto --dist=worksteal
 
