@@ -47,6 +47,18 @@ annotators:
   - {{constraints: "openai:checker", base_url: {url}, key: NOBODY, price: 0}}
 """
 
+WHOLE = """\
+suite: objects
+objects: [cup]
+dimensions: {gender: [women]}
+images_per_prompt: 2
+generators: [{calibrated: , size: 128}]
+annotators: [blank, duplicates, colour]
+permutations: 99
+resamples: 100
+"""
+"""Of the run that is kept with its ledger and its pictures."""
+
 
 def demo(folder: Path, data: Path) -> st.Run:
     """The demo: the calibrated generator and the offline annotators."""

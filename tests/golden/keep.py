@@ -11,7 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.golden.audits import AUDITS, KEPT, OURS, TABLES
+from tests.golden.audits import AUDITS, KEPT, OURS, TABLES, WHOLE
+
+import stereotrope as st
 
 FILES = ("run.json", "audit.yaml", *(f"{name}.parquet" for name in TABLES))
 
@@ -28,5 +30,14 @@ def keep(data: Path) -> None:
                 shutil.copy(run.path / file, into)
 
 
+def keep_whole() -> None:
+    """Put a small run as it is, its ledger and pictures too and its report not, beside the tests."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        run = st.Audit.from_text(WHOLE).run("run")
+        shutil.rmtree(KEPT / "whole", ignore_errors=True)
+        shutil.copytree(run.path, KEPT / "whole", ignore=shutil.ignore_patterns("report", "*lock*"))
+
+
 if __name__ == "__main__":
     keep(Path(sys.argv[1]).resolve() / "data")
+    keep_whole()
