@@ -451,10 +451,12 @@ def test_while_one_endpoint_waits_another_goes_on(script):
     asyncio.run(work())
 
 
-def test_who_waits_for_a_slow_rate_gives_up_when_stopped_and_nothing_more_is_sent(script):
+def test_who_waits_for_a_slow_rate_gives_up_when_stopped_and_nothing_more_is_sent(script, monkeypatch):
+    # A key of its own: a later server may get the port of this one, and with it its limits.
+    monkeypatch.setenv("KEY_OF_THE_SLOW", "key-of-the-slow-0123456789")
     account = Account()
     account.stop = threading.Event()
-    caller = script.caller(account=account, requests_per_minute=0.01, concurrency=4)
+    caller = script.caller(account=account, requests_per_minute=0.01, concurrency=4, key="KEY_OF_THE_SLOW")
     http = HttpClient(caller.endpoint)
 
     async def work():
