@@ -389,3 +389,31 @@ def test_the_payload_in_the_file_is_plain_json(path: Path) -> None:
     fill(path, 1)
     (text,) = sqlite3.connect(path).execute("SELECT payload FROM items").fetchone()
     assert json.loads(text)["n"] == 0
+
+
+def write_until_told(ledger: Ledger, name: str, told: list[str]) -> None:
+    try:
+        for i in range(10_000):
+            ledger.put("s", f"{name}-{i}", {})
+    except RunError as error:
+        told.append(str(error))
+
+
+def test_who_writes_while_it_is_closed_is_told_and_never_waits(path: Path) -> None:
+    for _ in range(20):
+        path.unlink(missing_ok=True)
+        ledger, told = Ledger(path), list[str]()
+        threads = [
+            threading.Thread(target=write_until_told, args=(ledger, name, told), daemon=True)
+            for name in "abcd"
+        ]
+        for thread in threads:
+            thread.start()
+        while not ledger.totals():
+            time.sleep(0)
+        ledger.close()
+        for thread in threads:
+            thread.join(60)
+        assert [thread.is_alive() for thread in threads] == [False] * 4
+        assert len(told) == 4
+        assert all("is closed; nothing can be recorded" in each for each in told)

@@ -73,6 +73,7 @@ class Ledger:
         self.notes: list[str] = []
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._guard = threading.Lock()
+        self._door = threading.Lock()
         self._broken: RunError | None = None
         self._thread: threading.Thread | None = None
         if readonly:
@@ -122,10 +123,11 @@ class Ledger:
 
     def close(self) -> None:
         """Finish what waits, fold the log into the file and close it."""
-        if self._thread is not None:
+        with self._door:  # what comes later is refused and not waited for
+            writer, self._thread = self._thread, None
             self._orders.put(None)
-            self._thread.join()
-            self._thread = None
+        if writer is not None:
+            writer.join()
             self._writing.close()
         with self._guard:
             self._reading.close()
@@ -137,13 +139,14 @@ class Ledger:
         self.close()
 
     def _order(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        if self._thread is None:
-            raise RunError(
-                f"{self.path}: is {'open for reading' if self.readonly else 'closed'}; nothing can be "
-                "recorded"
-            )
         done: Future[None] = Future()
-        self._orders.put((sql, rows, done))
+        with self._door:
+            if self._thread is None:
+                raise RunError(
+                    f"{self.path}: is {'open for reading' if self.readonly else 'closed'}; nothing can be "
+                    "recorded"
+                )
+            self._orders.put((sql, rows, done))
         done.result()
 
     def _write_groups(self) -> None:
