@@ -87,7 +87,7 @@ class Registry(Mapping[str, P], Generic[P]):
                 _import(point.value)
             except PluginError:
                 raise
-            except Exception as error:
+            except Exception as error:  # code of others may raise anything
                 raise PluginError(
                     f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
                     f"mend the package {point.value}, or uninstall it"

@@ -38,6 +38,7 @@ def test_certificates_are_read_once_for_all_clients(script, monkeypatch):
     monkeypatch.setattr("httpcore2.default_ssl_context", lambda **_: pytest.fail("read again"))
     clients.append(open_client(script.endpoint()))
     for client in clients:
+        assert not client.is_closed
         asyncio.run(client.aclose())
 
 
