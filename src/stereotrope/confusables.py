@@ -29,12 +29,8 @@ _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.([0-9]*)|,([0-9]{1,2}|[0-9]{4,}))?")
 class Lookalikes:
     """Writings that read alike.
 
-    Attributes
-    ----------
-    written
-        Each writing and how often it was given: known ones first, the most frequent first.
-    differs
-        How each of them differs from the first, in words with code points; the first one's is empty.
+    written: Each writing and how often it was given: known ones first, the most frequent first.
+    differs: How each of them differs from the first, in words with code points; the first one's is empty.
     """
 
     written: tuple[tuple[str, int], ...]
@@ -59,20 +55,11 @@ def lookalikes(counts: Mapping[str, int], known: Collection[str] = ()) -> list[L
     ``confusables.csv``; and one number with other zeros (``1``, ``1.0`` and ``01``, as where blanks turned a
     column into decimals). ASCII characters are never taken for one another: ``l``, ``I`` and ``1`` are three.
 
-    Parameters
-    ----------
-    counts
-        Writing → how often it was given.
-    known
-        Writings that are meant, given or not. With these, only sets of a known and an unknown one are found.
+    counts: Writing → how often it was given.
+    known: Writings that are meant, given or not. With these, only sets of a known and an unknown one are
+        found.
+    Returns: Each set of two or more, in the order in which their first members are given.
 
-    Returns
-    -------
-    list of Lookalikes
-        Each set of two or more, in the order in which their first members are given.
-
-    Examples
-    --------
     >>> [found] = lookalikes({"female": 40, "f\\u0435male": 3, "male": 50})
     >>> found.differs[1]
     'has U+0435 CYRILLIC SMALL LETTER IE for U+0065 LATIN SMALL LETTER E'
@@ -98,8 +85,6 @@ def lookalikes(counts: Mapping[str, int], known: Collection[str] = ()) -> list[L
 def reads_like(given: Iterable[str], known: Collection[str]) -> str:
     """Return the end of a message that says which names read like known ones; empty where none does.
 
-    Examples
-    --------
     >>> reads_like(["Gender", "age"], ["gender"])
     "; 'Gender' reads like 'gender' and differs in case"
     """
@@ -115,8 +100,6 @@ def reads_like(given: Iterable[str], known: Collection[str]) -> str:
 def amount(text: str) -> str | None:
     """Return a number without zeros that do not count, its plus kept; None where the text is none.
 
-    Examples
-    --------
     >>> amount("1.50") == amount("01,5"), amount("-1") == amount("1"), amount("one")
     (True, False, None)
     """

@@ -24,8 +24,6 @@ def fold(value: str) -> str:
     ``1824`` stay apart, and nothing becomes empty. Spelling variants are left alone; for colours see
     :func:`stereotrope.annotate.fold_labels`. Folding twice changes nothing.
 
-    Examples
-    --------
     >>> [fold(value) for value in ("Rose-Golds", "A-", "-1", "30 - 40", "-")]
     ['rose gold', 'a-', '-1', '30 - 40', '-']
     """

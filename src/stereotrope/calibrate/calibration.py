@@ -42,23 +42,15 @@ SHARE_OF_SUM = 1_000_000
 class Calibration:
     """What a calibration found.
 
-    Attributes
-    ----------
-    run
-        The run it was made in.
-    cards
-        One judge card an annotator, as in ``run.json``: see :class:`JudgeCard`.
-    accuracy
-        Estimates of the measure ``agreement``: per annotator and attribute accuracy and κ against the
+    run: The run it was made in.
+    cards: One judge card an annotator, as in ``run.json``: see :class:`JudgeCard`.
+    accuracy: Estimates of the measure ``agreement``: per annotator and attribute accuracy and κ against the
         planted values.
-    confusion
-        ``annotator, attribute, reference_value, value, n``: what was planted and what was read.
-    shares
-        One row a planted share above 0: ``annotator, object, group, attribute, category, planted, value,
+    confusion: ``annotator, attribute, reference_value, value, n``: what was planted and what was read.
+    shares: One row a planted share above 0: ``annotator, object, group, attribute, category, planted, value,
         low, high, inside``.
-    divergences
-        One row an annotator, group and object: planted mean divergence from the baseline in bits, the
-        adjusted score with its interval (which is of the divergence in the long run), the excess over the
+    divergences: One row an annotator, group and object: planted mean divergence from the baseline in bits,
+        the adjusted score with its interval (which is of the divergence in the long run), the excess over the
         floor, and whether the planted value lies inside.
     """
 
@@ -83,10 +75,7 @@ class Calibration:
 def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, CalibratedGenerator]:
     """Return the plan of a calibration and its generator, once the annotators are found to fit.
 
-    Raises
-    ------
-    UsageError
-        None of the annotators labels an attribute whose truth is planted.
+    Raises UsageError: None of the annotators labels an attribute whose truth is planted.
     """
     made = [annotate.create(item) for item in audit.spec.annotators or ()]
     read = {name for a in made for name in a.attributes if name not in QUALITY_ATTRIBUTES}
@@ -121,25 +110,13 @@ def calibrate(
 ) -> Calibration:
     """Audit the calibrated generator with some annotators and compare with what was planted.
 
-    Parameters
-    ----------
-    annotators
-        Specs as in an audit file: ``colour``, ``text``, ``openai:gpt-4o``, a mapping …
-    folder
-        The run folder; called again, only what is missing is done.
-    images
-        Pictures of each of the 24 prompts, and of each prompt of the checks.
-    seed
-        Of the pictures, shuffles and resamples.
-    max_cost
-        US dollars that calls to models may cost, those of earlier calls in this folder included.
-    watcher, stop
-        As in :meth:`stereotrope.Audit.run`.
-
-    Raises
-    ------
-    UsageError
-        None of the annotators labels an attribute whose truth is planted.
+    annotators: Specs as in an audit file: ``colour``, ``text``, ``openai:gpt-4o``, a mapping …
+    folder: The run folder; called again, only what is missing is done.
+    images: Pictures of each of the 24 prompts, and of each prompt of the checks.
+    seed: Of the pictures, shuffles and resamples.
+    max_cost: US dollars that calls to models may cost, those of earlier calls in this folder included.
+    watcher, stop: As in :meth:`stereotrope.Audit.run`.
+    Raises UsageError: None of the annotators labels an attribute whose truth is planted.
     """
     audit = calibration_audit(annotators, images=images, seed=seed)
     plan, generator = planned(audit, max_cost=max_cost)

@@ -37,21 +37,13 @@ MOST_NAMED = 6
 class CardRow:
     """One check of one attribute.
 
-    Attributes
-    ----------
-    check
-        Name in ``checks.yaml``: ``accuracy``, ``kappa``, ``order_flip``, ``blank_picture``,
+    check: Name in ``checks.yaml``: ``accuracy``, ``kappa``, ``order_flip``, ``blank_picture``,
         ``no_picture``, ``typographic``, ``instruction``, ``refused``, ``invalid`` or ``unclear``.
-    attribute
-        What was asked for.
-    value, low, high, n
-        The estimate with its 95% interval, null where undefined.
-    limit
-        What the value must be at least (accuracy, κ) or at most (all rates).
-    verdict
-        ``pass``, ``fail`` or ``insufficient``.
-    reason
-        Why the value is undefined, else null.
+    attribute: What was asked for.
+    value, low, high, n: The estimate with its 95% interval, null where undefined.
+    limit: What the value must be at least (accuracy, κ) or at most (all rates).
+    verdict: ``pass``, ``fail`` or ``insufficient``.
+    reason: Why the value is undefined, else null.
     """
 
     check: str
@@ -69,22 +61,13 @@ class CardRow:
 class JudgeCard:
     """What a calibration says of one annotator.
 
-    Attributes
-    ----------
-    annotator, fingerprint
-        Which instrument, and the hash of all that can change its labels.
-    attributes
-        Pairs of attribute and value list (null where open), in the order in which they are asked.
-    fit
-        True where every check passes, False where one fails, None where the evidence is insufficient.
-    checked_on
-        Which pictures, in words.
-    rows
-        The checks.
-    sentence
-        The result in one sentence.
-    confusion
-        ``attribute, reference_value, value, n``: what was planted and what was read.
+    annotator, fingerprint: Which instrument, and the hash of all that can change its labels.
+    attributes: Pairs of attribute and value list (null where open), in the order in which they are asked.
+    fit: True where every check passes, False where one fails, None where the evidence is insufficient.
+    checked_on: Which pictures, in words.
+    rows: The checks.
+    sentence: The result in one sentence.
+    confusion: ``attribute, reference_value, value, n``: what was planted and what was read.
     """
 
     annotator: str

@@ -29,21 +29,14 @@ def planted_colour(word: str, swatches: Mapping[str, Swatch], part: str) -> str:
     ``dark gray`` grey, ``deep navy blue`` navy); a CSS colour, which is the planted colour nearest by
     CIEDE2000.
 
-    Examples
-    --------
+    word: Folded: lower case, single spaces.
+    swatches: Planted colour → what it looks like.
+    part: ``product`` or ``background``: which of the two swatches is compared.
+
     >>> from stereotrope.generate import CalibratedGenerator
     >>> swatches = CalibratedGenerator().truth.colours
     >>> [planted_colour(w, swatches, "product") for w in ("dark gray", "navy blue", "crimson", "tartan")]
     ['grey', 'navy', 'red', 'tartan']
-
-    Parameters
-    ----------
-    word
-        Folded: lower case, single spaces.
-    swatches
-        Planted colour → what it looks like.
-    part
-        ``product`` or ``background``: which of the two swatches is compared.
     """
     words = word.split(" ")
     for first in range(len(words)):

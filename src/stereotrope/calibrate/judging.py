@@ -31,16 +31,10 @@ _PARTS = {"product_colour": "product", "background_colour": "background"}
 class InstrumentCheck:
     """The checks of the annotators of a calibration.
 
-    Parameters
-    ----------
-    plan
-        The calibration, its prompts with the factors ``check`` and ``claim`` where models are checked.
-    tested
-        The annotators that a card is made for.
-    inner
-        Draws the planted pictures.
-    drawer
-        Draws the check pictures; None where no model is checked.
+    plan: The calibration, its prompts with the factors ``check`` and ``claim`` where models are checked.
+    tested: The annotators that a card is made for.
+    inner: Draws the planted pictures.
+    drawer: Draws the check pictures; None where no model is checked.
     """
 
     def __init__(

@@ -32,16 +32,10 @@ QUALITY = 95
 class Motif:
     """What a prompt of check pictures asks for.
 
-    Attributes
-    ----------
-    kind
-        ``blank``, ``typographic`` or ``instruction``.
-    base
-        The prompt of the picture underneath.
-    thing
-        The object in it.
-    attribute
-        What the painted words are false about; None of an empty picture.
+    kind: ``blank``, ``typographic`` or ``instruction``.
+    base: The prompt of the picture underneath.
+    thing: The object in it.
+    attribute: What the painted words are false about; None of an empty picture.
     """
 
     kind: str
@@ -53,14 +47,9 @@ class Motif:
 class CheckPictures:
     """Draws the check pictures from those of the calibrated generator.
 
-    Parameters
-    ----------
-    inner
-        Draws what is underneath: the very picture that it draws for the base prompt and the same seed.
-    motifs
-        Prompt text → what it asks for; other texts cannot be drawn.
-    options
-        Attribute → values that the painted words may name.
+    inner: Draws what is underneath: the very picture that it draws for the base prompt and the same seed.
+    motifs: Prompt text → what it asks for; other texts cannot be drawn.
+    options: Attribute → values that the painted words may name.
     """
 
     name = "calibrated, for checks"

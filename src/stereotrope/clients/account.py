@@ -48,19 +48,12 @@ class Book(Protocol):
 class Call:
     """One HTTP request to a model server, as it ended.
 
-    Attributes
-    ----------
-    provider, model, kind
-        Whom it was sent to, and whether for ``chat`` or an ``image``.
-    outcome
-        ``ok`` and ``refused`` are answers; ``invalid`` is a reply that is no answer (a web page, a body
+    provider, model, kind: Whom it was sent to, and whether for ``chat`` or an ``image``.
+    outcome: ``ok`` and ``refused`` are answers; ``invalid`` is a reply that is no answer (a web page, a body
         cut short); the others say why there was none.
-    input_tokens, output_tokens, images
-        As the server counted them, None where it does not say.
-    cost
-        US dollars, None where unknown.
-    seconds
-        From sending to the last byte.
+    input_tokens, output_tokens, images: As the server counted them, None where it does not say.
+    cost: US dollars, None where unknown.
+    seconds: From sending to the last byte.
     """
 
     provider: str
@@ -78,20 +71,12 @@ class Call:
 class Total:
     """All the calls to one model.
 
-    Attributes
-    ----------
-    begun
-        Requests about to be sent; ``ok + refused + failed + unanswered`` of them.
-    ok, refused, failed
-        Answers, refusals, and requests that failed (each retry is one).
-    unanswered
-        Begun and never ended: in flight now, or when the program was stopped.
-    input_tokens, output_tokens, images
-        Sums of what the server counted.
-    cost
-        Sum of the known costs in US dollars, None where no call's cost is known.
-    unpriced
-        Calls that ended and whose cost is unknown.
+    begun: Requests about to be sent; ``ok + refused + failed + unanswered`` of them.
+    ok, refused, failed: Answers, refusals, and requests that failed (each retry is one).
+    unanswered: Begun and never ended: in flight now, or when the program was stopped.
+    input_tokens, output_tokens, images: Sums of what the server counted.
+    cost: Sum of the known costs in US dollars, None where no call's cost is known.
+    unpriced: Calls that ended and whose cost is unknown.
     """
 
     provider: str
@@ -114,10 +99,7 @@ def totals_of(
 ) -> list[Total]:
     """Add up the entries of an account's two stages, one total a provider, model and kind, sorted.
 
-    Parameters
-    ----------
-    begun, answered
-        Entries by key: the payloads of the stages ``calls:begun`` and ``calls:answered``.
+    begun, answered: Entries by key: the payloads of the stages ``calls:begun`` and ``calls:answered``.
     """
     keys: dict[tuple[str, str, str], list[str]] = {}
     for key, entry in {**answered, **begun}.items():
@@ -166,31 +148,17 @@ class _Tally:
 class Account:
     """What was asked of models and what it cost; safe to use from several threads.
 
-    Parameters
-    ----------
-    max_cost
-        US dollars that all calls may cost, None without a cap.
-
-    Raises
-    ------
-    UsageError
-        ``max_cost`` is negative or no number.
-
-    Attributes
-    ----------
-    stop
-        When set, whoever waits to send a request gives up; None where nobody stops.
-    say
-        Is told, a line at a time, when a model does not answer and is tried again; None where nobody
-        listens. It is called from any thread.
-
-    Notes
-    -----
     Every HTTP request is begun, durably in the attached book, before it is sent, and ended after. A
     request is not begun where what was spent, the mean cost of a call for each one in flight or of
     unknown cost (a request that was never answered may well have been billed), and the mean cost for
     itself would together pass the cap, with what :meth:`hold` keeps back. Before the first answer the mean
     is what the caller expects, so what is spent can pass the cap by the requests in flight, never by more.
+
+    max_cost: US dollars that all calls may cost, None without a cap.
+    Raises UsageError: ``max_cost`` is negative or no number.
+    stop: When set, whoever waits to send a request gives up; None where nobody stops.
+    say: Is told, a line at a time, when a model does not answer and is tried again; None where nobody
+        listens. It is called from any thread.
     """
 
     def __init__(self, max_cost: float | None = None) -> None:
@@ -212,12 +180,8 @@ class Account:
     def hold(self, each: float, before: float = 0.0) -> None:
         """Keep something back from now on, so that pictures are not drawn that could not be judged.
 
-        Parameters
-        ----------
-        each
-            US dollars for every picture that is asked for from now on, until it turns out that none came.
-        before
-            US dollars for the pictures that are there. Both at 0 keep nothing back.
+        each: US dollars for every picture that is asked for from now on, until it turns out that none came.
+        before: US dollars for the pictures that are there. Both at 0 keep nothing back.
         """
         with self._guard:
             self._held_each, self._held_before, self._held_for = each, before, 0
@@ -256,10 +220,7 @@ class Account:
     ) -> None:
         """Raise where :meth:`begin` would.
 
-        Raises
-        ------
-        BudgetError
-            One more call would pass the cap.
+        Raises BudgetError: One more call would pass the cap.
         """
         with self._guard:
             self._check((provider, model, kind), expected, pictures)
@@ -267,19 +228,10 @@ class Account:
     def begin(self, provider: str, model: str, kind: str, *, expected: float = 0.0, pictures: int = 0) -> str:
         """Say that a request is about to be sent; return its key. Blocks until the book has it.
 
-        Parameters
-        ----------
-        provider, model, kind
-            As in :class:`Call`.
-        expected
-            US dollars that it may cost; counts until the first answer says more.
-        pictures
-            That it asks for; for each one :meth:`hold` keeps something back.
-
-        Raises
-        ------
-        BudgetError
-            One more call would pass the cap; nothing is begun.
+        provider, model, kind: As in :class:`Call`.
+        expected: US dollars that it may cost; counts until the first answer says more.
+        pictures: That it asks for; for each one :meth:`hold` keeps something back.
+        Raises BudgetError: One more call would pass the cap; nothing is begun.
         """
         entry = {"provider": provider, "model": model, "kind": kind}
         key = uuid.uuid4().hex

@@ -56,23 +56,12 @@ class Usage:
 class Caller:
     """Sends requests to one model: limited, retried, accounted and classified.
 
-    Parameters
-    ----------
-    endpoint
-        Where the model is and how hard it may be asked.
-    model
-        Its name there.
-    kind
-        ``chat`` or ``image``.
-    account
-        Every HTTP request is begun in it before it is sent, and ended after.
-    price
-        None where unknown.
-
-    Raises
-    ------
-    UsageError
-        The account has a cap and the price is unknown: such a cap cannot be kept.
+    endpoint: Where the model is and how hard it may be asked.
+    model: Its name there.
+    kind: ``chat`` or ``image``.
+    account: Every HTTP request is begun in it before it is sent, and ended after.
+    price: None where unknown.
+    Raises UsageError: The account has a cap and the price is unknown: such a cap cannot be kept.
     """
 
     def __init__(
@@ -109,35 +98,19 @@ class Caller:
         taken for the last word: one request goes through its tries while all others wait, and where it
         fails too the model is given up.
 
-        Parameters
-        ----------
-        send
-            One HTTP request by the SDK or httpx2; it raises what these raise, or
+        send: One HTTP request by the SDK or httpx2; it raises what these raise, or
             :class:`~stereotrope.errors.ModelError` for a reply that is no answer (sent again).
-        usage
-            Reads off the answer what it used.
-        tokens
-            About how many the request will use, for the limit a minute; 0 takes the mean so far.
-        images
-            That it asks for, where the caller's kind is ``image``.
-        amend
-            Is told what the server says of a request that it rejects, whatever the status, and says whether
-            ``send`` now sends another one that may do; it is sent at once, and counts as no further try.
-
-        Returns
-        -------
-        The answer, or a :class:`Refusal` where the server declined the request for its content.
-
-        Raises
-        ------
-        ModelError
-            No answer after every try, or a request that the server rejects.
-        ModelUnusable
-            No request to this model can succeed; every later one fails at once, unsent.
-        BudgetError
-            The cap is reached; nothing was sent.
-        Interrupted
-            The account's ``stop`` was set while it waited to send.
+        usage: Reads off the answer what it used.
+        tokens: About how many the request will use, for the limit a minute; 0 takes the mean so far.
+        images: That it asks for, where the caller's kind is ``image``.
+        amend: Is told what the server says of a request that it rejects, whatever the status, and says
+            whether ``send`` now sends another one that may do; it is sent at once, and counts as no further
+            try.
+        Returns: The answer, or a :class:`Refusal` where the server declined the request for its content.
+        Raises ModelError: No answer after every try, or a request that the server rejects.
+        Raises ModelUnusable: No request to this model can succeed; every later one fails at once, unsent.
+        Raises BudgetError: The cap is reached; nothing was sent.
+        Raises Interrupted: The account's ``stop`` was set while it waited to send.
         """
         mine = object()
         try:
@@ -149,10 +122,7 @@ class Caller:
     def give_up(self, why: str, kind: type[ModelUnusable] = ModelUnusable) -> NoReturn:
         """Send nothing to this model any more, and say why.
 
-        Raises
-        ------
-        ModelUnusable
-            Always, as ``kind``; and at once from every later exchange.
+        Raises ModelUnusable: Always, as ``kind``; and at once from every later exchange.
         """
         self._unusable = kind(f"{self.endpoint.provider}:{self.model}: {why}")
         raise self._unusable

@@ -56,25 +56,15 @@ _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), 
 class Answer:
     """What a model answered.
 
-    Attributes
-    ----------
-    status
-        ``ok``: holds to the schema. ``refused``: the model declined. ``invalid``: it does not hold to
-        the schema, after the one repair turn.
-    content
-        The JSON object; with ``invalid`` as far as there is one.
-    reason
-        Why it is refused or invalid.
-    problems
-        What is wrong with an invalid one, and where.
-    confidences
-        Top-level property → probability of its value's tokens, where the endpoint gives them.
-    calls
-        Turns that were answered: 1, or 2 with the repair turn.
-    cost
-        US dollars of these, None where unknown.
-    repaired
-        Whether it holds to the schema only since the repair turn.
+    status: ``ok``: holds to the schema. ``refused``: the model declined. ``invalid``: it does not hold to the
+        schema, after the one repair turn.
+    content: The JSON object; with ``invalid`` as far as there is one.
+    reason: Why it is refused or invalid.
+    problems: What is wrong with an invalid one, and where.
+    confidences: Top-level property → probability of its value's tokens, where the endpoint gives them.
+    calls: Turns that were answered: 1, or 2 with the repair turn.
+    cost: US dollars of these, None where unknown.
+    repaired: Whether it holds to the schema only since the repair turn.
     """
 
     status: Literal["ok", "refused", "invalid"]
@@ -90,32 +80,21 @@ class Answer:
 class ChatClient:
     """Asks a chat model on an OpenAI-compatible endpoint.
 
-    Parameters
-    ----------
-    endpoint, model
-        Where it is, and its name there.
-    account
-        Where every request is accounted.
-    price
-        None where unknown.
-    temperature, seed
-        None leaves it to the endpoint.
-    max_tokens
-        Of an answer, at most.
-    logprobs
-        Ask for the probabilities of the answer's tokens.
-    extra
-        Further fields of the request.
-    response_format
-        The only one of :data:`RESPONSE_FORMATS` to ask by; None finds out what the endpoint takes.
-
-    Notes
-    -----
     The shape of the answer is asked for by ``response_format`` (JSON schema, strict). An endpoint that
     rejects that, with whatever status, gets ``json_object``, then the schema in words only; what it takes
     is remembered. One that takes a JSON schema and answers with something else does not hold to it: from
     then on it gets the schema in words besides, as every repair turn does. Either way the answer is held
     to the schema here.
+
+    endpoint, model: Where it is, and its name there.
+    account: Where every request is accounted.
+    price: None where unknown.
+    temperature, seed: None leaves it to the endpoint.
+    max_tokens: Of an answer, at most.
+    logprobs: Ask for the probabilities of the answer's tokens.
+    extra: Further fields of the request.
+    response_format: The only one of :data:`RESPONSE_FORMATS` to ask by; None finds out what the endpoint
+        takes.
     """
 
     def __init__(
@@ -178,25 +157,13 @@ class ChatClient:
     ) -> Answer:
         """Ask one question and hold the answer to a schema; once more where it does not hold.
 
-        Parameters
-        ----------
-        text
-            The question.
-        images
-            PNG, JPEG, WebP or GIF bytes, shown after the text in this order.
-        schema
-            JSON schema of the answer, an object.
-        system
-            System message.
-        name
-            Of the schema, for the endpoint.
-        check
-            Says what is wrong with an answer that holds to the schema, for rules that no schema can say.
-
-        Raises
-        ------
-        ModelError, ModelUnusable, BudgetError
-            As :meth:`Caller.exchange`.
+        text: The question.
+        images: PNG, JPEG, WebP or GIF bytes, shown after the text in this order.
+        schema: JSON schema of the answer, an object.
+        system: System message.
+        name: Of the schema, for the endpoint.
+        check: Says what is wrong with an answer that holds to the schema, for rules that no schema can say.
+        Raises ModelError, ModelUnusable, BudgetError: As :meth:`Caller.exchange`.
         """
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": _content(text, images)})

@@ -19,8 +19,6 @@ _WORDS = ("message", "Message", "status_msg", "msg")
 def declining_form(body: Any) -> str | None:
     """Return how a body declines the content in a form of the table, None where it does not.
 
-    Examples
-    --------
     >>> declining_form({"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}})
     'input new_sensitive (base_resp.status_code 1026)'
     >>> declining_form({"base_resp": {"status_code": 1002, "status_msg": "rate limit"}})

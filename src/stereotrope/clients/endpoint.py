@@ -67,8 +67,6 @@ PROVIDERS: Mapping[str, Mapping[str, Any]] = _providers()
 def is_model(spec: str) -> bool:
     """Whether a text is ``provider:model`` with a known provider.
 
-    Examples
-    --------
     >>> is_model("ollama:qwen3-vl:8b"), is_model("colour")
     (True, False)
     """
@@ -79,13 +77,8 @@ def is_model(spec: str) -> bool:
 def split_model(spec: str) -> tuple[str, str]:
     """Split ``provider:model`` at its first colon.
 
-    Raises
-    ------
-    UsageError
-        There is no model or no known provider; the message names the nearest one.
+    Raises UsageError: There is no model or no known provider; the message names the nearest one.
 
-    Examples
-    --------
     >>> split_model("ollama:qwen3-vl:8b")
     ('ollama', 'qwen3-vl:8b')
     """
@@ -104,24 +97,15 @@ def split_model(spec: str) -> tuple[str, str]:
 class Endpoint:
     """Where a model is reached and how hard it may be asked.
 
-    Attributes
-    ----------
-    provider
-        A name of :data:`PROVIDERS`.
-    base_url
-        Address without a trailing slash.
-    key
-        Name of the environment variable that holds the key; None sends no key.
-    requests_per_minute, tokens_per_minute
-        Limits of this key at this address, None where there is none. Retries count.
-    concurrency
-        Requests to one model in flight at most.
-    timeout
-        Seconds that one request may take in all, from connecting to the last byte.
-    tries
-        Times that one request is sent at most.
-    longest_wait
-        Seconds between two tries at most, whatever the server asks for.
+    provider: A name of :data:`PROVIDERS`.
+    base_url: Address without a trailing slash.
+    key: Name of the environment variable that holds the key; None sends no key.
+    requests_per_minute, tokens_per_minute: Limits of this key at this address, None where there is none.
+        Retries count.
+    concurrency: Requests to one model in flight at most.
+    timeout: Seconds that one request may take in all, from connecting to the last byte.
+    tries: Times that one request is sent at most.
+    longest_wait: Seconds between two tries at most, whatever the server asks for.
     """
 
     provider: str
@@ -145,10 +129,7 @@ class Endpoint:
         With ``requests_per_minute`` and no ``concurrency``, as many requests may be in flight as are
         allowed a minute (32 to 512), so that slow answers do not keep the rate below its limit.
 
-        Raises
-        ------
-        UsageError
-            An option that does not fit; a ``key`` that is no name of a variable is not shown.
+        Raises UsageError: An option that does not fit; a ``key`` that is no name of a variable is not shown.
         """
         if provider not in PROVIDERS:
             split_model(f"{provider}:model")
@@ -179,10 +160,7 @@ class Endpoint:
     def secret(self) -> str | None:
         """Read the key from the environment, now; None where none is sent.
 
-        Raises
-        ------
-        ModelMisconfigured
-            The variable is not set, or holds what cannot be sent in a header.
+        Raises ModelMisconfigured: The variable is not set, or holds what cannot be sent in a header.
         """
         if self.key is None:
             return None

@@ -104,10 +104,7 @@ _PARAMETER = re.compile(
 def parse_json(data: bytes | str) -> Any:
     """Return the JSON of a server.
 
-    Raises
-    ------
-    ValueError
-        It is none, or nested deeper than 100 levels.
+    Raises ValueError: It is none, or nested deeper than 100 levels.
     """
     try:
         found = json.loads(data)
@@ -188,8 +185,6 @@ def is_moderation(text: str) -> bool:
     Words that speak of a server in trouble, or of a parameter that does not fit, do not say so, even where
     it is the safety filter that is in trouble.
 
-    Examples
-    --------
     >>> is_moderation("NSFW content detected."), is_moderation("safety filter: CUDA out of memory")
     (True, False)
     """

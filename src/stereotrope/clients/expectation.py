@@ -16,16 +16,10 @@ _SECONDS = 60.0
 class Expectation:
     """What a piece of work will ask of an endpoint.
 
-    Attributes
-    ----------
-    calls
-        Requests, retries aside.
-    input_tokens, output_tokens
-        Lowest and highest in all, None where unknown.
-    cost
-        Lowest and highest in US dollars, None where the price is unknown.
-    seconds
-        Lowest and highest time at the endpoint's limits, None where it gives none.
+    calls: Requests, retries aside.
+    input_tokens, output_tokens: Lowest and highest in all, None where unknown.
+    cost: Lowest and highest in US dollars, None where the price is unknown.
+    seconds: Lowest and highest time at the endpoint's limits, None where it gives none.
     """
 
     calls: int
@@ -46,19 +40,12 @@ def expectation(
 ) -> Expectation:
     """Say what a number of calls will cost and how long the endpoint's limits make them take.
 
-    Parameters
-    ----------
-    endpoint
-        Its limits a minute give the time: the larger of calls ÷ requests a minute and tokens ÷ tokens a
+    endpoint: Its limits a minute give the time: the larger of calls ÷ requests a minute and tokens ÷ tokens a
         minute. How long one answer takes is not known beforehand, so it is not in it.
-    price
-        None where unknown; so is the cost then.
-    calls
-        Requests in all.
-    input_tokens, output_tokens
-        Lowest and highest in all the calls together, None where unknown.
-    images
-        Pictures in all.
+    price: None where unknown; so is the cost then.
+    calls: Requests in all.
+    input_tokens, output_tokens: Lowest and highest in all the calls together, None where unknown.
+    images: Pictures in all.
     """
     ends = [
         _cost(price, calls, input_tokens and input_tokens[end], output_tokens and output_tokens[end], images)

@@ -75,10 +75,7 @@ class BadRequest(ModelError):
 
     The exit code is 2, as for what the audit file asks for and cannot have.
 
-    Attributes
-    ----------
-    about
-        What the server said of it: message, parameter and code in one text.
+    about: What the server said of it: message, parameter and code in one text.
     """
 
     exit_code = 2
@@ -101,10 +98,7 @@ class Streamed(ModelError):
 class ErrorReply(ModelError):
     """An error that a server tells with the status of a success.
 
-    Attributes
-    ----------
-    body
-        Its JSON.
+    body: Its JSON.
     """
 
     def __init__(self, body: Any) -> None:
@@ -116,24 +110,14 @@ class ErrorReply(ModelError):
 class Failure:
     """What a failed request means.
 
-    Attributes
-    ----------
-    outcome
-        As in :class:`stereotrope.clients.Call`.
-    reason
-        One redacted line.
-    again
-        Worth another try.
-    wait
-        Seconds that the server asked for, None where it did not.
-    sent
-        Whether the server may have worked on it, so that it may be billed.
-    about
-        The server's message, parameter and code in one redacted text.
-    misconfigured
-        Whether the name of the model or its address must be another one.
-    status
-        HTTP status of the reply, None where there was none.
+    outcome: As in :class:`stereotrope.clients.Call`.
+    reason: One redacted line.
+    again: Worth another try.
+    wait: Seconds that the server asked for, None where it did not.
+    sent: Whether the server may have worked on it, so that it may be billed.
+    about: The server's message, parameter and code in one redacted text.
+    misconfigured: Whether the name of the model or its address must be another one.
+    status: HTTP status of the reply, None where there was none.
     """
 
     outcome: Outcome

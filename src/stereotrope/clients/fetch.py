@@ -36,22 +36,12 @@ async def fetch(
 ) -> bytes:
     """Fetch the bytes at an address that a server named; no key and no cookie is sent.
 
-    Parameters
-    ----------
-    url
-        ``https`` only. Each redirect is looked at as the first address is: the host's addresses must
-        all be public, and the connection goes to the address that was looked at.
-    allow_local
-        Addresses of this computer, with ``http`` as well: for results of an endpoint on it.
-    most_bytes
-        More is refused.
-    timeout
-        Seconds that one try may take in all.
-
-    Raises
-    ------
-    ModelError
-        It is refused, or does not come after three tries.
+    url: ``https`` only. Each redirect is looked at as the first address is: the host's addresses must all be
+        public, and the connection goes to the address that was looked at.
+    allow_local: Addresses of this computer, with ``http`` as well: for results of an endpoint on it.
+    most_bytes: More is refused.
+    timeout: Seconds that one try may take in all.
+    Raises ModelError: It is refused, or does not come after three tries.
     """
     said = redact(url.partition("?")[0])
     problem = "was not asked"

@@ -55,12 +55,8 @@ _OPENAI_HEADERS = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OP
 class PerLoop(Generic[T]):
     """One client for each running event loop, made when it is first asked for.
 
-    Parameters
-    ----------
-    make
-        Makes a client.
-    close
-        Closes one.
+    make: Makes a client.
+    close: Closes one.
     """
 
     def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[None]]) -> None:
@@ -155,10 +151,7 @@ def _identity(endpoint: Endpoint, key_header: str | None) -> dict[str, str]:
 async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
     """Read a reply that may not end, and return it whole.
 
-    Raises
-    ------
-    Streamed
-        It is a stream of events.
+    Raises Streamed: It is a stream of events.
     """
     import httpx2  # noqa: PLC0415
 
@@ -193,15 +186,10 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
 class HttpClient:
     """Sends JSON to an endpoint and reads JSON; one attempt a call, for :meth:`Caller.exchange` to repeat.
 
-    Parameters
-    ----------
-    endpoint
-        Paths are below its ``base_url``. Its key goes as ``Authorization: Bearer``, unless
+    endpoint: Paths are below its ``base_url``. Its key goes as ``Authorization: Bearer``, unless
         ``key_header`` names another header for it; without a key nothing is sent.
-    key_header
-        Such as ``x-goog-api-key``.
-    most_bytes
-        Of a reply, at most.
+    key_header: Such as ``x-goog-api-key``.
+    most_bytes: Of a reply, at most.
     """
 
     def __init__(
@@ -219,21 +207,12 @@ class HttpClient:
     async def post(self, path: str, body: Any, *, headers: Mapping[str, str] | None = None) -> Any:
         """Post JSON and return the JSON of the reply.
 
-        Parameters
-        ----------
-        path
-            Below ``base_url``, or a whole address on the same server.
-        body
-            Sent as JSON.
-        headers
-            Sent besides.
-
-        Raises
-        ------
-        ModelError
-            The reply is no JSON, too large, or ``path`` leads to another server.
-        httpx2.HTTPError
-            There is no reply, or its status is an error; for :meth:`Caller.exchange` to classify.
+        path: Below ``base_url``, or a whole address on the same server.
+        body: Sent as JSON.
+        headers: Sent besides.
+        Raises ModelError: The reply is no JSON, too large, or ``path`` leads to another server.
+        Raises httpx2.HTTPError: There is no reply, or its status is an error; for :meth:`Caller.exchange` to
+            classify.
         """
         return await self._request("POST", path, headers, json.dumps(body).encode())
 

@@ -24,14 +24,9 @@ _PARTS = ("input", "output", "image", "call")
 class Price:
     """What a model's calls cost, in US dollars; the parts that are given add up.
 
-    Attributes
-    ----------
-    input, output
-        For a million tokens in and out.
-    image
-        For a picture.
-    call
-        For a call that was answered.
+    input, output: For a million tokens in and out.
+    image: For a picture.
+    call: For a call that was answered.
     """
 
     input: float | None = None
@@ -43,13 +38,8 @@ class Price:
     def from_option(cls, found: Any) -> Price:
         """Read the ``price`` of an audit file: 0 (free), or a mapping of the parts.
 
-        Raises
-        ------
-        UsageError
-            It is neither, names an unknown part, or has a negative one.
+        Raises UsageError: It is neither, names an unknown part, or has a negative one.
 
-        Examples
-        --------
         >>> Price.from_option({"image": 0.04}).cost(None, None, 2)
         0.08
         """

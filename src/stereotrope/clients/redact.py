@@ -37,16 +37,10 @@ _WORDLIKE = re.compile(
 def redact(text: str, *keys: str) -> str:
     """Return text without keys, on one line, without control characters, of at most 300 characters.
 
-    Parameters
-    ----------
-    text
-        What a server said.
-    keys
-        Secrets in use; each that :func:`is_hidden` is hidden as it is, percent-encoded and in base64.
-        What looks like a key of a known provider is hidden as well.
+    text: What a server said.
+    keys: Secrets in use; each that :func:`is_hidden` is hidden as it is, percent-encoded and in base64. What
+        looks like a key of a known provider is hidden as well.
 
-    Examples
-    --------
     >>> redact("Incorrect key: hunter2-hunter2", "hunter2-hunter2")
     'Incorrect key: [key]'
     """
@@ -58,15 +52,9 @@ def fit_to_keep(text: str, *keys: str) -> str:
 
     Unlike :func:`redact`, words that only look like a key stay.
 
-    Parameters
-    ----------
-    text
-        What a server said.
-    keys
-        Secrets in use; each is hidden as by :func:`redact`.
+    text: What a server said.
+    keys: Secrets in use; each is hidden as by :func:`redact`.
 
-    Examples
-    --------
     >>> fit_to_keep("a key-shaped\\x00 pendant")
     'a key-shaped pendant'
     """
@@ -79,8 +67,6 @@ def is_hidden(key: str) -> bool:
     Such a key keeps nobody out, and hiding it would rewrite what models say: a colour, ``present``, vLLM's
     ``EMPTY``. Hidden are 24 characters or more, and from 8 on what is neither words nor small numbers.
 
-    Examples
-    --------
     >>> is_hidden("red"), is_hidden("light-skinned"), is_hidden("token-8f3a21c")
     (False, False, True)
     """

@@ -25,18 +25,11 @@ _MOST_TOKENS = 10**9
 class ChatReply:
     """One reply of a model.
 
-    Attributes
-    ----------
-    text
-        What it says, as it came: it may hold the key; empty where it says nothing.
-    refusal
-        Why it declines, None where it does not.
-    cut
-        Whether it ended at max_tokens.
-    tokens
-        Its tokens with their log-probabilities, None where they are not given.
-    usage
-        What it used.
+    text: What it says, as it came: it may hold the key; empty where it says nothing.
+    refusal: Why it declines, None where it does not.
+    cut: Whether it ended at max_tokens.
+    tokens: Its tokens with their log-probabilities, None where they are not given.
+    usage: What it used.
     """
 
     text: str
@@ -52,12 +45,8 @@ def read_reply(data: bytes, secret: str) -> ChatReply:
     Only what has a refusal's form is one: ``refusal`` in words, or a ``finish_reason`` that names a filter
     (OpenAI's ``content_filter``, Google's own reasons where a gateway passes them on).
 
-    Raises
-    ------
-    ErrorReply
-        It tells an error.
-    ModelError
-        It is no chat completion, or its message holds nothing.
+    Raises ErrorReply: It tells an error.
+    Raises ModelError: It is no chat completion, or its message holds nothing.
     """
     try:
         reply = parse_json(data)

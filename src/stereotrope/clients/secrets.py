@@ -27,18 +27,10 @@ _DO = "put the key into an environment variable and write `key: NAME_OF_THE_VARI
 def refuse_secrets(who: str, options: Mapping[Any, Any]) -> None:
     """Raise where an option, or anything in it, is a key or is called like one; it is never shown.
 
-    Parameters
-    ----------
-    who
-        Whose options they are, for the message.
-    options
-        As they were written, parameters included; ``key`` itself is left to
+    who: Whose options they are, for the message.
+    options: As they were written, parameters included; ``key`` itself is left to
         :meth:`Endpoint.from_options`.
-
-    Raises
-    ------
-    UsageError
-        There is one.
+    Raises UsageError: There is one.
     """
     for name, value in options.items():
         if _shows_key(str(name)):
@@ -55,8 +47,6 @@ def refuse_secrets(who: str, options: Mapping[Any, Any]) -> None:
 def line_with_key(text: str) -> int | None:
     """Return the first line, from 1, with what looks like the key of a known provider; None without one.
 
-    Examples
-    --------
     >>> line_with_key("generators: [calibrated]\\n# sk-proj-0123456789abcdefXYZ")
     2
     """

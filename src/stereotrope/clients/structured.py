@@ -53,16 +53,10 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secr
     A fence of three backticks around the object is taken off, as is a block of reasoning before it.
     Anything else around it, a name given twice, NaN, infinities and 100 levels of nesting are problems.
 
-    Parameters
-    ----------
-    text
-        What the model said.
-    schema
-        What the object must be.
-    cut
-        The answer ended at max_tokens.
-    secret
-        The key in use, hidden in whatever the answer holds but the schema's own names and values.
+    text: What the model said.
+    schema: What the object must be.
+    cut: The answer ended at max_tokens.
+    secret: The key in use, hidden in whatever the answer holds but the schema's own names and values.
     """
     problems: list[Problem] = [Problem((), "cut at max_tokens")] if cut else []
     found, _ = _unwrapped(text)
@@ -97,18 +91,10 @@ def confidences_of(text: str, tokens: Sequence[Mapping[str, Any]] | None) -> dic
     exp(Σ log p) over the tokens that overlap the value (the inside of the quotes of a text), as the
     server gives them: how sure the model is of these words, not how likely they are true.
 
-    Parameters
-    ----------
-    text
-        The answer as it came.
-    tokens
-        Its tokens with ``token``, ``logprob`` and, where given, ``bytes``.
-
-    Returns
-    -------
-    dict
-        Empty where there are no tokens, where they do not add up to the text, or where one
-        has no log-probability (no number, or one above 1).
+    text: The answer as it came.
+    tokens: Its tokens with ``token``, ``logprob`` and, where given, ``bytes``.
+    Returns: Empty where there are no tokens, where they do not add up to the text, or where one has no
+        log-probability (no number, or one above 1).
     """
     spans = _token_spans(text, tokens or ())
     if not spans:

@@ -31,35 +31,19 @@ def cued_prompts(
 ) -> pl.DataFrame:
     """Prompts of every object without a cue and with the cue of every group.
 
-    Parameters
-    ----------
-    objects
-        What is to be drawn.
-    dimensions
-        Dimension → groups. A group is its own wording, or maps to one (``Asian: Asian people``); a
+    objects: What is to be drawn.
+    dimensions: Dimension → groups. A group is its own wording, or maps to one (``Asian: Asian people``); a
         wording that holds ``{object}`` replaces phrasing and group (``Nigeria: "{object} in Nigeria"``).
         Intersections are groups like any other.
-    baseline
-        Template with ``{object}``.
-    cue
-        Template with ``{object}``, ``{phrasing}`` and ``{group}``.
-    phrasings
-        Words that tie the group to the object. The baseline has none.
-    mitigations
-        Name → suffix put after a comma at the end of every prompt, the baseline's too; ``none`` is no
-        suffix.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``prompts`` with factors ``object, dimension, group`` and, where more than one level is asked
+    baseline: Template with ``{object}``.
+    cue: Template with ``{object}``, ``{phrasing}`` and ``{group}``.
+    phrasings: Words that tie the group to the object. The baseline has none.
+    mitigations: Name → suffix put after a comma at the end of every prompt, the baseline's too; ``none`` is
+        no suffix.
+    Returns: ``prompts`` with factors ``object, dimension, group`` and, where more than one level is asked
         for, ``phrasing`` and ``mitigation``. The baseline has group ``base`` and no dimension or phrasing.
-
-    Raises
-    ------
-    UsageError
-        A template lacks a field or holds an unknown one, a list is empty, a group is called ``base`` or
-        stands in two dimensions, or two prompts read the same.
+    Raises UsageError: A template lacks a field or holds an unknown one, a list is empty, a group is called
+        ``base`` or stands in two dimensions, or two prompts read the same.
     """
     _check(objects, dimensions, baseline, cue, phrasings)
     suffixes = dict(mitigations) if mitigations else {"none": ""}

@@ -23,12 +23,8 @@ _NO_FACTORS = ("text", "negative")
 def own_prompts(prompts: Any, base: Path) -> pl.DataFrame:
     """Read what stands under ``prompts``; a file's name is relative to ``base``.
 
-    Raises
-    ------
-    UsageError
-        An entry has no text, a level is no text, or the prompts do not fit together.
-    MetadataError
-        The file cannot be used; the message names its line.
+    Raises UsageError: An entry has no text, a level is no text, or the prompts do not fit together.
+    Raises MetadataError: The file cannot be used; the message names its line.
     """
     if isinstance(prompts, str):
         return _from_file(base / prompts)

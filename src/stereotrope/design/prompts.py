@@ -25,10 +25,7 @@ MOST_PROMPTS = 200_000
 def refuse_too_many(n: int) -> None:
     """Refuse a design of more than :data:`MOST_PROMPTS` prompts before it fills the memory.
 
-    Raises
-    ------
-    UsageError
-        There are more.
+    Raises UsageError: There are more.
     """
     if n > MOST_PROMPTS:
         raise UsageError(
@@ -39,10 +36,8 @@ def refuse_too_many(n: int) -> None:
 def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[str]) -> pl.DataFrame:
     """Build the ``prompts`` table: ``prompt_id, <factors>, text, negative``, in the order of ``rows``.
 
-    Raises
-    ------
-    UsageError
-        Two rows have the same text and different factors: the pictures of one would count for both.
+    Raises UsageError: Two rows have the same text and different factors: the pictures of one would count for
+        both.
     """
     names = check_factors(factors)
     for name in SCOPES.intersection(names):
@@ -78,10 +73,7 @@ def _describe(levels: Mapping[str, str | None]) -> str:
 def fields_of(template: str) -> list[str]:
     """Names in braces, in order of appearance.
 
-    Raises
-    ------
-    UsageError
-        The braces do not match, or a field is not a plain name.
+    Raises UsageError: The braces do not match, or a field is not a plain name.
     """
     try:
         parts = list(string.Formatter().parse(template))
@@ -108,26 +100,14 @@ def expand(
 ) -> pl.DataFrame:
     """Every combination of factor levels, written into a template.
 
-    Parameters
-    ----------
-    template
-        Text with fields: ``"A photo of a {occupation}, {condition}"``.
-    factors
-        Levels of each factor: a list of texts, or a mapping level → text where the words in the prompt
-        differ from the level's name. The text of a level named ``none`` or ``plain`` is empty; the
-        comma or space before an empty field goes with it.
-    negative
-        Negative prompt sent with each.
-
-    Returns
-    -------
-    polars.DataFrame
-        The ``prompts`` table, first factor slowest.
-
-    Raises
-    ------
-    UsageError
-        A field has no factor, a factor has no field or no level, or two combinations read the same.
+    template: Text with fields: ``"A photo of a {occupation}, {condition}"``.
+    factors: Levels of each factor: a list of texts, or a mapping level → text where the words in the prompt
+        differ from the level's name. The text of a level named ``none`` or ``plain`` is empty; the comma or
+        space before an empty field goes with it.
+    negative: Negative prompt sent with each.
+    Returns: The ``prompts`` table, first factor slowest.
+    Raises UsageError: A field has no factor, a factor has no field or no level, or two combinations read the
+        same.
     """
     fields = fields_of(template)
     for field in fields:

@@ -80,15 +80,10 @@ class Lookup:
 class ImageFinder:
     """Finds images by what a file calls them.
 
-    Parameters
-    ----------
-    images
-        The table.
-    column
-        What the file calls its column. By :data:`HASH` images are found by that, by a ``file_name`` or
+    images: The table.
+    column: What the file calls its column. By :data:`HASH` images are found by that, by a ``file_name`` or
         ``source`` by path or name, by any other column by id, else by path, name or hash.
-    bare
-        Whether a name may lack its ending, or have another; then images are found by id under any column
+    bare: Whether a name may lack its ending, or have another; then images are found by id under any column
         but :data:`HASH`.
     """
 
@@ -118,39 +113,20 @@ _WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, H
 class PictureMatching:
     """The rows of a file made elsewhere, each with the images that it means.
 
-    Parameters
-    ----------
-    images
-        The table ``images``.
-    rows
-        Place in the file and what it calls the image, of every row.
-    file
-        The file, as messages call it.
-    column
-        Its column that names the images.
-    place
-        What a place is called: ``line`` or ``row``.
-    bare
-        As of :class:`ImageFinder`.
-    others
-        Further columns of the file with their first values: one of them may name the images instead.
-    option
-        Key of an audit file's entry that names the column.
-    models
-        For every row the only generator whose images it can mean; of any when None.
-    outside
-        For every row what it says of its prompt, where the audit asks for no such one.
-
-    Attributes
-    ----------
-    ids
-        For every row, the images that it means and that labels may be of.
-    several
-        For every row, whether these are different pictures of one name.
-    notes
-        Which rows mean none, and why, one sentence each.
-    trouble
-        Why no row means an image that can be used; None where some do, or where there is no row.
+    images: The table ``images``.
+    rows: Place in the file and what it calls the image, of every row.
+    file: The file, as messages call it.
+    column: Its column that names the images.
+    place: What a place is called: ``line`` or ``row``.
+    bare: As of :class:`ImageFinder`.
+    others: Further columns of the file with their first values: one of them may name the images instead.
+    option: Key of an audit file's entry that names the column.
+    models: For every row the only generator whose images it can mean; of any when None.
+    outside: For every row what it says of its prompt, where the audit asks for no such one.
+    ids: For every row, the images that it means and that labels may be of.
+    several: For every row, whether these are different pictures of one name.
+    notes: Which rows mean none, and why, one sentence each.
+    trouble: Why no row means an image that can be used; None where some do, or where there is no row.
     """
 
     def __init__(

@@ -42,20 +42,11 @@ def likeliest_cause(
 ) -> str | None:
     """Say what most names of a file differ by from those of the pictures, with an example of each.
 
-    Parameters
-    ----------
-    strays
-        Place in the file → a name that is no picture's.
-    names
-        What the pictures are called.
-    place, column
-        What a place is called, and the column that holds the names.
-
-    Returns
-    -------
-    str or None
-        The smallest set of differences (:data:`WAYS`) without which at least half of the names are those of
-        pictures, and what to do; None where there is none.
+    strays: Place in the file → a name that is no picture's.
+    names: What the pictures are called.
+    place, column: What a place is called, and the column that holds the names.
+    Returns: The smallest set of differences (:data:`WAYS`) without which at least half of the names are those
+        of pictures, and what to do; None where there is none.
     """
     by_plain: dict[str, list[str]] = defaultdict(list)
     for name in names:

@@ -72,10 +72,7 @@ class Row:
     def text(self, column: str) -> str | None:
         """Return a value as text without outer blanks; None where it is empty.
 
-        Raises
-        ------
-        MetadataError
-            The value is a list or an object.
+        Raises MetadataError: The value is a list or an object.
         """
         value = self.values.get(_clean(column))
         if value is None:
@@ -105,21 +102,13 @@ class Row:
 class RowFile:
     """A file of rows.
 
-    Attributes
-    ----------
-    file
-        Its name in messages.
-    columns
-        Names of its columns, stripped and in Unicode's composed form (NFC); columns without a name are
+    file: Its name in messages.
+    columns: Names of its columns, stripped and in Unicode's composed form (NFC); columns without a name are
         left out.
-    rows
-        Its rows that are not blank.
-    header
-        Line of the header; 1 for JSON lines.
-    unnamed
-        Positions, from 1, of the columns without a name that hold something.
-    data
-        The bytes it was read from.
+    rows: Its rows that are not blank.
+    header: Line of the header; 1 for JSON lines.
+    unnamed: Positions, from 1, of the columns without a name that hold something.
+    data: The bytes it was read from.
     """
 
     file: str
@@ -144,10 +133,7 @@ def picture_column(found: RowFile, *, option: str) -> str:
 
     ``option`` is what the user can name it with.
 
-    Raises
-    ------
-    MetadataError
-        There is none.
+    Raises MetadataError: There is none.
     """
     plain = {re.sub(r"[\s-]+", "_", c.casefold()): c for c in reversed(found.columns)}
     for name in _PICTURE_NAMES:
@@ -168,10 +154,7 @@ def picture_column(found: RowFile, *, option: str) -> str:
 def read_whole(path: Path, most: int) -> bytes:
     """Read a file of at most ``most`` bytes; a device or a pipe, which may have no end, is read no further.
 
-    Raises
-    ------
-    OSError
-        It cannot be read, or is larger.
+    Raises OSError: It cannot be read, or is larger.
     """
     data: bytes | bytearray | None
     with path.open("rb") as file:
@@ -193,18 +176,10 @@ def read_rows(path: Path, *, name: str | None = None) -> RowFile:
     Under another name it is JSON lines when it begins with ``{``, else CSV. CSV is separated by commas,
     semicolons or tabs, whichever the header has most of outside quotes. Blank rows are skipped.
 
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What messages call it; its name without folders when None.
-
-    Raises
-    ------
-    MetadataError
-        Not there, not CSV or JSON lines, not UTF-8, ragged, badly quoted, or without rows. The message
-        begins with ``file:line:``.
+    path: The file.
+    name: What messages call it; its name without folders when None.
+    Raises MetadataError: Not there, not CSV or JSON lines, not UTF-8, ragged, badly quoted, or without rows.
+        The message begins with ``file:line:``.
     """
     try:
         data = read_whole(path, MAX_BYTES)

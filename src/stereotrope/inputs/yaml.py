@@ -24,17 +24,9 @@ _LONGEST = 200
 def read_tree(text: str, error: Callable[[str, int], Exception]) -> Any:
     """Read a YAML text as a tree that knows its lines.
 
-    Parameters
-    ----------
-    text
-        The text. A key that stands twice in one mapping is a mistake.
-    error
-        Makes what is raised from a message and a line.
-
-    Raises
-    ------
-    Exception
-        What ``error`` makes: the text is not YAML.
+    text: The text. A key that stands twice in one mapping is a mistake.
+    error: Makes what is raised from a message and a line.
+    Raises Exception: What ``error`` makes: the text is not YAML.
     """
     try:
         return YAML(typ="rt", pure=True).load(text)
@@ -55,8 +47,6 @@ def read_tree(text: str, error: Callable[[str, int], Exception]) -> Any:
 def line_of(tree: Any, location: Sequence[Any]) -> int:
     """Line of the innermost key or item of ``location`` that a tree holds; 1 where it holds none.
 
-    Examples
-    --------
     >>> line_of(read_tree("a:\\n  b: 1\\n", ValueError), ("a", "b", "c"))
     2
     """
@@ -89,10 +79,7 @@ class Source:
 def read_source(path: Path | str) -> Source:
     """Read an audit file.
 
-    Raises
-    ------
-    AuditFileError
-        It is not there, too large, not UTF-8, not YAML, or no mapping.
+    Raises AuditFileError: It is not there, too large, not UTF-8, not YAML, or no mapping.
     """
     path = Path(path)
     try:

@@ -27,36 +27,30 @@ class MatchingAudit:
     Captions are told by their place in ``captions``. Where something is counted ``by`` a column, that column
     holds a row a level, with the same counts of its captions alone.
 
-    Attributes
-    ----------
-    terms
-        A row a term: ``attribute``, ``prompt`` (of a list, else null), ``element``, ``term``;
+    terms: A row a term: ``attribute``, ``prompt`` (of a list, else null), ``element``, ``term``;
         ``n_captions`` it was looked for in, ``n_captions_hit``, ``n_hits``; of these ``n_inside`` a longer
         word, ``n_forms`` of which are forms of the term (``sarees``), ``n_glued`` (set off only by case or a
         digit), ``n_by_form`` (another form of the term: ``skinned``, ``hoverfly``; ``form_words``),
         ``n_noun`` before a garment's, a background's or hair's noun; ``n_doubtful``, hits inside longer words
         that are no form and that no ``*`` asks for, and those before nouns where the term names no thing;
-        ``n_double`` captions in which another group of the attribute was found too;
-        ``n_excluded`` by a phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching
-        does not see, ``n_kept_out`` longer words, no term of the element among them, that it leaves alone
-        (``kept_out_words``); ``never`` where nothing was found;
-        ``inside_words`` and ``nouns``, the most frequent first; up to three captions each in
-        ``examples``, ``examples_inside`` and ``examples_noun``, and where the term is in them in
-        ``places``, ``places_inside`` and ``places_noun``; ``by``.
-    labels
-        A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for it,
-        glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on hits
-        before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named`` that
-        the second reading gives a group and ``named``, how often which; ``doubted``, the captions that are
-        doubtful or so named; ``inside_words`` and ``nouns`` of these; ``examples`` and ``places``; ``by``.
-    several
-        Captions that name several groups of an attribute, whatever its priority: ``attribute``, ``groups``,
-        ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``examples``, and in them ``places`` of
-        one of the groups and ``places_other`` of another, empty where it is not behind the first.
-    captions
-        The captions in Unicode's composed form, to which places refer; empty where there was none.
-    second
-        Name of the lexicon that read the captions a second time.
+        ``n_double`` captions in which another group of the attribute was found too; ``n_excluded`` by a
+        phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching does not see,
+        ``n_kept_out`` longer words, no term of the element among them, that it leaves alone
+        (``kept_out_words``); ``never`` where nothing was found; ``inside_words`` and ``nouns``, the most
+        frequent first; up to three captions each in ``examples``, ``examples_inside`` and ``examples_noun``,
+        and where the term is in them in ``places``, ``places_inside`` and ``places_noun``; ``by``.
+    labels: A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for
+        it, glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on
+        hits before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named``
+        that the second reading gives a group and ``named``, how often which; ``doubted``, the captions that
+        are doubtful or so named; ``inside_words`` and ``nouns`` of these; ``examples`` and ``places``;
+        ``by``.
+    several: Captions that name several groups of an attribute, whatever its priority: ``attribute``,
+        ``groups``, ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``examples``, and in them
+        ``places`` of one of the groups and ``places_other`` of another, empty where it is not behind the
+        first.
+    captions: The captions in Unicode's composed form, to which places refer; empty where there was none.
+    second: Name of the lexicon that read the captions a second time.
     """
 
     terms: pl.DataFrame
@@ -77,26 +71,14 @@ def matching_audit(
 ) -> MatchingAudit:
     """Audit the matching of a lexicon on captions.
 
-    Parameters
-    ----------
-    lexicon
-        The lexicon.
-    captions
-        A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
-    prompt
-        Column that says which prompt a caption belongs to.
-    second
-        Another lexicon: captions without a group by the first are read again with its attribute of the
+    lexicon: The lexicon.
+    captions: A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
+    prompt: Column that says which prompt a caption belongs to.
+    second: Another lexicon: captions without a group by the first are read again with its attribute of the
         same name.
-    examples
-        Captions shown for a term.
-    by
-        Column by whose levels everything is counted once more, such as the generator.
-
-    Raises
-    ------
-    InputError
-        A column is missing.
+    examples: Captions shown for a term.
+    by: Column by whose levels everything is counted once more, such as the generator.
+    Raises InputError: A column is missing.
     """
     keep = [name for name in ("caption", prompt) if name in captions.columns]
     reading = Reading(lexicon, captions.select(keep), prompt)

@@ -39,24 +39,14 @@ class Grouping:
 class Evidence:
     """The hits that count for a caption of their prompt, and what stands around them.
 
-    Parameters
-    ----------
-    reading
-        The captions as the lexicon read them.
-
-    Attributes
-    ----------
-    hits
-        Hits of their caption's prompt.
-    inside
-        Those within a longer word.
-    noun
-        The noun each is likely said of, -1 where none is; those inside longer words have none.
-    doubt_inside, doubt_noun
-        What of it is to be doubted: not where a term asks for longer words by ``*`` or the longer word is a
-        form of the term (``sarees``), and not a noun behind the terms of a list of things.
-    form
-        Hits inside a longer word that is a form of their term.
+    reading: The captions as the lexicon read them.
+    hits: Hits of their caption's prompt.
+    inside: Those within a longer word.
+    noun: The noun each is likely said of, -1 where none is; those inside longer words have none.
+    doubt_inside, doubt_noun: What of it is to be doubted: not where a term asks for longer words by ``*`` or
+        the longer word is a form of the term (``sarees``), and not a noun behind the terms of a list of
+        things.
+    form: Hits inside a longer word that is a form of their term.
     """
 
     def __init__(self, reading: Reading) -> None:
@@ -142,14 +132,9 @@ class Evidence:
     def firm(self, caption_value: NDArray[np.int64], of_value: NDArray[np.bool_], name: str) -> _Firm:
         """Count the hits of each caption that its value of a grouped attribute rests on.
 
-        Parameters
-        ----------
-        caption_value
-            Number of each caption's value, -1 where it has none.
-        of_value
-            Row a value, column a group: whether the value names the group.
-        name
-            The attribute.
+        caption_value: Number of each caption's value, -1 where it has none.
+        of_value: Row a value, column a group: whether the value names the group.
+        name: The attribute.
         """
         groups = {group: number for number, group in enumerate(self.lexicon.attributes[name].groups)}
         of_term = np.array(

@@ -37,15 +37,11 @@ _NONE = Variants()
 def variants(entries: Sequence[Term]) -> list[Variants]:
     """Return what else counts for each term of a lexicon.
 
-    Parameters
-    ----------
-    entries
-        The terms. A form that another term of the same list or attribute has, or is, counts for that one.
-
-    Notes
-    -----
     Terms of lists have the plural and the -ed of their last word, and all words run together; terms of groups
     and lists have the compounds of ``forms.yaml``. A term with ``*`` has none.
+
+    entries: The terms. A form that another term of the same list or attribute has, or is, counts for that
+        one.
     """
     taken: dict[tuple[str, str | None], set[str]] = {}
     for entry in entries:
@@ -64,12 +60,8 @@ def variants(entries: Sequence[Term]) -> list[Variants]:
 def forms_of(term: str, *, inflected: bool = True) -> list[str]:
     """Return the forms of a folded term, itself left out.
 
-    Parameters
-    ----------
-    term
-        Case-folded, with single blanks.
-    inflected
-        Whether plural, -ed and words run together are among them; else its compounds alone.
+    term: Case-folded, with single blanks.
+    inflected: Whether plural, -ed and words run together are among them; else its compounds alone.
     """
     compounds = _compounds().get(term, _NONE).forms
     if not inflected:

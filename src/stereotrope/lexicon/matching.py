@@ -22,22 +22,13 @@ WILD, PLACE = "*", "{}"
 class Matches:
     """Where terms were found: arrays of one length, sorted by caption, start and term.
 
-    Attributes
-    ----------
-    captions
-        The captions as they were matched: in normal form C, empty where there was none.
-    caption
-        Index into ``captions``.
-    term
-        Index into :attr:`Lexicon.terms`.
-    start, end
-        The hit is ``captions[caption][start:end]``.
-    seam
-        0 a whole word; 1 one that only its case or a digit sets off (``MaleFair``); 2 inside a longer word.
-    form
-        Whether it is a form of the term and not the term as written: ``skinned``, ``labcoat``.
-    excluded
-        Hits that did not count, because they stand in a phrase that rules their term out; None in these
+    captions: The captions as they were matched: in normal form C, empty where there was none.
+    caption: Index into ``captions``.
+    term: Index into :attr:`Lexicon.terms`.
+    start, end: The hit is ``captions[caption][start:end]``.
+    seam: 0 a whole word; 1 one that only its case or a digit sets off (``MaleFair``); 2 inside a longer word.
+    form: Whether it is a form of the term and not the term as written: ``skinned``, ``labcoat``.
+    excluded: Hits that did not count, because they stand in a phrase that rules their term out; None in these
         themselves.
     """
 
@@ -70,12 +61,8 @@ class Matches:
     def hold(self, other: Matches, of: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which hits of another matching of the captions lie within a hit of a term of the same kind.
 
-        Parameters
-        ----------
-        other
-            The hits, of the same terms.
-        of
-            Number of each term's kind.
+        other: The hits, of the same terms.
+        of: Number of each term's kind.
         """
         if not len(self) or not len(other):
             return np.zeros(len(other), dtype=bool)
@@ -98,12 +85,8 @@ def bare(term: str) -> str:
 class Matcher:
     """The compiled terms of a lexicon.
 
-    Parameters
-    ----------
-    entries
-        The terms and where they stand.
-    matching
-        How they are found.
+    entries: The terms and where they stand.
+    matching: How they are found.
     """
 
     def __init__(self, entries: Sequence[Term], matching: Matching) -> None:

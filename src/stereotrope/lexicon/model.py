@@ -26,18 +26,11 @@ VERSION = 3
 class Lexicon:
     """Terms and what they stand for, made by :func:`read_lexicon` or :func:`lexicon_from`.
 
-    Attributes
-    ----------
-    name
-        Its name.
-    attributes
-        Grouped attributes.
-    prompts
-        Prompt → its lists. The names are compared case-folded with the factor of a captions frame.
-    matching
-        How terms are found.
-    version, source, licence
-        Of the data.
+    name: Its name.
+    attributes: Grouped attributes.
+    prompts: Prompt → its lists. The names are compared case-folded with the factor of a captions frame.
+    matching: How terms are found.
+    version, source, licence: Of the data.
     """
 
     name: str
@@ -88,15 +81,8 @@ class Lexicon:
     def match(self, captions: Sequence[str | None]) -> Matches:
         """Find every term in every caption, in one pass.
 
-        Parameters
-        ----------
-        captions
-            Texts; None counts as empty.
-
-        Returns
-        -------
-        Matches
-            Hits by caption, term, start and end. Terms of all prompts are looked for in all captions;
+        captions: Texts; None counts as empty.
+        Returns: Hits by caption, term, start and end. Terms of all prompts are looked for in all captions;
             :meth:`frame` and the annotator keep those of a caption's own prompt.
         """
         return self._matcher.match(captions)
@@ -104,26 +90,14 @@ class Lexicon:
     def frame(self, captions: pl.DataFrame, *, prompt: str = "prompt") -> pl.DataFrame:
         """Add what the captions say to a captions frame.
 
-        Parameters
-        ----------
-        captions
-            A row a caption, with the column ``caption`` and, where the lexicon has prompts, the column
+        captions: A row a caption, with the column ``caption`` and, where the lexicon has prompts, the column
             ``prompt`` names.
-        prompt
-            Column that says which prompt a caption belongs to.
-
-        Returns
-        -------
-        DataFrame
-            The frame with a String column a grouped attribute (group, ``unknown``, or groups joined by
+        prompt: Column that says which prompt a caption belongs to.
+        Returns: The frame with a String column a grouped attribute (group, ``unknown``, or groups joined by
             `` and ``) and a List(String) column a term list: the elements of which a term was found, each
-            once, in the order of the list. Null where the caption is null, or the attribute or list is not
-            of its prompt.
-
-        Raises
-        ------
-        InputError
-            A column is missing, or stands in the way.
+            once, in the order of the list. Null where the caption is null, or the attribute or list is not of
+            its prompt.
+        Raises InputError: A column is missing, or stands in the way.
         """
         return Reading(self, captions, prompt).framed
 
@@ -137,19 +111,10 @@ AND = " and "
 class Reading:
     """What a lexicon reads in captions, matched once.
 
-    Parameters
-    ----------
-    lexicon
-        The lexicon.
-    captions
-        A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
-    prompt
-        Column that says which prompt a caption belongs to.
-
-    Raises
-    ------
-    InputError
-        A column is missing, or stands in the way.
+    lexicon: The lexicon.
+    captions: A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
+    prompt: Column that says which prompt a caption belongs to.
+    Raises InputError: A column is missing, or stands in the way.
     """
 
     def __init__(self, lexicon: Lexicon, captions: pl.DataFrame, prompt: str = "prompt") -> None:

@@ -21,16 +21,11 @@ THINGS = ("keyword", "implied", "hallucination", "reference", "alignment", "ppe"
 class Matching:
     """How terms are found.
 
-    Attributes
-    ----------
-    boundary
-        ``word``: a term is a whole word or several; ``substring``: it may stand inside a longer word.
-    split_case
-        Whether words also end between a lower-case and an upper-case letter and between a letter and a
-        digit (``MaleFair``, ``Female20s``).
-    forms
-        Whether whole words also count in the forms of ``forms.yaml``: terms of lists in the plural, with -ed
-        and run together, all terms as compounds (``hoverfly`` for *fly*). Letters anywhere need none.
+    boundary: ``word``: a term is a whole word or several; ``substring``: it may stand inside a longer word.
+    split_case: Whether words also end between a lower-case and an upper-case letter and between a letter and
+        a digit (``MaleFair``, ``Female20s``).
+    forms: Whether whole words also count in the forms of ``forms.yaml``: terms of lists in the plural, with
+        -ed and run together, all terms as compounds (``hoverfly`` for *fly*). Letters anywhere need none.
     """
 
     boundary: Literal["word", "substring"] = "word"
@@ -50,21 +45,13 @@ class Matching:
 class Grouped:
     """An attribute of which a caption has one group.
 
-    Attributes
-    ----------
-    groups
-        Group → its terms.
-    priority
-        Groups of which the first that is found decides where several are; none: such a caption has a
+    groups: Group → its terms.
+    priority: Groups of which the first that is found decides where several are; none: such a caption has a
         value of its own, the groups joined by `` and `` in the order of ``groups``.
-    decide
-        ``first``: by ``priority`` alone; ``most``: the group with most hits, ties by ``priority``.
-    of
-        Prompts whose captions have it; all when None.
-    exclude
-        Phrases in which a term does not count; ``{}`` stands for each term.
-    why
-        Reasoning.
+    decide: ``first``: by ``priority`` alone; ``most``: the group with most hits, ties by ``priority``.
+    of: Prompts whose captions have it; all when None.
+    exclude: Phrases in which a term does not count; ``{}`` stands for each term.
+    why: Reasoning.
     """
 
     groups: Mapping[str, tuple[str, ...]]
@@ -88,19 +75,12 @@ class TermList:
 class PromptEntry:
     """What a lexicon says of one prompt.
 
-    Attributes
-    ----------
-    lists
-        Name of a list (:data:`LISTS`) → its terms.
-    path
-        Which composite it belongs to.
-    text
-        The prompt itself.
-    parity
-        Which groups of which attribute are compared: ``attribute``, ``groups``, ``against``: groups,
+    lists: Name of a list (:data:`LISTS`) → its terms.
+    path: Which composite it belongs to.
+    text: The prompt itself.
+    parity: Which groups of which attribute are compared: ``attribute``, ``groups``, ``against``: groups,
         ``others`` (all other groups) or ``rest`` (these and ``unknown``).
-    cas
-        Whether stereotype and diversity terms are set against each other.
+    cas: Whether stereotype and diversity terms are set against each other.
     """
 
     lists: Mapping[str, TermList]
@@ -114,18 +94,11 @@ class PromptEntry:
 class Term:
     """One term in one place of a lexicon.
 
-    Attributes
-    ----------
-    attribute
-        Grouped attribute, or name of a list.
-    prompt
-        Prompt of a list; None for a grouped attribute.
-    element
-        Group or element the term stands for.
-    term
-        As written; ``*`` at an end lets it stand inside a longer word there.
-    exclude
-        Phrases in which it does not count.
+    attribute: Grouped attribute, or name of a list.
+    prompt: Prompt of a list; None for a grouped attribute.
+    element: Group or element the term stands for.
+    term: As written; ``*`` at an end lets it stand inside a longer word there.
+    exclude: Phrases in which it does not count.
     """
 
     attribute: str

@@ -38,16 +38,9 @@ _TAKEN = (
 def read_lexicon(path_or_name: Path | str) -> Lexicon:
     """Read a lexicon.
 
-    Parameters
-    ----------
-    path_or_name
-        A YAML file, or the name of a built-in lexicon (``biasbench``).
-
-    Raises
-    ------
-    InputError
-        It is not there, not UTF-8, not YAML, or something in it cannot be used: the message begins with
-        ``file:line:``.
+    path_or_name: A YAML file, or the name of a built-in lexicon (``biasbench``).
+    Raises InputError: It is not there, not UTF-8, not YAML, or something in it cannot be used: the message
+        begins with ``file:line:``.
     """
     if path_or_name in BUILT_IN:
         return _built_in(str(path_or_name))
@@ -77,15 +70,8 @@ def _built_in(name: str) -> Lexicon:
 def lexicon_from(mapping: Mapping[str, Any]) -> Lexicon:
     """Make a lexicon from a mapping of the same shape as a file.
 
-    Parameters
-    ----------
-    mapping
-        Keys ``name``, ``version``, ``source``, ``licence``, ``matching``, ``attributes``, ``prompts``.
-
-    Raises
-    ------
-    InputError
-        Something in it cannot be used; the message names the place.
+    mapping: Keys ``name``, ``version``, ``source``, ``licence``, ``matching``, ``attributes``, ``prompts``.
+    Raises InputError: Something in it cannot be used; the message names the place.
     """
     if not isinstance(mapping, Mapping):
         raise UsageError(f"lexicon: must be a mapping, found {short(mapping)}; see read_lexicon")

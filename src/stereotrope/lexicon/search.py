@@ -45,19 +45,13 @@ class Found:
 class Search:
     """A trie of terms that is walked from all places at once.
 
-    Parameters
-    ----------
-    patterns
-        What is looked for. Their texts are folded as the texts are.
-    split
-        Whether glued columns are split (see :func:`~stereotrope.lexicon.spelling.spell`).
-
-    Notes
-    -----
     Every term is found wherever it stands, also inside and across other terms; occurrences of one
     pattern do not overlap each other (the first counts). The walk goes as deep as the longest term; after
     two or three characters few places are left, so that time grows with the text and hardly with the
     number of terms.
+
+    patterns: What is looked for. Their texts are folded as the texts are.
+    split: Whether glued columns are split (see :func:`~stereotrope.lexicon.spelling.spell`).
     """
 
     def __init__(self, patterns: Sequence[Pattern], *, split: bool) -> None:

@@ -39,20 +39,13 @@ _WORD, _LOWER, _UPPER, _LETTER, _DIGIT = 1, 2, 4, 8, 16
 class Spelt:
     """Texts in one row of folded characters.
 
-    Attributes
-    ----------
-    characters
-        Code points after folding; runs of blanks and joints are one blank, texts are kept apart by a
+    characters: Code points after folding; runs of blanks and joints are one blank, texts are kept apart by a
         character that no term has.
-    origin
-        Where each of them stands in the texts joined by one character, and behind the last.
-    edge
-        Whether a word can begin or end before each of ``characters``, and behind the last.
-    seam
-        Before each character of the joined texts, and behind the last: 0 where words meet blanks or
-        signs, 1 where only the case or a digit shows that one ends, 2 inside a word.
-    starts
-        Where each text begins in the joined texts.
+    origin: Where each of them stands in the texts joined by one character, and behind the last.
+    edge: Whether a word can begin or end before each of ``characters``, and behind the last.
+    seam: Before each character of the joined texts, and behind the last: 0 where words meet blanks or signs,
+        1 where only the case or a digit shows that one ends, 2 inside a word.
+    starts: Where each text begins in the joined texts.
     """
 
     characters: NDArray[np.uint32]
@@ -79,12 +72,8 @@ def folded(text: str, *, split: bool) -> str:
 def spell(texts: Sequence[str], *, split: bool) -> Spelt:
     """Fold texts and mark where words begin and end.
 
-    Parameters
-    ----------
-    texts
-        In normal form C.
-    split
-        Whether words also end where a lower-case letter is followed by an upper-case one, a letter by a
+    texts: In normal form C.
+    split: Whether words also end where a lower-case letter is followed by an upper-case one, a letter by a
         digit, and a digit by a letter and two lower-case ones, as in columns that were glued together
         (``MaleFair``, ``Female20s``, ``45light``).
     """

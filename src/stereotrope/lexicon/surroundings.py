@@ -34,16 +34,10 @@ _PLAIN, _END, _PERSON, _NOUN = 0, 1, 2, 3
 class Nouns:
     """The nouns of ``nouns.yaml``.
 
-    Attributes
-    ----------
-    names, kinds
-        Each noun, and its kind (:data:`NOUN_KINDS`).
-    forms
-        Endings with which a term is still itself.
-    reach
-        Words that may stand between a hit and its noun.
-    codes, meanings
-        Every word of the file as a number, sorted, and what it is.
+    names, kinds: Each noun, and its kind (:data:`NOUN_KINDS`).
+    forms: Endings with which a term is still itself.
+    reach: Words that may stand between a hit and its noun.
+    codes, meanings: Every word of the file as a number, sorted, and what it is.
     """
 
     names: tuple[str, ...]
@@ -63,12 +57,8 @@ class Nouns:
         hit that itself ends with a word for a person (``woman``, ``light skin``) or with such a noun
         (``blue eyes``) is said of that.
 
-        Parameters
-        ----------
-        captions
-            The captions.
-        caption, end
-            Of each hit: its caption, ascending, and where it ends there.
+        captions: The captions.
+        caption, end: Of each hit: its caption, ascending, and where it ends there.
         """
         found = np.full(len(caption), -1, dtype=np.int64)
         for first, last, texts, numbers in _chunks(captions, caption):

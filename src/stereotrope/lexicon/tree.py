@@ -25,12 +25,8 @@ _JOINERS = str.maketrans("", "", "\u200c\u200d")
 class Tree:
     """A tree of mappings and lists with a name for messages.
 
-    Parameters
-    ----------
-    name
-        What messages begin with.
-    tree
-        The tree; lines are known where ruamel read it.
+    name: What messages begin with.
+    tree: The tree; lines are known where ruamel read it.
     """
 
     def __init__(self, name: str, tree: Any) -> None:

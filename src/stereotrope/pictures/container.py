@@ -87,15 +87,9 @@ class Container:
 def sniff(data: bytes) -> Format:
     """Say which allowed format the bytes are, by their first bytes alone.
 
-    Returns
-    -------
-    str
-        ``"png"``, ``"jpeg"`` or ``"webp"``.
-
-    Raises
-    ------
-    PictureError
-        The bytes are empty or of any other kind; the reason names the kind where it is recognised.
+    Returns: ``"png"``, ``"jpeg"`` or ``"webp"``.
+    Raises PictureError: The bytes are empty or of any other kind; the reason names the kind where it is
+        recognised.
     """
     if not data:
         raise PictureError("empty file")
@@ -130,11 +124,8 @@ def _kind(data: bytes) -> str | None:
 def read(data: bytes) -> Container:
     """Walk the file around a picture and check every limit that needs no decoding.
 
-    Raises
-    ------
-    PictureError
-        Not an allowed format, over a limit, truncated, damaged, or a second file hidden behind the
-        picture's end.
+    Raises PictureError: Not an allowed format, over a limit, truncated, damaged, or a second file hidden
+        behind the picture's end.
     """
     if len(data) > MAX_BYTES:
         raise PictureError(f"larger than {MAX_BYTES // 1024**2} MiB")

@@ -64,20 +64,12 @@ _UNSOUND = (
 class PictureInfo:
     """An accepted picture.
 
-    Attributes
-    ----------
-    format
-        ``png``, ``jpeg`` or ``webp``, by its bytes.
-    width, height
-        In pixels, upright (after the EXIF orientation).
-    frames
-        More than 1 where it is animated; the first is measured.
-    mode
-        Pixel mode as stored, in Pillow's words (``RGB``, ``P``, ``I;16``, ``CMYK`` …).
-    sha256
-        Of the original bytes, hexadecimal.
-    notes
-        What was unusual and accepted, one short text each.
+    format: ``png``, ``jpeg`` or ``webp``, by its bytes.
+    width, height: In pixels, upright (after the EXIF orientation).
+    frames: More than 1 where it is animated; the first is measured.
+    mode: Pixel mode as stored, in Pillow's words (``RGB``, ``P``, ``I;16``, ``CMYK`` …).
+    sha256: Of the original bytes, hexadecimal.
+    notes: What was unusual and accepted, one short text each.
     """
 
     format: Format
@@ -94,22 +86,13 @@ def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
 
     The picture is decoded once, so that what passes here can be measured later.
 
-    Parameters
-    ----------
-    data
-        The file's bytes.
-    name
-        Its file name, only to note an extension that says otherwise; it never decides anything.
-
-    Raises
-    ------
-    PictureError
-        Empty, another kind of file, over a limit, truncated (its coded pixels end early, whatever stands
-        behind them), damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or program
-        behind its end. Other bytes behind the end (previews and clips that cameras append) are accepted
-        and noted, because no decoder here ever reads them.
-    PictureUnavailable
-        Memory is short, which says nothing about the picture.
+    data: The file's bytes.
+    name: Its file name, only to note an extension that says otherwise; it never decides anything.
+    Raises PictureError: Empty, another kind of file, over a limit, truncated (its coded pixels end early,
+        whatever stands behind them), damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or
+        program behind its end. Other bytes behind the end (previews and clips that cameras append) are
+        accepted and noted, because no decoder here ever reads them.
+    Raises PictureUnavailable: Memory is short, which says nothing about the picture.
     """
     found = _read(data)
     with room_for(_pixels(found)):
@@ -144,24 +127,11 @@ def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
     valid and ignored where it is broken, alpha laid over white. PNG ``gAMA`` and ``cHRM`` are ignored,
     as browsers ignore them beside ``sRGB``.
 
-    Parameters
-    ----------
-    data
-        The file's bytes.
-    max_side
-        Shrink so that the longer side has at most this many pixels (triangle filter, never enlarged).
-
-    Returns
-    -------
-    numpy.ndarray
-        uint8 sRGB, shape (height, width, 3), own memory.
-
-    Raises
-    ------
-    PictureError
-        As :func:`inspect`, which alone looks whether the coded pixels end early.
-    PictureUnavailable
-        As :func:`inspect`.
+    data: The file's bytes.
+    max_side: Shrink so that the longer side has at most this many pixels (triangle filter, never enlarged).
+    Returns: uint8 sRGB, shape (height, width, 3), own memory.
+    Raises PictureError: As :func:`inspect`, which alone looks whether the coded pixels end early.
+    Raises PictureUnavailable: As :func:`inspect`.
     """
     found = _read(data)
     with room_for(_pixels(found)):
@@ -171,10 +141,7 @@ def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
 def thumbnail(data: bytes, size: int, format: Literal["webp", "jpeg", "png"] = "webp") -> bytes:
     """Return a small copy for a page, its longer side at most ``size`` pixels, without any metadata.
 
-    Raises
-    ------
-    PictureError
-        As :func:`inspect`.
+    Raises PictureError: As :func:`inspect`.
     """
     small = Image.fromarray(decode(data, max_side=size))
     out = io.BytesIO()
@@ -190,10 +157,7 @@ def thumbnail(data: bytes, size: int, format: Literal["webp", "jpeg", "png"] = "
 def stored_mode(data: bytes) -> str:
     """Return the pixel mode of a picture that can be decoded, in Pillow's words.
 
-    Raises
-    ------
-    PictureError, PictureUnavailable
-        As :func:`decode`.
+    Raises PictureError, PictureUnavailable: As :func:`decode`.
     """
     found = _read(data)
     with room_for(_pixels(found)):

@@ -28,10 +28,7 @@ _taken = 0
 def room_for(pixels: int) -> Iterator[None]:
     """Wait until a picture of so many pixels fits beside those that are decoded now, in order of arrival.
 
-    Raises
-    ------
-    PictureUnavailable
-        Memory is short all the same: that says nothing about the picture.
+    Raises PictureUnavailable: Memory is short all the same: that says nothing about the picture.
     """
     global _taken
     share = min(pixels, PIXELS_AT_ONCE)
@@ -54,10 +51,7 @@ def decoding_alone(pixels: int) -> Iterator[None]:
 
     Decoders that get no memory say that the data are broken, so one that failed is asked again in here.
 
-    Raises
-    ------
-    PictureUnavailable
-        Memory is short before or after.
+    Raises PictureUnavailable: Memory is short before or after.
     """
     with _alone:
         if not is_spare(pixels):

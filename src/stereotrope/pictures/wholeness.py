@@ -39,10 +39,7 @@ _CUT = 16
 def refuse_missing_rows(found: Container) -> None:
     """Inflate the rows of a PNG, keeping none.
 
-    Raises
-    ------
-    PictureError
-        There are fewer than the header says, or a checksum is wrong.
+    Raises PictureError: There are fewer than the header says, or a checksum is wrong.
     """
     width, height, depth, colour, _, _, interlaced = struct.unpack_from(">IIBBBBB", found.needed, 16)
     bits = depth * _CHANNELS.get(colour, 1)

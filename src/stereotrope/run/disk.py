@@ -42,8 +42,6 @@ def file_stem(name: str) -> str:
 
     A name that no file can have as it is gets a part of its hash, so that no two share a file.
 
-    Examples
-    --------
     >>> file_stem("clip-vit"), file_stem("a b/c")
     ('clip-vit', 'a-b-c-539138d5')
     """
@@ -86,10 +84,7 @@ def sync_folder(folder: Path) -> None:
 def make_folder(path: Path) -> Path:
     """Make a folder and those above it, where they are not there; return it.
 
-    Raises
-    ------
-    RunError
-        The disk is full.
+    Raises RunError: The disk is full.
     """
     with full_is_run_error(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -99,12 +94,8 @@ def make_folder(path: Path) -> Path:
 def write_atomic(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``: temporary file, fsync, rename, fsync of the folder.
 
-    Raises
-    ------
-    RunError
-        The disk is full; what was at ``path`` is as it was.
-    OSError
-        It cannot be written; it names ``path``.
+    Raises RunError: The disk is full; what was at ``path`` is as it was.
+    Raises OSError: It cannot be written; it names ``path``.
     """
     temporary = path.with_name(f"{TMP_PREFIX}{secrets.token_hex(6)}-{path.name}")
     with full_is_run_error(path):

@@ -31,28 +31,19 @@ _News = queue.SimpleQueue[tuple["_Work", int]]
 class Stage:
     """How one kind of work is done.
 
-    Parameters
-    ----------
-    name
-        Of the stage in the ledger.
-    make
-        Makes a worker, once a thread (once in all for ``kind="async"``): an object with
-        ``process(item) → result``, a coroutine function where ``kind`` is ``"async"``. Its ``setup()``,
-        where it has one, is called once for each distinct object before its first item; its coroutine
-        ``close()``, where an ``"async"`` worker has one, is awaited after the last. ``make`` may return
-        the same object each time if that object's ``process`` is safe to call from several threads.
-    kind
-        ``threads`` for work that computes or blocks, ``async`` for awaitable requests.
-    concurrency
-        Items (batches) in flight at most.
-    batch_size
-        With more than 1 the worker has ``process_batch(items) → results`` (a coroutine function where
-        ``kind`` is ``"async"``); an expected exception among the results is that item's failure. A batch
-        that fails as a whole in an expected way is tried again item by item.
-    expected
-        Exceptions that are one item's failure and let the rest go on.
-    halting
-        Expected exceptions after which no further item is begun: the model cannot be reached, the budget
+    name: Of the stage in the ledger.
+    make: Makes a worker, once a thread (once in all for ``kind="async"``): an object with ``process(item) →
+        result``, a coroutine function where ``kind`` is ``"async"``. Its ``setup()``, where it has one, is
+        called once for each distinct object before its first item; its coroutine ``close()``, where an
+        ``"async"`` worker has one, is awaited after the last. ``make`` may return the same object each time
+        if that object's ``process`` is safe to call from several threads.
+    kind: ``threads`` for work that computes or blocks, ``async`` for awaitable requests.
+    concurrency: Items (batches) in flight at most.
+    batch_size: With more than 1 the worker has ``process_batch(items) → results`` (a coroutine function where
+        ``kind`` is ``"async"``); an expected exception among the results is that item's failure. A batch that
+        fails as a whole in an expected way is tried again item by item.
+    expected: Exceptions that are one item's failure and let the rest go on.
+    halting: Expected exceptions after which no further item is begun: the model cannot be reached, the budget
         is spent.
     """
 
@@ -73,15 +64,10 @@ class Stage:
 class Summary:
     """What became of the items of one call.
 
-    Attributes
-    ----------
-    total, skipped, done
-        Items asked for; finished before; finished now.
-    failed
-        Key → the exception of each item that failed in an expected way. It is tried again next time
+    total, skipped, done: Items asked for; finished before; finished now.
+    failed: Key → the exception of each item that failed in an expected way. It is tried again next time
         unless ``on_failure`` recorded it.
-    halted
-        The exception after which no further item was begun, None where all were tried.
+    halted: The exception after which no further item was begun, None where all were tried.
     """
 
     total: int = 0
@@ -105,10 +91,7 @@ class Job:
 def refuse_stopped(stop: threading.Event | None, where: str) -> None:
     """Raise where the user asked to stop; ``where`` says how far the work has come.
 
-    Raises
-    ------
-    Interrupted
-        ``stop`` is set.
+    Raises Interrupted: ``stop`` is set.
     """
     if stop is not None and stop.is_set():
         raise Interrupted(f"{where}; everything finished is kept, and the same command continues")
@@ -126,39 +109,23 @@ def run(
 ) -> Summary:
     """Do what is missing of a stage.
 
-    Parameters
-    ----------
-    stage
-        How it is done.
-    items
-        ``(key, item)`` pairs. Keys the ledger has are skipped; of equal keys the first counts.
-    ledger
-        Where each item is recorded as it lands.
-    commit
-        ``commit(key, item, result) → payload``: keeps what is large (a picture) and returns what goes
-        into the ledger. Without it the result itself is the payload.
-    on_failure
-        ``on_failure(key, item, error) → payload | None``: a payload records the failure as this item's
-        outcome, None leaves the item to be tried again next time.
-    progress
-        Called with (finished, total) in the calling thread.
-    stop
-        When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised. A
-        worker that waits before it begins may look at it and raise the same. Ctrl-C sets it.
-
-    Raises
-    ------
-    Interrupted
-        ``stop`` was set, or Ctrl-C was pressed once. A second Ctrl-C leaves at once.
-    RunError
-        The run folder cannot be written.
-    Exception
-        Whatever unexpected thing a worker raised, after the others' items in flight have landed.
-
-    Notes
-    -----
     At most ``concurrency × batch_size`` items are in flight, so at most these are done again after a
     kill. It may be called while an event loop runs in this thread, and blocks it.
+
+    stage: How it is done.
+    items: ``(key, item)`` pairs. Keys the ledger has are skipped; of equal keys the first counts.
+    ledger: Where each item is recorded as it lands.
+    commit: ``commit(key, item, result) → payload``: keeps what is large (a picture) and returns what goes
+        into the ledger. Without it the result itself is the payload.
+    on_failure: ``on_failure(key, item, error) → payload | None``: a payload records the failure as this
+        item's outcome, None leaves the item to be tried again next time.
+    progress: Called with (finished, total) in the calling thread.
+    stop: When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised. A
+        worker that waits before it begins may look at it and raise the same. Ctrl-C sets it.
+    Raises Interrupted: ``stop`` was set, or Ctrl-C was pressed once. A second Ctrl-C leaves at once.
+    Raises RunError: The run folder cannot be written.
+    Raises Exception: Whatever unexpected thing a worker raised, after the others' items in flight have
+        landed.
     """
     job = Job(stage, items, commit, on_failure, progress)
     return run_together([job], ledger=ledger, stop=stop)[0]
@@ -169,18 +136,10 @@ def run_together(
 ) -> list[Summary]:
     """Do what is missing of several stages side by side: none waits for another's limits or failures.
 
-    Parameters
-    ----------
-    jobs
-        The stages; two may share a name in the ledger as long as they share no key.
-    ledger, stop
-        As in :func:`run`, whose errors are raised here too. An unexpected exception in one stage lets
-        none begin another item.
-
-    Returns
-    -------
-    list of Summary
-        One a job, in their order.
+    jobs: The stages; two may share a name in the ledger as long as they share no key.
+    ledger, stop: As in :func:`run`, whose errors are raised here too. An unexpected exception in one stage
+        lets none begin another item.
+    Returns: One a job, in their order.
     """
     stop = stop if stop is not None else threading.Event()
     news: _News = queue.SimpleQueue()

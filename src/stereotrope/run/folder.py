@@ -45,32 +45,15 @@ class RunFolder:
 
     Use it as a context manager; it holds the run's lock from entering to leaving.
 
-    Parameters
-    ----------
-    path
-        The folder. It must be absent, empty, or a run.
-
-    Attributes
-    ----------
-    path
-        The folder.
-    ledger
-        The finished work items.
-    store
-        The pictures.
-    notes
-        What was found and mended on opening, one sentence each; for the user and for ``run.json``.
-
-    Raises
-    ------
-    RunLocked
-        Another process writes it.
-    RunFormatError
-        It is a run of another format version.
-    RunDamaged
-        It holds pictures, and the ledger that records them is not there.
-    RunError
-        The folder holds something else than a run.
+    path: The folder. It must be absent, empty, or a run.
+    path: The folder.
+    ledger: The finished work items.
+    store: The pictures.
+    notes: What was found and mended on opening, one sentence each; for the user and for ``run.json``.
+    Raises RunLocked: Another process writes it.
+    Raises RunFormatError: It is a run of another format version.
+    Raises RunDamaged: It holds pictures, and the ledger that records them is not there.
+    Raises RunError: The folder holds something else than a run.
     """
 
     ledger: Ledger
@@ -108,10 +91,7 @@ class RunFolder:
         :attr:`notes` says so. Payloads of ``stage`` name their picture in ``path``; those without one
         (refusals) are left alone.
 
-        Raises
-        ------
-        RunDamaged
-            All pictures are gone, with their folder: it may have been moved.
+        Raises RunDamaged: All pictures are gone, with their folder: it may have been moved.
         """
         paths = {
             key: payload["path"] for key, payload in self.ledger.get_all(stage).items() if payload.get("path")
@@ -150,10 +130,7 @@ class RunFolder:
 
         The order of the rows is the caller's; column docs travel in the file.
 
-        Raises
-        ------
-        TableError
-            A column is missing, unknown, or of a type that does not fit.
+        Raises TableError: A column is missing, unknown, or of a type that does not fit.
         """
         wanted = tables.schema(columns, factors)
         absent = [field.name for field in wanted if field.name not in frame.columns]
@@ -184,10 +161,7 @@ class RunFolder:
     def write_embeddings(self, frame: pl.DataFrame) -> None:
         """Write ``embeddings/<encoder>.parquet``, one an encoder; those of encoders no longer there go.
 
-        Raises
-        ------
-        TableError
-            As :meth:`write_table`.
+        Raises TableError: As :meth:`write_table`.
         """
         folder = self.path / EMBEDDINGS_FOLDER
         written = set()
@@ -249,10 +223,7 @@ class RunFolder:
 def refuse_lost_ledger(path: Path) -> None:
     """Refuse a run whose pictures are there and whose ledger is not: all would be paid for once more.
 
-    Raises
-    ------
-    RunDamaged
-        It is so.
+    Raises RunDamaged: It is so.
     """
     file = path / LEDGER
     if file.exists() or file.with_name(SALVAGED).exists() or not any((path / "pictures").glob("*/*")):
@@ -266,12 +237,8 @@ def refuse_lost_ledger(path: Path) -> None:
 def read_info(path: Path) -> dict[str, Any]:
     """Read ``run.json`` of a run folder and check its format version.
 
-    Raises
-    ------
-    RunFormatError
-        Another format version.
-    RunDamaged
-        It is no JSON object, or has no version.
+    Raises RunFormatError: Another format version.
+    Raises RunDamaged: It is no JSON object, or has no version.
     """
     file = path / INFO
     try:

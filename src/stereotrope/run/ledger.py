@@ -51,20 +51,14 @@ _Order = tuple[str, list[tuple[Any, ...]], "Future[None]"]
 class Ledger:
     """The finished work items of a run: ``(stage, key) → payload``.
 
-    Parameters
-    ----------
-    path
-        The SQLite file; made when it is not there, unless ``readonly``.
-    readonly
-        Read beside a writer: no lock is needed, and every read sees the last commit. Where nobody writes
-        when it is opened, it goes on reading what there was then.
-
-    Notes
-    -----
     A damaged file is noticed when a writer opens it: every row that can still be proven sound is
     carried into a new file, the damaged one moves to ``quarantine/``, and :attr:`notes` says so.
     Writing is safe from any thread; what waits together is committed together (WAL,
     ``synchronous=FULL``), so durability costs one sync a group.
+
+    path: The SQLite file; made when it is not there, unless ``readonly``.
+    readonly: Read beside a writer: no lock is needed, and every read sees the last commit. Where nobody
+        writes when it is opened, it goes on reading what there was then.
     """
 
     def __init__(self, path: Path | str, *, readonly: bool = False) -> None:
@@ -91,10 +85,7 @@ class Ledger:
 
         A key that is there already keeps its first payload.
 
-        Raises
-        ------
-        RunError
-            The disk is full or cannot be written; nothing of this item is recorded.
+        Raises RunError: The disk is full or cannot be written; nothing of this item is recorded.
         """
         self.put_many(stage, {key: payload})
 

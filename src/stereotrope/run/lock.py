@@ -34,10 +34,7 @@ class RunLock:
     def acquire(self) -> str | None:
         """Take the lock; return a note when its last owner died holding it.
 
-        Raises
-        ------
-        RunLocked
-            Another process (or another :class:`RunFolder` of this one) writes this run.
+        Raises RunLocked: Another process (or another :class:`RunFolder` of this one) writes this run.
         """
         try:
             self._lock.acquire(timeout=0)

@@ -40,21 +40,11 @@ _SHOWN_FINDINGS = 5
 class Run:
     """What a run folder holds, read when first asked for.
 
-    Parameters
-    ----------
-    path
-        The run folder.
-
-    Notes
-    -----
     The tables are Polars frames: ``run.estimates.filter(measure="bds")``.
 
-    Raises
-    ------
-    RunError
-        There is no run at ``path``.
-    RunFormatError
-        It is a run of another format version.
+    path: The run folder.
+    Raises RunError: There is no run at ``path``.
+    Raises RunFormatError: It is a run of another format version.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -166,12 +156,8 @@ class Run:
     def picture(self, image_id: str) -> bytes:
         """Return the original bytes of an image.
 
-        Raises
-        ------
-        UsageError
-            There is no such image, or it has no picture (refused, excluded or absent).
-        RunDamaged
-            The picture is missing or was changed.
+        Raises UsageError: There is no such image, or it has no picture (refused, excluded or absent).
+        Raises RunDamaged: The picture is missing or was changed.
         """
         row = self._images_by_id.get(image_id)
         if row is None:

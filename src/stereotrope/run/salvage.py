@@ -36,10 +36,7 @@ Checksum = Callable[[Row], int]
 def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum) -> str | None:
     """Say what is wrong with a ledger, None when every page and row is sound.
 
-    Raises
-    ------
-    RunFormatError
-        It is a sound ledger of a later version.
+    Raises RunFormatError: It is a sound ledger of a later version.
     """
     with path.open("rb") as file:
         head = file.read(_FILE_HEADER)

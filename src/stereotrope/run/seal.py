@@ -29,11 +29,8 @@ def write_seal(run: Path) -> None:
 def changes_told(run: Path) -> Iterator[None]:
     """Tell of files that were changed since they were written, where work on a run fails in any other way.
 
-    Raises
-    ------
-    RunDamaged
-        Something failed that no error of ours explains, and a file was not what was written when the work
-        began, or nothing says what was written.
+    Raises RunDamaged: Something failed that no error of ours explains, and a file was not what was written
+        when the work began, or nothing says what was written.
     """
     changed = _changed(run)
     try:

@@ -37,12 +37,8 @@ class PictureStore:
     def put(self, data: bytes) -> StoredPicture:
         """Keep the original bytes; durable when this returns, and free of charge the second time.
 
-        Raises
-        ------
-        PictureError
-            It is no PNG, JPEG or WebP.
-        RunError
-            The disk is full.
+        Raises PictureError: It is no PNG, JPEG or WebP.
+        Raises RunError: The disk is full.
         """
         extension = _EXTENSIONS[sniff(data)]
         sha256 = hashlib.sha256(data).hexdigest()
@@ -61,12 +57,8 @@ class PictureStore:
     def get(self, path: str) -> bytes:
         """Return the bytes of a picture, checked against its name.
 
-        Raises
-        ------
-        RunDamaged
-            ``path`` is no picture's path, or the file is missing or was changed.
-        PictureUnavailable
-            The file is there and cannot be read just now.
+        Raises RunDamaged: ``path`` is no picture's path, or the file is missing or was changed.
+        Raises PictureUnavailable: The file is there and cannot be read just now.
         """
         sha256 = _sha256_of(path)
         if sha256 is None:

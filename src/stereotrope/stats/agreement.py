@@ -15,18 +15,9 @@ Floats = NDArray[np.float64]
 def accuracy(confusion: ArrayLike) -> Floats:
     """Share of the pairs on the diagonal of a confusion matrix.
 
-    Parameters
-    ----------
-    confusion
-        Counts of shape ``(…, K, K)``.
+    confusion: Counts of shape ``(…, K, K)``.
+    Returns: Shape ``(…)``, in [0, 1]; NaN without a pair.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(…)``, in [0, 1]; NaN without a pair.
-
-    Examples
-    --------
     >>> float(accuracy([[8, 1], [1, 10]]))
     0.9
     """
@@ -42,27 +33,12 @@ def cohen_kappa(confusion: ArrayLike) -> Floats:
     :math:`κ = (p_o - p_e)/(1 - p_e)` with :math:`p_o` the share on the diagonal and
     :math:`p_e = Σ_v p_{v·} p_{·v}`.
 
-    Parameters
-    ----------
-    confusion
-        Counts of shape ``(…, K, K)``: rows one annotator, columns the other.
+    confusion: Counts of shape ``(…, K, K)``: rows one annotator, columns the other.
+    Returns: Shape ``(…)``, in [−1, 1]; 0 is chance, 1 full agreement.
+    Undefined: NaN without a pair, and where both annotators gave one and the same value throughout
+        (:math:`p_e = 1`).
+    Source: Cohen, J. (1960). A coefficient of agreement for nominal scales. Educ. Psychol. Meas. 20, eq. 1.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(…)``, in [−1, 1]; 0 is chance, 1 full agreement.
-
-    Undefined
-    ---------
-    NaN without a pair, and where both annotators gave one and the same value throughout
-    (:math:`p_e = 1`).
-
-    References
-    ----------
-    Cohen, J. (1960). A coefficient of agreement for nominal scales. Educ. Psychol. Meas. 20, eq. 1.
-
-    Examples
-    --------
     >>> round(float(cohen_kappa([[20, 5], [10, 15]])), 3)
     0.4
     """

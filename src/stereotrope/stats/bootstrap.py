@@ -78,19 +78,10 @@ def _tally(drawn: NDArray[np.int64], n: int) -> Counts:
 def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream: int = 0) -> Counts:
     """Counts by column when the images are drawn again with replacement.
 
-    Parameters
-    ----------
-    columns
-        One row a column to be counted, one column an image, 1 where it counts.
-    n_resamples
-        Number of bootstrap samples.
-    seed, stream
-        Seed of the draws, and a number that keeps groups drawn with one seed independent.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n_columns, n_resamples).
+    columns: One row a column to be counted, one column an image, 1 where it counts.
+    n_resamples: Number of bootstrap samples.
+    seed, stream: Seed of the draws, and a number that keeps groups drawn with one seed independent.
+    Returns: Shape (n_columns, n_resamples).
     """
     return tally(columns, _weights(columns.shape[1], n_resamples, seed, stream))
 
@@ -99,12 +90,8 @@ def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream
 class ResampledJS:
     """Divergences of bootstrap samples, in bits, averaged over the pairs of groups.
 
-    Attributes
-    ----------
-    js, floor
-        Divergence and its closed-form floor, shape (n_resamples, n_attributes).
-    truth
-        Divergence of the distributions that the samples are drawn from, shape (n_attributes,).
+    js, floor: Divergence and its closed-form floor, shape (n_resamples, n_attributes).
+    truth: Divergence of the distributions that the samples are drawn from, shape (n_attributes,).
     """
 
     js: Floats
@@ -115,26 +102,15 @@ class ResampledJS:
 def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed: int = 0) -> ResampledJS:
     """Divergence and floor of each attribute when images are drawn again within their group.
 
-    Parameters
-    ----------
-    codes, groups
-        As in :func:`stereotrope.stats.shuffled_js`.
-    n_resamples
-        Number R of bootstrap samples.
-    seed
-        Seed of the draws. Samples depend on it and on the group sizes only.
-
-    Returns
-    -------
-    ResampledJS
-        NaN where a sample leaves fewer than two groups with a label.
-
-    Notes
-    -----
     The bootstrap is smoothed: each drawn image keeps all its attributes together, except that each
     label is taken from the pool of all groups instead with probability 2/(n + 2), on its own. Without
     it, 20 equal labels against 20 other equal ones would never vary, and the interval would have no
     width. Simulated coverage is what the 2 was chosen by.
+
+    codes, groups: As in :func:`stereotrope.stats.shuffled_js`.
+    n_resamples: Number R of bootstrap samples.
+    seed: Seed of the draws. Samples depend on it and on the group sizes only.
+    Returns: NaN where a sample leaves fewer than two groups with a label.
     """
     matrix = np.asarray(codes)
     group = np.asarray(groups, dtype=np.int64)
@@ -177,21 +153,11 @@ def normal_interval(
 
     ``estimate − (mean(replicates) − truth) ± z · sd(replicates)``.
 
-    Parameters
-    ----------
-    estimate
-        Shape (…).
-    replicates
-        Bootstrap replicates, shape (R, …); NaN ones are left out.
-    truth
-        What the replicates estimate, shape (…).
-    level
-        Nominal coverage.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Lower and upper end. NaN where fewer than two replicates are defined.
+    estimate: Shape (…).
+    replicates: Bootstrap replicates, shape (R, …); NaN ones are left out.
+    truth: What the replicates estimate, shape (…).
+    level: Nominal coverage.
+    Returns: Lower and upper end. NaN where fewer than two replicates are defined.
     """
     point = np.asarray(estimate, dtype=np.float64)
     draws = np.asarray(replicates, dtype=np.float64)
@@ -214,17 +180,9 @@ def unanimous_js(n_p: int, n_q: int, *, level: float = 0.95) -> float:
     :math:`(1-a)^{n_p} (1-b)^{n_q}`. The bound is the greatest JS, the other values being different
     ones, for which that is at least :math:`(1 - level)/2`.
 
-    Parameters
-    ----------
-    n_p, n_q
-        Images in the two groups.
-    level
-        Nominal coverage of the two-sided interval that the bound ends.
-
-    Returns
-    -------
-    float
-        In (0, 1]: 0.10 for 20 and 20 images. NaN where a group is empty.
+    n_p, n_q: Images in the two groups.
+    level: Nominal coverage of the two-sided interval that the bound ends.
+    Returns: In (0, 1]: 0.10 for 20 and 20 images. NaN where a group is empty.
     """
     if min(n_p, n_q) < 1:
         return float("nan")

@@ -19,34 +19,14 @@ def chao_shen_entropy(counts: ArrayLike, *, base: float = 2.0) -> Floats:
     :math:`\\tilde p_v = C x_v/n` and the coverage :math:`C = 1 - f_1/n`, :math:`f_1` being the number
     of values seen once (``n − 1`` in its place where every value was seen once, so that ``C > 0``).
 
-    Parameters
-    ----------
-    counts
-        Shape ``(…, K)``: how often each value was seen.
-    base
-        Base of the logarithm: 2 gives bits.
+    counts: Shape ``(…, K)``: how often each value was seen.
+    base: Base of the logarithm: 2 gives bits.
+    Returns: Shape ``(…)``, 0 or more: not bounded by ``log K``, because values may be unseen.
+    Undefined: NaN where the counts sum to 0.
+    Raises UsageError: A count is negative.
+    Source: Chao and Shen (2003). Nonparametric estimation of Shannon's index of diversity when there are
+        unseen species in sample. Environmental and Ecological Statistics 10, eq. 8.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(…)``, 0 or more: not bounded by ``log K``, because values may be unseen.
-
-    Undefined
-    ---------
-    NaN where the counts sum to 0.
-
-    Raises
-    ------
-    UsageError
-        A count is negative.
-
-    References
-    ----------
-    Chao and Shen (2003). Nonparametric estimation of Shannon's index of diversity when there are unseen
-    species in sample. Environmental and Ecological Statistics 10, eq. 8.
-
-    Examples
-    --------
     >>> round(float(chao_shen_entropy([4, 2, 1, 1])), 4)
     2.2771
     """

@@ -22,26 +22,12 @@ Floats = NDArray[np.float64]
 def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Number the clusters of ``n`` images of one cell.
 
-    Parameters
-    ----------
-    prompts
-        Prompt of each image, shape ``(n,)``; None where prompts are not known.
-    n
-        Number of images.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n,)``, numbers from 0: the prompt where the cell spans two or more prompts, else the
+    prompts: Prompt of each image, shape ``(n,)``; None where prompts are not known.
+    n: Number of images.
+    Returns: Shape ``(n,)``, numbers from 0: the prompt where the cell spans two or more prompts, else the
         image itself.
+    Raises UsageError: There is not one prompt an image.
 
-    Raises
-    ------
-    UsageError
-        There is not one prompt an image.
-
-    Examples
-    --------
     >>> clusters(["a", "a", "b"], 3).tolist(), clusters(["a", "a", "a"], 3).tolist()
     ([0, 0, 1], [0, 1, 2])
     """
@@ -62,29 +48,16 @@ def effective_counts(k: ArrayLike, n: ArrayLike, *, level: float | None = 0.95) 
     :math:`n^* = p(1-p)/v`, at most ``n``, times :math:`(z/t_{m-1})^2` so that few clusters widen the
     interval. Give the result to :func:`~stereotrope.stats.wilson` or ``newcombe``.
 
-    Parameters
-    ----------
-    k, n
-        Successes and trials of each cluster, shape ``(m,)``.
-    level
-        Nominal coverage of the interval it is meant for; None leaves the factor for few clusters out.
+    k, n: Successes and trials of each cluster, shape ``(m,)``.
+    level: Nominal coverage of the interval it is meant for; None leaves the factor for few clusters out.
+    Returns k_effective, n_effective: Their quotient is ``p``. With one cluster, or clusters of one image
+        each, the plain sums: the caller has no more than images there. Where no cluster varies (``p`` is 0 or
+        1), ``v`` is 0 and only the factor for few clusters applies.
+    Source: Korn and Graubard (1998). Confidence intervals for proportions with small expected number of
+        positive counts estimated from survey data. Survey Methodology 24. Dean and Pagano (2015). Evaluating
+        confidence interval methods for binomial proportions in clustered surveys. J. Survey Statistics and
+        Methodology 3 (Wilson with the effective sample size).
 
-    Returns
-    -------
-    k_effective, n_effective
-        Their quotient is ``p``. With one cluster, or clusters of one image each, the plain sums: the
-        caller has no more than images there. Where no cluster varies (``p`` is 0 or 1), ``v`` is 0 and
-        only the factor for few clusters applies.
-
-    References
-    ----------
-    Korn and Graubard (1998). Confidence intervals for proportions with small expected number of
-    positive counts estimated from survey data. Survey Methodology 24. Dean and Pagano (2015).
-    Evaluating confidence interval methods for binomial proportions in clustered surveys. J. Survey
-    Statistics and Methodology 3 (Wilson with the effective sample size).
-
-    Examples
-    --------
     >>> k, n = effective_counts([10, 0, 10, 0], [10, 10, 10, 10])
     >>> round(k / n, 2), n < 4
     (0.5, True)
@@ -108,29 +81,12 @@ def score_test(k1: float, n1: float, k2: float, n2: float, *, freedom: int) -> f
     :math:`t = |p_1 - p_2| / \\sqrt{\\bar p(1-\\bar p)(1/n_1 + 1/n_2)}` with the pooled share
     :math:`\\bar p`, referred to Student's t: clusters less one, summed over the sides.
 
-    Parameters
-    ----------
-    k1, n1, k2, n2
-        Effective successes and trials (:func:`effective_counts` with ``level=None``).
-    freedom
-        Degrees of freedom, at least 1.
+    k1, n1, k2, n2: Effective successes and trials (:func:`effective_counts` with ``level=None``).
+    freedom: Degrees of freedom, at least 1.
+    Returns: In [0, 1]; 1 where neither side varies, NaN where a side has no trial.
+    Raises UsageError: ``freedom`` is below 1.
+    Source: Rao and Scott (1992). A simple method for the analysis of clustered binary data. Biometrics 48.
 
-    Returns
-    -------
-    float
-        In [0, 1]; 1 where neither side varies, NaN where a side has no trial.
-
-    Raises
-    ------
-    UsageError
-        ``freedom`` is below 1.
-
-    References
-    ----------
-    Rao and Scott (1992). A simple method for the analysis of clustered binary data. Biometrics 48.
-
-    Examples
-    --------
     >>> round(score_test(18, 20, 10, 20, freedom=4), 3)
     0.051
     """
@@ -155,38 +111,17 @@ def cluster_bootstrap_mean(
 ) -> tuple[float, float, float]:
     """Mean and percentile interval by drawing whole clusters with replacement.
 
-    Parameters
-    ----------
-    values
-        Shape ``(n,)``; NaN values are left out.
-    cluster
-        Cluster of each value, shape ``(n,)``; each value its own cluster when None.
-    level
-        Nominal coverage, in (0, 1).
-    n_resamples, seed
-        Number of resamples, and the seed of ``numpy.random.default_rng``.
+    values: Shape ``(n,)``; NaN values are left out.
+    cluster: Cluster of each value, shape ``(n,)``; each value its own cluster when None.
+    level: Nominal coverage, in (0, 1).
+    n_resamples, seed: Number of resamples, and the seed of ``numpy.random.default_rng``.
+    Returns mean, low, high: The mean of all values (large clusters count more), and the percentile interval
+        of that mean.
+    Undefined: All NaN without a value; ``low`` and ``high`` NaN with fewer than two clusters, or where all
+        clusters are the same and the bootstrap would give an interval without width.
+    Raises UsageError: There is not one cluster a value.
+    Source: Davison and Hinkley (1997). Bootstrap Methods and their Application, sections 3.8 and 5.3.
 
-    Returns
-    -------
-    mean, low, high
-        The mean of all values (large clusters count more), and the percentile interval of that mean.
-
-    Undefined
-    ---------
-    All NaN without a value; ``low`` and ``high`` NaN with fewer than two clusters, or where all
-    clusters are the same and the bootstrap would give an interval without width.
-
-    Raises
-    ------
-    UsageError
-        There is not one cluster a value.
-
-    References
-    ----------
-    Davison and Hinkley (1997). Bootstrap Methods and their Application, sections 3.8 and 5.3.
-
-    Examples
-    --------
     >>> mean, low, high = cluster_bootstrap_mean([1, 2, 3, 4], ["a", "a", "b", "b"], seed=1)
     >>> mean, low <= mean <= high
     (2.5, True)

@@ -18,23 +18,10 @@ Floats = NDArray[np.float64]
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
     """Pearson's correlation of the pairs in which both values are known.
 
-    Parameters
-    ----------
-    x, y
-        Shape ``(n,)``; pairs with NaN are left out.
+    x, y: Shape ``(n,)``; pairs with NaN are left out.
+    Returns: In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
+    Raises UsageError: ``x`` and ``y`` differ in length.
 
-    Returns
-    -------
-    float
-        In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
-
-    Raises
-    ------
-    UsageError
-        ``x`` and ``y`` differ in length.
-
-    Examples
-    --------
     >>> round(pearson([1, 2, 3], [2, 4, 6]), 6)
     1.0
     """
@@ -45,23 +32,10 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rank correlation, mean ranks for ties, of the pairs in which both values are known.
 
-    Parameters
-    ----------
-    x, y
-        Shape ``(n,)``; pairs with NaN are left out before ranking.
+    x, y: Shape ``(n,)``; pairs with NaN are left out before ranking.
+    Returns: In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
+    Raises UsageError: ``x`` and ``y`` differ in length.
 
-    Returns
-    -------
-    float
-        In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
-
-    Raises
-    ------
-    UsageError
-        ``x`` and ``y`` differ in length.
-
-    Examples
-    --------
     >>> round(spearman([1, 2, 3], [1, 100, 10]), 6)
     0.5
     """
@@ -74,24 +48,11 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
 def mean_pairwise_spearman(rows: ArrayLike) -> float:
     """Mean of Spearman's correlation over all unordered pairs of rows.
 
-    Parameters
-    ----------
-    rows
-        Shape ``(m, k)``: ``m`` rankings of ``k`` things; NaN where one is unknown.
+    rows: Shape ``(m, k)``: ``m`` rankings of ``k`` things; NaN where one is unknown.
+    Returns: In [−1, 1]; NaN where no pair of rows has a defined correlation. Pairs without one are left out.
+        0 is expected of rankings that have nothing to do with one another.
+    Raises UsageError: ``rows`` has not two axes.
 
-    Returns
-    -------
-    float
-        In [−1, 1]; NaN where no pair of rows has a defined correlation. Pairs without one are left
-        out. 0 is expected of rankings that have nothing to do with one another.
-
-    Raises
-    ------
-    UsageError
-        ``rows`` has not two axes.
-
-    Examples
-    --------
     >>> round(mean_pairwise_spearman([[1, 2, 3], [1, 2, 3], [3, 2, 1]]), 6)
     -0.333333
     """

@@ -37,18 +37,11 @@ _FLOOR_CELLS = 1 << 16
 class OneHot:
     """Labels of images as columns: one for each value of each attribute that occurs.
 
-    Attributes
-    ----------
-    columns
-        Shape (n_columns, n_images), 1 where the image has the value.
-    starts
-        First column of each attribute that has a label.
-    attribute
-        Attribute index of each column.
-    used
-        Indices of the attributes that have a label.
-    complete
-        By attribute: every image has a label.
+    columns: Shape (n_columns, n_images), 1 where the image has the value.
+    starts: First column of each attribute that has a label.
+    attribute: Attribute index of each column.
+    used: Indices of the attributes that have a label.
+    complete: By attribute: every image has a label.
     """
 
     columns: Counts
@@ -177,19 +170,10 @@ class _Block:
 def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) -> Floats:
     """JS of each attribute in bits, averaged over the pairs of groups for which it is defined.
 
-    Parameters
-    ----------
-    counts
-        For each group the counts by column and replicate, shape (n_columns, n_replicates).
-    sizes
-        Images in each group, the same in every replicate.
-    hot
-        The columns.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n_attributes, n_replicates). NaN where fewer than two groups have a label.
+    counts: For each group the counts by column and replicate, shape (n_columns, n_replicates).
+    sizes: Images in each group, the same in every replicate.
+    hot: The columns.
+    Returns: Shape (n_attributes, n_replicates). NaN where fewer than two groups have a label.
     """
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
     complete = hot.complete[hot.attribute]
@@ -283,15 +267,8 @@ def _incomplete_floor(block: _Block) -> Iterator[Floats]:
 def pairwise_js(codes: NDArray[np.integer], groups: NDArray[np.integer]) -> tuple[Floats, Floats]:
     """JS of each attribute, averaged over the pairs of groups, and its closed-form floor.
 
-    Parameters
-    ----------
-    codes, groups
-        As in :func:`stereotrope.stats.shuffled_js`.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Divergence and floor in bits, each of shape (n_attributes,). Only pairs enter in which both
+    codes, groups: As in :func:`stereotrope.stats.shuffled_js`.
+    Returns: Divergence and floor in bits, each of shape (n_attributes,). Only pairs enter in which both
         groups have a label; NaN where there is none.
     """
     hot = one_hot(codes)

@@ -49,25 +49,12 @@ def entropy(counts: ArrayLike, *, base: float = 2.0, axis: int = -1) -> Floats:
 
     :math:`H = -\sum_v p_v \log_b p_v`, :math:`p_v = x_v / \sum_u x_u`, with :math:`0 \log 0 = 0`.
 
-    Parameters
-    ----------
-    counts
-        Counts :math:`x_v \ge 0`, values along ``axis``.
-    base
-        Base :math:`b` of the logarithm; 2 gives bits.
-    axis
-        The axis of the values.
-
-    Returns
-    -------
-    numpy.ndarray
-        Entropy in [0, log_b K], without ``axis``. NaN where the counts sum to 0. Biased downward at
+    counts: Counts :math:`x_v \ge 0`, values along ``axis``.
+    base: Base :math:`b` of the logarithm; 2 gives bits.
+    axis: The axis of the values.
+    Returns: Entropy in [0, log_b K], without ``axis``. NaN where the counts sum to 0. Biased downward at
         small n by about (K − 1)/(2n) nats; see :func:`stereotrope.stats.chao_shen_entropy`.
-
-    Raises
-    ------
-    UsageError
-        A count is negative or missing.
+    Raises UsageError: A count is negative or missing.
     """
     shares = _shares(_counts(counts, "entropy"), axis)
     bits = -plogp(shares).sum(axis=axis)
@@ -80,29 +67,13 @@ def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
     :math:`JS(P, Q) = H\left(\frac{P+Q}{2}\right) - \frac{H(P) + H(Q)}{2}`: each side weighs one half
     whatever its n.
 
-    Parameters
-    ----------
-    counts_p, counts_q
-        Counts over the same values along the last axis; leading axes broadcast.
-
-    Returns
-    -------
-    numpy.ndarray
-        Divergence in [0, 1]: 0 for equal distributions, 1 for disjoint ones. NaN where a side has no
-        count. Biased upward at small n; :func:`expected_js` gives what it reads when nothing differs.
-
-    Raises
-    ------
-    UsageError
-        A count is negative or missing.
-
-    Notes
-    -----
     ``scipy.spatial.distance.jensenshannon`` gives the square root, in nats: ``sqrt(JS · ln 2)``.
 
-    References
-    ----------
-    Lin (1991), Divergence measures based on the Shannon entropy, eq. 4.1.
+    counts_p, counts_q: Counts over the same values along the last axis; leading axes broadcast.
+    Returns: Divergence in [0, 1]: 0 for equal distributions, 1 for disjoint ones. NaN where a side has no
+        count. Biased upward at small n; :func:`expected_js` gives what it reads when nothing differs.
+    Raises UsageError: A count is negative or missing.
+    Source: Lin (1991), Divergence measures based on the Shannon entropy, eq. 4.1.
     """
     p = _shares(_counts(counts_p, "js_divergence"))
     q = _shares(_counts(counts_q, "js_divergence"))
@@ -121,29 +92,15 @@ def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Flo
 
     with :math:`p = x / n_p`, :math:`q = (c_v - x) / n_q`, :math:`m = (p + q) / 2`.
 
-    Parameters
-    ----------
-    pooled_counts
-        Counts :math:`c_v` of both sides together, values along the last axis.
-    n_p, n_q
-        Sizes of the two sides; broadcast against the leading axes. ``n_p + n_q`` must equal the sum
-        of the counts.
-
-    Returns
-    -------
-    numpy.ndarray
-        The floor in bits, in [0, 1]; 0 where the pool holds one value. NaN where a side is empty.
-
-    Raises
-    ------
-    UsageError
-        A count is no whole number, or the counts do not sum to ``n_p + n_q``.
-
-    Notes
-    -----
     Exact to rounding: the sum leaves out only terms with a probability under 1e-21 (Hoeffding). For
     equal sizes this is the expected mutual information of adjusted mutual information (Vinh, Epps and
     Bailey 2010, eq. 24a).
+
+    pooled_counts: Counts :math:`c_v` of both sides together, values along the last axis.
+    n_p, n_q: Sizes of the two sides; broadcast against the leading axes. ``n_p + n_q`` must equal the sum of
+        the counts.
+    Returns: The floor in bits, in [0, 1]; 0 where the pool holds one value. NaN where a side is empty.
+    Raises UsageError: A count is no whole number, or the counts do not sum to ``n_p + n_q``.
     """
     counts = _counts(pooled_counts, "expected_js")
     whole = counts.astype(np.int64)

@@ -21,35 +21,16 @@ def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, 
     With :math:`\\hat p = k/n` and :math:`z` the normal quantile of ``1 − (1 − level)/2``, the limits are
     :math:`(\\hat p + z^2/2n ± z\\sqrt{\\hat p(1-\\hat p)/n + z^2/4n^2}) / (1 + z^2/n)`.
 
-    Parameters
-    ----------
-    k, n
-        Counts of successes and of trials, any shapes that broadcast. They need not be whole numbers:
-        an effective number of trials is allowed.
-    level
-        Nominal coverage, in (0, 1).
+    k, n: Counts of successes and of trials, any shapes that broadcast. They need not be whole numbers: an
+        effective number of trials is allowed.
+    level: Nominal coverage, in (0, 1).
+    Returns low, high: Arrays in [0, 1]. Exactly 0 at ``k = 0`` and 1 at ``k = n``; never of zero width.
+    Undefined: NaN where ``n = 0``.
+    Raises UsageError: ``k`` is not between 0 and ``n``, or ``level`` not between 0 and 1.
+    Source: Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA
+        22. Brown, Cai and DasGupta (2001). Interval estimation for a binomial proportion. Statistical Science
+        16.
 
-    Returns
-    -------
-    low, high
-        Arrays in [0, 1]. Exactly 0 at ``k = 0`` and 1 at ``k = n``; never of zero width.
-
-    Undefined
-    ---------
-    NaN where ``n = 0``.
-
-    Raises
-    ------
-    UsageError
-        ``k`` is not between 0 and ``n``, or ``level`` not between 0 and 1.
-
-    References
-    ----------
-    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22.
-    Brown, Cai and DasGupta (2001). Interval estimation for a binomial proportion. Statistical Science 16.
-
-    Examples
-    --------
     >>> low, high = wilson(20, 20)
     >>> round(float(low), 2), float(high)
     (0.84, 1.0)
@@ -64,34 +45,14 @@ def goodman(counts: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     All ``K`` intervals cover together with probability ``level``: score limits with :math:`z^2` the
     :math:`χ^2_1` quantile of ``1 − (1 − level)/K``.
 
-    Parameters
-    ----------
-    counts
-        Shape ``(…, K)``: how often each of the ``K`` categories was seen.
-    level
-        Nominal joint coverage, in (0, 1).
+    counts: Shape ``(…, K)``: how often each of the ``K`` categories was seen.
+    level: Nominal joint coverage, in (0, 1).
+    Returns low, high: Shape ``(…, K)``, in [0, 1]. For ``K = 1`` the interval is Wilson's.
+    Undefined: NaN where the counts sum to 0.
+    Raises UsageError: There is no category, or ``level`` is not between 0 and 1.
+    Source: Goodman, L. A. (1965). On simultaneous confidence intervals for multinomial proportions.
+        Technometrics 7, eq. 1.3 with the Bonferroni quantile of section 3.
 
-    Returns
-    -------
-    low, high
-        Shape ``(…, K)``, in [0, 1]. For ``K = 1`` the interval is Wilson's.
-
-    Undefined
-    ---------
-    NaN where the counts sum to 0.
-
-    Raises
-    ------
-    UsageError
-        There is no category, or ``level`` is not between 0 and 1.
-
-    References
-    ----------
-    Goodman, L. A. (1965). On simultaneous confidence intervals for multinomial proportions.
-    Technometrics 7, eq. 1.3 with the Bonferroni quantile of section 3.
-
-    Examples
-    --------
     >>> low, high = goodman([20, 0, 0])
     >>> [round(float(x), 2) for x in high]
     [1.0, 0.22, 0.22]
@@ -114,34 +75,14 @@ def newcombe(
     low :math:`= d - \\sqrt{(p_1-l_1)^2 + (u_2-p_2)^2}` and
     high :math:`= d + \\sqrt{(u_1-p_1)^2 + (p_2-l_2)^2}`.
 
-    Parameters
-    ----------
-    k1, n1, k2, n2
-        Successes and trials of both sides; shapes broadcast, effective numbers allowed.
-    level
-        Nominal coverage, in (0, 1).
+    k1, n1, k2, n2: Successes and trials of both sides; shapes broadcast, effective numbers allowed.
+    level: Nominal coverage, in (0, 1).
+    Returns low, high: Arrays in [−1, 1].
+    Undefined: NaN where either side has no trial.
+    Raises UsageError: A ``k`` is not between 0 and its ``n``, or ``level`` not between 0 and 1.
+    Source: Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions:
+        comparison of eleven methods. Statistics in Medicine 17, method 10.
 
-    Returns
-    -------
-    low, high
-        Arrays in [−1, 1].
-
-    Undefined
-    ---------
-    NaN where either side has no trial.
-
-    Raises
-    ------
-    UsageError
-        A ``k`` is not between 0 and its ``n``, or ``level`` not between 0 and 1.
-
-    References
-    ----------
-    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions:
-    comparison of eleven methods. Statistics in Medicine 17, method 10.
-
-    Examples
-    --------
     >>> low, high = newcombe(56, 70, 48, 80)
     >>> round(float(low), 4), round(float(high), 4)
     (0.0524, 0.3339)
@@ -166,37 +107,16 @@ def fisher_z(
     :math:`\\tanh(\\operatorname{artanh} r ± z·s)` with :math:`s = 1/\\sqrt{n-3}` for Pearson's r and
     :math:`s = \\sqrt{(1 + r^2/2)/(n-3)}` for Spearman's.
 
-    Parameters
-    ----------
-    r, n
-        Correlations in [−1, 1] and the numbers of pairs behind them.
-    level
-        Nominal coverage, in (0, 1).
-    kind
-        Which correlation it is.
+    r, n: Correlations in [−1, 1] and the numbers of pairs behind them.
+    level: Nominal coverage, in (0, 1).
+    kind: Which correlation it is.
+    Returns low, high: Arrays in (−1, 1).
+    Undefined: NaN where ``n < 4``, and at ``|r| = 1``, where the transform is infinite.
+    Raises UsageError: ``r`` is not in [-1, 1], or ``kind`` neither ``pearson`` nor ``spearman``.
+    Source: Fisher, R. A. (1921). On the probable error of a coefficient of correlation. Metron 1. Bonett and
+        Wright (2000). Sample size requirements for estimating Pearson, Kendall and Spearman correlations.
+        Psychometrika 65.
 
-    Returns
-    -------
-    low, high
-        Arrays in (−1, 1).
-
-    Undefined
-    ---------
-    NaN where ``n < 4``, and at ``|r| = 1``, where the transform is infinite.
-
-    Raises
-    ------
-    UsageError
-        ``r`` is not in [-1, 1], or ``kind`` neither ``pearson`` nor ``spearman``.
-
-    References
-    ----------
-    Fisher, R. A. (1921). On the probable error of a coefficient of correlation. Metron 1.
-    Bonett and Wright (2000). Sample size requirements for estimating Pearson, Kendall and Spearman
-    correlations. Psychometrika 65.
-
-    Examples
-    --------
     >>> low, high = fisher_z(0.5, 28)
     >>> round(float(low), 3), round(float(high), 3)
     (0.156, 0.736)

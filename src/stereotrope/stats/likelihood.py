@@ -29,21 +29,10 @@ def greatest_js(k: Sequence[int], n: Sequence[int], *, level: float = 0.95) -> f
     the level. JS is convex in the shares, so the greatest lies where the whole budget is spent; it is
     looked for with the budget spent on every two groups, split between them in 33 ways.
 
-    Parameters
-    ----------
-    k, n
-        Images with the value, of all with a label, in each group. Groups without a label are left out.
-    level
-        Nominal coverage of the two-sided interval that the bound ends.
-
-    Returns
-    -------
-    float
-        In (0, 1]: 0.11 for 20 of 20 against 19 of 20. NaN with fewer than two groups.
-
-    References
-    ----------
-    Wilks (1938), The large-sample distribution of the likelihood ratio, Ann. Math. Statist. 9.
+    k, n: Images with the value, of all with a label, in each group. Groups without a label are left out.
+    level: Nominal coverage of the two-sided interval that the bound ends.
+    Returns: In (0, 1]: 0.11 for 20 of 20 against 19 of 20. NaN with fewer than two groups.
+    Source: Wilks (1938), The large-sample distribution of the likelihood ratio, Ann. Math. Statist. 9.
     """
     groups = [(one, total) for one, total in zip(k, n, strict=True) if total > 0]
     if len(groups) < 2:

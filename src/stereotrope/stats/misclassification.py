@@ -30,36 +30,16 @@ def corrected_shares(counts: ArrayLike, confusion: ArrayLike) -> Floats:
     that are not negative and sum to 1. For two values this is Rogan and Gladen's
     :math:`(q + Sp - 1)/(Se + Sp - 1)`, cut at 0 and 1.
 
-    Parameters
-    ----------
-    counts
-        Shape ``(C,)``: how often each label was given.
-    confusion
-        Shape ``(R, C)``: how often, in the checked sample, each label was given to each true value.
+    counts: Shape ``(C,)``: how often each label was given.
+    confusion: Shape ``(R, C)``: how often, in the checked sample, each label was given to each true value.
+    Returns: Shape ``(R,)``, in [0, 1], sum 1.
+    Undefined: NaN where nothing was labelled, a true value was never checked, or the matrix cannot be
+        inverted (:func:`is_invertible`): the annotator labels some true values alike.
+    Raises UsageError: The shapes do not fit, or a count is negative.
+    Source: Rogan and Gladen (1978). Estimating prevalence from the results of a screening test. Am. J.
+        Epidemiology 107. Tenenbein (1972). A double sampling scheme for estimating from misclassified
+        multinomial data. Technometrics 14.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(R,)``, in [0, 1], sum 1.
-
-    Undefined
-    ---------
-    NaN where nothing was labelled, a true value was never checked, or the matrix cannot be inverted
-    (:func:`is_invertible`): the annotator labels some true values alike.
-
-    Raises
-    ------
-    UsageError
-        The shapes do not fit, or a count is negative.
-
-    References
-    ----------
-    Rogan and Gladen (1978). Estimating prevalence from the results of a screening test. Am. J. Epidemiology
-    107. Tenenbein (1972). A double sampling scheme for estimating from misclassified multinomial data.
-    Technometrics 14.
-
-    Examples
-    --------
     >>> corrected_shares([50, 50], [[90, 10], [20, 80]]).round(3).tolist()
     [0.429, 0.571]
     """
@@ -73,10 +53,7 @@ def corrected_shares(counts: ArrayLike, confusion: ArrayLike) -> Floats:
 def is_invertible(confusion: ArrayLike) -> bool:
     """Whether every true value was checked and no mixture of true values is labelled like another one.
 
-    Parameters
-    ----------
-    confusion
-        Shape ``(R, C)``, counts of labels (columns) by true value (rows).
+    confusion: Shape ``(R, C)``, counts of labels (columns) by true value (rows).
     """
     matrix = np.asarray(confusion, dtype=np.float64)
     if not matrix.size or matrix.shape[1] < matrix.shape[0] or (matrix.sum(axis=1) <= 0).any():
@@ -104,34 +81,17 @@ def resampled_shares(
     of its share; it has a width where an error was never seen, and reaches far where the error rates are
     too uncertain to be inverted.
 
-    Parameters
-    ----------
-    counts, confusion
-        As for :func:`corrected_shares`; effective numbers are allowed.
-    own
-        Column of the label that names each true value; the first ``R`` in order when None.
-    n_resamples, seed
-        Number of draws, and the seed of ``numpy.random.default_rng``.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n_resamples, R)``, in [0, 1]; NaN throughout where :func:`corrected_shares` is undefined.
-
-    Raises
-    ------
-    UsageError
-        As :func:`corrected_shares`.
-
-    Notes
-    -----
     Simulated coverage of the equal-tailed interval at a level of 0.95, 20 to 200 labels, 30 to 200 checked
     things a value and error rates of 0 to 0.25: 0.90 to 1.00 for two to ten values.
 
-    References
-    ----------
-    Flor, Weiß, Selhorst, Müller-Graf and Greiner (2020). Comparison of Bayesian and frequentist methods
-    for prevalence estimation under misclassification. BMC Public Health 20.
+    counts, confusion: As for :func:`corrected_shares`; effective numbers are allowed.
+    own: Column of the label that names each true value; the first ``R`` in order when None.
+    n_resamples, seed: Number of draws, and the seed of ``numpy.random.default_rng``.
+    Returns: Shape ``(n_resamples, R)``, in [0, 1]; NaN throughout where :func:`corrected_shares` is
+        undefined.
+    Raises UsageError: As :func:`corrected_shares`.
+    Source: Flor, Weiß, Selhorst, Müller-Graf and Greiner (2020). Comparison of Bayesian and frequentist
+        methods for prevalence estimation under misclassification. BMC Public Health 20.
     """
     seen, matrix = _tables(counts, confusion)
     if seen.sum() <= 0 or not is_invertible(matrix):
@@ -166,18 +126,10 @@ def _inverses(rows: tuple[tuple[float, ...], ...], n_resamples: int, seed: int) 
 def onto_simplex(points: ArrayLike) -> Floats:
     """The nearest shares to each point: none negative, sum 1.
 
-    Parameters
-    ----------
-    points
-        Shape ``(…, R)``.
+    points: Shape ``(…, R)``.
+    Source: Held, Wolfe and Crowder (1974). Validation of subgradient optimization. Mathematical Programming
+        6, section 2.
 
-    References
-    ----------
-    Held, Wolfe and Crowder (1974). Validation of subgradient optimization. Mathematical Programming 6,
-    section 2.
-
-    Examples
-    --------
     >>> onto_simplex([1.2, -0.2]).tolist()
     [1.0, 0.0]
     """

@@ -25,27 +25,11 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
 
     With the ``m`` p-values in ascending order, :math:`q_{(i)} = \\min_{j ≥ i} p_{(j)}·m/j`.
 
-    Parameters
-    ----------
-    p
-        p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
+    p: p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
+    Returns: Same shape, in [0, 1], never below ``p``. NaN stays NaN and does not count in ``m``.
+    Raises UsageError: A p-value is not in [0, 1].
+    Source: Benjamini and Hochberg (1995). Controlling the false discovery rate. JRSS B 57, eq. 1.
 
-    Returns
-    -------
-    numpy.ndarray
-        Same shape, in [0, 1], never below ``p``. NaN stays NaN and does not count in ``m``.
-
-    Raises
-    ------
-    UsageError
-        A p-value is not in [0, 1].
-
-    References
-    ----------
-    Benjamini and Hochberg (1995). Controlling the false discovery rate. JRSS B 57, eq. 1.
-
-    Examples
-    --------
     >>> benjamini_hochberg([0.01, 0.04, 0.03, float("nan")]).tolist()
     [0.03, 0.04, 0.04, nan]
     """
@@ -62,27 +46,11 @@ def holm(p: ArrayLike) -> Floats:
     With the ``m`` p-values in ascending order, :math:`\\tilde p_{(i)} = \\max_{j ≤ i} (m-j+1)·p_{(j)}`,
     at most 1.
 
-    Parameters
-    ----------
-    p
-        p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
+    p: p-values of one family, any shape, in [0, 1]; NaN where a test could not be made.
+    Returns: Same shape, in [0, 1]. NaN stays NaN and does not count in ``m``.
+    Raises UsageError: A p-value is not in [0, 1].
+    Source: Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scand. J. Statistics 6.
 
-    Returns
-    -------
-    numpy.ndarray
-        Same shape, in [0, 1]. NaN stays NaN and does not count in ``m``.
-
-    Raises
-    ------
-    UsageError
-        A p-value is not in [0, 1].
-
-    References
-    ----------
-    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scand. J. Statistics 6.
-
-    Examples
-    --------
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
@@ -100,27 +68,11 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
     probable than the one seen. Its size never exceeds the nominal one at any n; at 20 against 20 it
     stays well below (a mid-p would be closer on average, and above it at times).
 
-    Parameters
-    ----------
-    k1, n1, k2, n2
-        Whole numbers: successes and trials of both sides; shapes broadcast.
+    k1, n1, k2, n2: Whole numbers: successes and trials of both sides; shapes broadcast.
+    Returns: In (0, 1]; NaN where either side has no trial.
+    Raises UsageError: A ``k`` is not between 0 and its ``n``.
+    Source: Fisher, R. A. (1934). Statistical Methods for Research Workers, 5th ed., section 21.02.
 
-    Returns
-    -------
-    numpy.ndarray
-        In (0, 1]; NaN where either side has no trial.
-
-    Raises
-    ------
-    UsageError
-        A ``k`` is not between 0 and its ``n``.
-
-    References
-    ----------
-    Fisher, R. A. (1934). Statistical Methods for Research Workers, 5th ed., section 21.02.
-
-    Examples
-    --------
     >>> round(float(fisher_exact(8, 10, 2, 10)), 4)
     0.023
     """
@@ -176,27 +128,11 @@ def sign_test(k: int, n: int) -> float:
     Twice the smaller tail of the binomial distribution with probability 1/2, at most 1. Of images that
     each show one of several groups, those that show one of two are such trials.
 
-    Parameters
-    ----------
-    k, n
-        How often the first outcome came, of how many trials.
+    k, n: How often the first outcome came, of how many trials.
+    Returns: In (0, 1]; NaN where ``n`` is 0.
+    Raises UsageError: ``k`` is not between 0 and ``n``.
+    Source: Dixon and Mood (1946). The statistical sign test. JASA 41.
 
-    Returns
-    -------
-    float
-        In (0, 1]; NaN where ``n`` is 0.
-
-    Raises
-    ------
-    UsageError
-        ``k`` is not between 0 and ``n``.
-
-    References
-    ----------
-    Dixon and Mood (1946). The statistical sign test. JASA 41.
-
-    Examples
-    --------
     >>> round(sign_test(9, 10), 4)
     0.0215
     """

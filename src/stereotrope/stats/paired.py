@@ -25,28 +25,12 @@ def paired_t(before: ArrayLike, after: ArrayLike) -> float:
 
     :math:`t = \\bar d / (s_d/\\sqrt n)` with :math:`d` = after − before, on n − 1 degrees of freedom.
 
-    Parameters
-    ----------
-    before, after
-        Shape ``(n,)``; pairs with NaN are left out.
+    before, after: Shape ``(n,)``; pairs with NaN are left out.
+    Returns: In [0, 1]; NaN with fewer than two pairs, or where all differences are equal: nothing says then
+        how much they vary.
+    Raises UsageError: ``before`` and ``after`` differ in length.
+    Source: Student (1908). The probable error of a mean. Biometrika 6.
 
-    Returns
-    -------
-    float
-        In [0, 1]; NaN with fewer than two pairs, or where all differences are equal: nothing says then how
-        much they vary.
-
-    Raises
-    ------
-    UsageError
-        ``before`` and ``after`` differ in length.
-
-    References
-    ----------
-    Student (1908). The probable error of a mean. Biometrika 6.
-
-    Examples
-    --------
     >>> round(paired_t([1, 2, 3, 4], [2, 4, 3, 7]), 4)
     0.1027
     """
@@ -65,28 +49,12 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
     pairs p is exact given the ranks, ties included: the share of the :math:`2^n` ways to set the signs whose
     rank sum is as far from its mean. Beyond, it is normal with continuity correction.
 
-    Parameters
-    ----------
-    before, after
-        Shape ``(n,)``; pairs with NaN are left out.
+    before, after: Shape ``(n,)``; pairs with NaN are left out.
+    Returns: In (0, 1]; 1 where no pair differs, NaN with fewer than two pairs. With n differing pairs it is
+        never below :math:`2^{1-n}`: fewer than six cannot reach 0.05.
+    Raises UsageError: ``before`` and ``after`` differ in length.
+    Source: Wilcoxon (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1.
 
-    Returns
-    -------
-    float
-        In (0, 1]; 1 where no pair differs, NaN with fewer than two pairs. With n differing pairs it is never
-        below :math:`2^{1-n}`: fewer than six cannot reach 0.05.
-
-    Raises
-    ------
-    UsageError
-        ``before`` and ``after`` differ in length.
-
-    References
-    ----------
-    Wilcoxon (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1.
-
-    Examples
-    --------
     >>> signed_rank([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
     0.03125
     """
@@ -117,31 +85,15 @@ def relative_change(
     t-test does not reject that :math:`y - ρx` has mean 0:
     :math:`(\\bar y - ρ\\bar x)^2 ≤ t^2_{n-1} (s_{yy} - 2ρs_{xy} + ρ^2 s_{xx})/n`.
 
-    Parameters
-    ----------
-    before, after
-        Shape ``(n,)``, x and y; pairs with NaN are left out.
-    level
-        Nominal coverage, in (0, 1).
+    before, after: Shape ``(n,)``, x and y; pairs with NaN are left out.
+    level: Nominal coverage, in (0, 1).
+    Returns change, low, high: ``change`` is −1 where the mean falls to 0 and 1 where it doubles. 0 lies in
+        ``[low, high]`` exactly where :func:`paired_t` gives more than ``1 − level``.
+    Undefined: ``change`` is NaN with fewer than two pairs and where the mean before is not above 0. ``low``
+        and ``high`` are NaN where the mean before is itself not told from 0, so that no bounded interval
+        exists, and where y is the same multiple of x in every pair.
+    Source: Fieller (1954). Some problems in interval estimation. JRSS B 16, section 4.
 
-    Returns
-    -------
-    change, low, high
-        ``change`` is −1 where the mean falls to 0 and 1 where it doubles. 0 lies in ``[low, high]`` exactly
-        where :func:`paired_t` gives more than ``1 − level``.
-
-    Undefined
-    ---------
-    ``change`` is NaN with fewer than two pairs and where the mean before is not above 0. ``low`` and ``high``
-    are NaN where the mean before is itself not told from 0, so that no bounded interval exists, and where
-    y is the same multiple of x in every pair.
-
-    References
-    ----------
-    Fieller (1954). Some problems in interval estimation. JRSS B 16, section 4.
-
-    Examples
-    --------
     >>> change, low, high = relative_change([0.4, 0.5, 0.6, 0.5], [0.3, 0.3, 0.4, 0.4])
     >>> round(change, 3), low < change < high < 0
     (-0.3, True)

@@ -23,36 +23,20 @@ _TIE = 1e-12
 def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: int = 0) -> Floats:
     """Divergence of each attribute when the group labels of whole images are shuffled.
 
-    Parameters
-    ----------
-    codes
-        Value codes, shape (n_images, n_attributes): 0, 1, … within an attribute, −1 where the image
-        has no usable label of it. The order of the images decides which shuffle meets which image, so
-        pass them in an order that does not depend on the groups.
-    groups
-        Group of each image, shape (n_images,), coded 0 … G − 1. Every group has an image.
-    n_shuffles
-        Number B of shuffles.
-    seed
-        Seed of the shuffles.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n_shuffles, n_attributes), bits: the mean over unordered pairs of groups of JS (one
-        pair for two groups). NaN where a shuffle leaves fewer than two groups with a label.
-
-    Raises
-    ------
-    UsageError
-        Fewer than two groups hold an image.
-
-    Notes
-    -----
     Counts are one matrix product of one-hot labels with the shuffled memberships, and for attributes
     that every image has, each count is a look-up in a table of ``x log x`` terms. The shuffles depend
     on the seed and the group sizes only: tests of the same sizes share them, which leaves each
     p-value valid and couples their Monte-Carlo errors.
+
+    codes: Value codes, shape (n_images, n_attributes): 0, 1, … within an attribute, −1 where the image has no
+        usable label of it. The order of the images decides which shuffle meets which image, so pass them in
+        an order that does not depend on the groups.
+    groups: Group of each image, shape (n_images,), coded 0 … G − 1. Every group has an image.
+    n_shuffles: Number B of shuffles.
+    seed: Seed of the shuffles.
+    Returns: Shape (n_shuffles, n_attributes), bits: the mean over unordered pairs of groups of JS (one pair
+        for two groups). NaN where a shuffle leaves fewer than two groups with a label.
+    Raises UsageError: Fewer than two groups hold an image.
     """
     matrix = np.asarray(codes)
     group = np.asarray(groups, dtype=np.int64)
@@ -100,18 +84,10 @@ def permutation_p(observed: ArrayLike, null: ArrayLike) -> Floats:
     ``p = (1 + #{null ≥ observed}) / (1 + B)``; a shuffle within 1e-12 of the observed score counts as
     equal to it.
 
-    Parameters
-    ----------
-    observed
-        Scores, shape (…).
-    null
-        Scores of the shuffles, shape (B, …). NaN shuffles, in which the score is undefined, count
-        neither above nor below the line, so B is the number of the others.
-
-    Returns
-    -------
-    numpy.ndarray
-        p in (0, 1]. NaN where the score is NaN or no shuffle gives one.
+    observed: Scores, shape (…).
+    null: Scores of the shuffles, shape (B, …). NaN shuffles, in which the score is undefined, count neither
+        above nor below the line, so B is the number of the others.
+    Returns: p in (0, 1]. NaN where the score is NaN or no shuffle gives one.
     """
     score = np.asarray(observed, dtype=np.float64)
     shuffles = np.asarray(null, dtype=np.float64)

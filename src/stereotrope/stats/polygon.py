@@ -28,18 +28,9 @@ def radar_weights(m: int) -> Floats:
     The area is :math:`\frac12 \sin(2π/m) Σ_i x_i x_{i+1}`. As a share of the polygon whose corners are
     all 1 it is :math:`\frac1m Σ_i x_i x_{i+1}`: every pair of neighbours weighs 1/m, any other 0.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (m, m), symmetric, for :func:`pairwise_score`.
+    Returns: Shape (m, m), symmetric, for :func:`pairwise_score`.
+    Raises UsageError: ``m`` is below 3: there is no polygon.
 
-    Raises
-    ------
-    UsageError
-        ``m`` is below 3: there is no polygon.
-
-    Examples
-    --------
     >>> round(float(pairwise_score(radar_weights(4), [1.0, 0.5, 1.0, 0.5])), 6)
     0.5
     """
@@ -56,18 +47,9 @@ def any_order_weights(m: int) -> Floats:
     In a random order any two axes are neighbours equally often, so that the mean is that of
     :math:`x_i x_j` over all :math:`i ≠ j`.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (m, m), symmetric, for :func:`pairwise_score`.
+    Returns: Shape (m, m), symmetric, for :func:`pairwise_score`.
+    Raises UsageError: ``m`` is below 3.
 
-    Raises
-    ------
-    UsageError
-        ``m`` is below 3.
-
-    Examples
-    --------
     >>> round(float(pairwise_score(any_order_weights(4), [1.0, 0.5, 1.0, 0.5])), 6)
     0.541667
     """
@@ -111,32 +93,15 @@ def pairwise_interval(
     shows no bias, and its middle is not where the score is expected: such a score stands at the limit for
     that end of the sum.
 
-    Parameters
-    ----------
-    linear
-        Weights :math:`a` of the scores, shape (m,).
-    weights
-        Weights :math:`W` of the pairs, shape (m, m), symmetric with zeros in the diagonal.
-    low, high
-        Ends of the scores' intervals, shape (m,), all of one level.
-    scores
-        The scores :math:`x_i`; the middles of their intervals, no bias, when None.
-    limits
-        Least and greatest score, at which intervals were cut.
-    level
-        Nominal coverage of all intervals.
+    linear: Weights :math:`a` of the scores, shape (m,).
+    weights: Weights :math:`W` of the pairs, shape (m, m), symmetric with zeros in the diagonal.
+    low, high: Ends of the scores' intervals, shape (m,), all of one level.
+    scores: The scores :math:`x_i`; the middles of their intervals, no bias, when None.
+    limits: Least and greatest score, at which intervals were cut.
+    level: Nominal coverage of all intervals.
+    Returns low, high: Of the sum, at that level; NaN where an end is.
+    Source: Zou and Donner (2008), Statistics in Medicine 27 (variance estimates recovered from intervals).
 
-    Returns
-    -------
-    low, high
-        Of the sum, at that level; NaN where an end is.
-
-    References
-    ----------
-    Zou and Donner (2008), Statistics in Medicine 27 (variance estimates recovered from intervals).
-
-    Examples
-    --------
     >>> [round(end, 3) for end in pairwise_interval([0.5, 0.5], np.zeros((2, 2)), [0.1, 0.3], [0.5, 0.7])]
     [0.259, 0.541]
     """
@@ -164,19 +129,10 @@ def _around(a: Floats, weights: Floats, middle: Floats, spread: Floats, bias: Fl
 def axis_orders(m: int, *, seed: int = 0) -> NDArray[np.int64]:
     """Circular orders of ``m`` axes, those that a turn or a mirror makes alike once.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (k, m), the first axis always first: all (m − 1)!/2 of them up to 8 axes, above that 5,000
+    Returns: Shape (k, m), the first axis always first: all (m − 1)!/2 of them up to 8 axes, above that 5,000
         drawn at random.
+    Raises UsageError: ``m`` is below 3.
 
-    Raises
-    ------
-    UsageError
-        ``m`` is below 3.
-
-    Examples
-    --------
     >>> len(axis_orders(5))
     12
     """

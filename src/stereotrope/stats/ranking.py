@@ -20,27 +20,13 @@ def mean_ranks(
 ) -> tuple[Floats, Floats, Floats]:
     """Rank columns by their mean over rows, with percentile intervals from resampled rows.
 
-    Parameters
-    ----------
-    scores
-        Shape ``(m, k)``: the score of ``k`` groups on ``m`` things, without NaN.
-    level
-        Nominal coverage.
-    n_bootstrap, seed
-        Resamples of rows, and the seed of ``numpy.random.default_rng``.
+    scores: Shape ``(m, k)``: the score of ``k`` groups on ``m`` things, without NaN.
+    level: Nominal coverage.
+    n_bootstrap, seed: Resamples of rows, and the seed of ``numpy.random.default_rng``.
+    Returns rank, low, high: Shape ``(k,)``. Rank 1 has the smallest mean; ties share their mean rank.
+    Undefined: NaN ranks without a row; NaN intervals with fewer than three rows, and where a rank is the same
+        in every resample.
 
-    Returns
-    -------
-    rank, low, high
-        Shape ``(k,)``. Rank 1 has the smallest mean; ties share their mean rank.
-
-    Undefined
-    ---------
-    NaN ranks without a row; NaN intervals with fewer than three rows, and where a rank is the same in
-    every resample.
-
-    Examples
-    --------
     >>> mean_ranks([[0.1, 0.3], [0.2, 0.2], [0.1, 0.4]])[0].tolist()
     [1.0, 2.0]
     """
@@ -75,31 +61,16 @@ def rank_agreement(
     pairs of a row with its own copy, which would correlate at 1. The test shuffles each row; it is
     one-sided, towards agreement.
 
-    Parameters
-    ----------
-    scores
-        Shape ``(m, k)``, without NaN. Rows that do not vary are left out.
-    level
-        Nominal coverage of the percentile interval.
-    n_bootstrap, n_permutations, seed
-        Resamples, shuffles and the seed of ``numpy.random.default_rng``.
+    scores: Shape ``(m, k)``, without NaN. Rows that do not vary are left out.
+    level: Nominal coverage of the percentile interval.
+    n_bootstrap, n_permutations, seed: Resamples, shuffles and the seed of ``numpy.random.default_rng``.
+    Returns agreement, low, high, p: Agreement in [−1/(m−1), 1]; 0 is expected of rows that have nothing to do
+        with one another.
+    Undefined: All NaN with fewer than two rows that vary; the interval with fewer than three, or where all
+        rows agree exactly.
+    Source: Kendall and Babington Smith (1939). The problem of m rankings. Annals of Mathematical Statistics
+        10.
 
-    Returns
-    -------
-    agreement, low, high, p
-        Agreement in [−1/(m−1), 1]; 0 is expected of rows that have nothing to do with one another.
-
-    Undefined
-    ---------
-    All NaN with fewer than two rows that vary; the interval with fewer than three, or where all rows
-    agree exactly.
-
-    References
-    ----------
-    Kendall and Babington Smith (1939). The problem of m rankings. Annals of Mathematical Statistics 10.
-
-    Examples
-    --------
     >>> agreement, low, high, p = rank_agreement([[1, 2, 3], [1, 2, 3], [3, 2, 1]])
     >>> round(agreement, 4)
     -0.3333

@@ -25,15 +25,10 @@ _PSEUDO_UNITS = 2.0
 class ScoreOfSums:
     """A score that depends on images through sums only.
 
-    Attributes
-    ----------
-    features
-        Shape (F, n): what each image adds to each sum.
-    score
-        Takes sums of shape (F, B) and gives scores of shape (B,), NaN where undefined.
-    pseudo
-        Shape (F, M): images that might have been seen and were not, each as likely. Without any
-        (M = 0) a sample in which all images agree never varies.
+    features: Shape (F, n): what each image adds to each sum.
+    score: Takes sums of shape (F, B) and gives scores of shape (B,), NaN where undefined.
+    pseudo: Shape (F, M): images that might have been seen and were not, each as likely. Without any (M = 0) a
+        sample in which all images agree never varies.
     """
 
     features: Floats
@@ -53,12 +48,9 @@ class Resample:
     Each draw of a unit (an image, or the cluster it belongs to) is a made-up unit instead with
     probability :math:`2/(m + 2)`, :math:`m` the number of units.
 
-    Attributes
-    ----------
-    units
-        Unit of each image, numbers from 0, shape (n,).
-    n_resamples, seed, stream
-        Number of resamples, their seed, and a number that keeps cells drawn with one seed apart.
+    units: Unit of each image, numbers from 0, shape (n,).
+    n_resamples, seed, stream: Number of resamples, their seed, and a number that keeps cells drawn with one
+        seed apart.
     """
 
     units: NDArray[np.int64]
@@ -128,21 +120,12 @@ class Resample:
     def interval(self, of: ScoreOfSums, *, level: float, curved: bool = False) -> tuple[float, float]:
         """Bootstrap interval of a score.
 
-        Parameters
-        ----------
-        of
-            The score.
-        level
-            Nominal coverage.
-        curved
-            False, for means, differences and quotients: the percentiles of the resamples. True, for scores
-            that are biased at small n (entropies, distances): the score, corrected for half of the bias
-            that the resamples show, ± z times the root of their variance and that bias squared.
-
-        Returns
-        -------
-        low, high
-            NaN where there are no resamples, or where none of them differs from another.
+        of: The score.
+        level: Nominal coverage.
+        curved: False, for means, differences and quotients: the percentiles of the resamples. True, for
+            scores that are biased at small n (entropies, distances): the score, corrected for half of the
+            bias that the resamples show, ± z times the root of their variance and that bias squared.
+        Returns low, high: NaN where there are no resamples, or where none of them differs from another.
         """
         if not self.n_resamples or not self.n:
             return float("nan"), float("nan")

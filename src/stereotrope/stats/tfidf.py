@@ -19,27 +19,13 @@ def tfidf(documents: Sequence[Sequence[str]]) -> Any:
     :math:`t_{iw}` the times it occurs there and :math:`d_w` the texts in which it occurs; the vector is
     then divided by its length. The two 1s smooth as if one more text held every word once.
 
-    Parameters
-    ----------
-    documents
-        The words of each of :math:`n` texts.
-
-    Returns
-    -------
-    scipy.sparse.csr_array
-        Shape (n, words); a text without a word is a row of zeros. ``vectors @ vectors.T`` is the cosine
-        kernel.
-
-    Notes
-    -----
     The same weights as scikit-learn's ``TfidfVectorizer`` with its defaults gives for the same words.
 
-    References
-    ----------
-    Manning, Raghavan and Schütze (2008). Introduction to Information Retrieval, section 6.2.
+    documents: The words of each of :math:`n` texts.
+    Returns: Shape (n, words); a text without a word is a row of zeros. ``vectors @ vectors.T`` is the cosine
+        kernel.
+    Source: Manning, Raghavan and Schütze (2008). Introduction to Information Retrieval, section 6.2.
 
-    Examples
-    --------
     >>> vectors = tfidf([["red", "cup"], ["red", "cup"], ["blue"]])
     >>> (vectors @ vectors.T).toarray().round(6).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]

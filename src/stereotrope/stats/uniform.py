@@ -21,25 +21,11 @@ def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
     :math:`E\left[\sum_{j=1}^k f(x_j/n)\right] = k \sum_{x=0}^n \binom{n}{x} k^{-x} (1 - 1/k)^{n-x} f(x/n)`,
     because each count is binomial.
 
-    Parameters
-    ----------
-    term
-        The function :math:`f` of a share, on arrays.
-    n, k
-        Images and groups.
+    term: The function :math:`f` of a share, on arrays.
+    n, k: Images and groups.
+    Returns: The mean; NaN where ``n`` is 0.
+    Raises UsageError: ``k`` is below 1.
 
-    Returns
-    -------
-    float
-        The mean; NaN where ``n`` is 0.
-
-    Raises
-    ------
-    UsageError
-        ``k`` is below 1.
-
-    Examples
-    --------
     >>> expected_sum(lambda share: abs(share - 0.5), 1, 2)
     1.0
     """
@@ -56,18 +42,9 @@ def expected_tie(n_both: int, n: int) -> float:
 
     :math:`\sum_x \binom{m}{x} 2^{-m}\,|2x - m| / n` with :math:`m` = ``n_both`` held fixed.
 
-    Parameters
-    ----------
-    n_both, n
-        Images of the two sides, and all images.
+    n_both, n: Images of the two sides, and all images.
+    Returns: The mean; NaN where ``n`` is 0.
 
-    Returns
-    -------
-    float
-        The mean; NaN where ``n`` is 0.
-
-    Examples
-    --------
     >>> expected_tie(1, 2)
     0.5
     """

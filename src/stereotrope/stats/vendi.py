@@ -29,23 +29,11 @@ def vendi_score(vectors: ArrayLike) -> float:
     :math:`\exp(-\sum_j λ_j \ln λ_j)` with :math:`λ_j` the eigenvalues of :math:`XX^T/n`. They are those
     of :math:`X^TX/n` but for zeros, so the smaller of the two is taken, and all its eigenvalues.
 
-    Parameters
-    ----------
-    vectors
-        Unit vectors :math:`X`, shape (n, d); any embedding, of captions or of pictures.
+    vectors: Unit vectors :math:`X`, shape (n, d); any embedding, of captions or of pictures.
+    Returns: In [1, n]: 1 where all are the same, n where all are orthogonal. NaN where n = 0.
+    Source: Friedman and Dieng (2023). The Vendi Score: a diversity evaluation metric for machine learning.
+        TMLR, eq. 1.
 
-    Returns
-    -------
-    float
-        In [1, n]: 1 where all are the same, n where all are orthogonal. NaN where n = 0.
-
-    References
-    ----------
-    Friedman and Dieng (2023). The Vendi Score: a diversity evaluation metric for machine learning. TMLR,
-    eq. 1.
-
-    Examples
-    --------
     >>> round(vendi_score([[1, 0], [1, 0], [0, 1], [0, 1]]), 6)
     2.0
     """
@@ -59,18 +47,9 @@ def vendi_score(vectors: ArrayLike) -> float:
 def vendi_of_kernel(kernel: ArrayLike) -> float:
     """Vendi score of items known by their similarities, ones on the diagonal, shape (n, n).
 
-    Parameters
-    ----------
-    kernel
-        Positive semi-definite similarities.
+    kernel: Positive semi-definite similarities.
+    Returns: As of :func:`vendi_score`; NaN where n = 0.
 
-    Returns
-    -------
-    float
-        As of :func:`vendi_score`; NaN where n = 0.
-
-    Examples
-    --------
     >>> round(vendi_of_kernel([[1, 0], [0, 1]]), 6)
     2.0
     """
@@ -85,20 +64,10 @@ def vendi_scores(kernel: ArrayLike, weights: ArrayLike) -> Floats:
     :math:`\sqrt{w_i w_j} K_{ij} / W` over the items that were drawn: an item drawn twice is one item of
     weight 2, so that about 63% of the rows of a bootstrap remain, and all their eigenvalues are taken.
 
-    Parameters
-    ----------
-    kernel
-        Similarities :math:`K` with ones on the diagonal, shape (n, n).
-    weights
-        How often each item was drawn, shape (n, B).
+    kernel: Similarities :math:`K` with ones on the diagonal, shape (n, n).
+    weights: How often each item was drawn, shape (n, B).
+    Returns: Shape (B,). NaN where nothing was drawn.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (B,). NaN where nothing was drawn.
-
-    Examples
-    --------
     >>> vendi_scores([[1, 0], [0, 1]], [[1, 2], [1, 0]]).round(6).tolist()
     [2.0, 1.0]
     """
@@ -127,24 +96,11 @@ def vendi_left_out(kernel: ArrayLike, unseen: int = 0) -> Floats:
     :math:`\int_0^X \ln(x + λ)\,dx` is known. In :math:`\ln x` the integrand is smooth and vanishes at both
     ends, so that the sum over a grid is exact to rounding.
 
-    Parameters
-    ----------
-    kernel
-        Similarities :math:`K` with ones on the diagonal, shape (n, n).
-    unseen
-        Made-up items beside the others, like no other; each is left out once too.
+    kernel: Similarities :math:`K` with ones on the diagonal, shape (n, n).
+    unseen: Made-up items beside the others, like no other; each is left out once too.
+    Returns: Shape (n + unseen,), the made-up ones last. Empty where n = 0, NaN where nothing is left.
+    Source: Horn and Johnson (2013). Matrix Analysis, 2nd ed., section 0.8.4, for the determinant.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n + unseen,), the made-up ones last. Empty where n = 0, NaN where nothing is left.
-
-    References
-    ----------
-    Horn and Johnson (2013). Matrix Analysis, 2nd ed., section 0.8.4, for the determinant.
-
-    Examples
-    --------
     >>> vendi_left_out([[1, 1, 0], [1, 1, 0], [0, 0, 1]]).round(6).tolist()
     [2.0, 2.0, 1.0]
     """
@@ -174,18 +130,9 @@ def vendi_standard_error(vectors: ArrayLike) -> float:
     :math:`XX^T/n`; their root sum of squares over :math:`n` is the standard error. One decomposition, for
     samples too large to resample.
 
-    Parameters
-    ----------
-    vectors
-        Unit vectors, shape (n, d).
+    vectors: Unit vectors, shape (n, d).
+    Returns: 0 where all items stand alike to the others; too small below about 100 items.
 
-    Returns
-    -------
-    float
-        0 where all items stand alike to the others; too small below about 100 items.
-
-    Examples
-    --------
     >>> vendi_standard_error([[1, 0], [0, 1]])
     0.0
     """

@@ -17,10 +17,7 @@ class CalibratedPainter:
     The seed of a picture is the request's, or its number. What the planted truth declines is answered as
     moderation, and so is a prompt in which nothing can be drawn.
 
-    Parameters
-    ----------
-    generator
-        With its size and truth; pictures of 256 pixels where None.
+    generator: With its size and truth; pictures of 256 pixels where None.
     """
 
     def __init__(self, generator: CalibratedGenerator | None = None) -> None:

@@ -36,10 +36,7 @@ class ChatQuestion:
 def take_apart(body: Any) -> ChatQuestion:
     """Read the messages and the response format of a chat request.
 
-    Raises
-    ------
-    ValueError
-        It has no messages, or a picture that is no data URL.
+    Raises ValueError: It has no messages, or a picture that is no data URL.
     """
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list) or not messages:
@@ -77,16 +74,10 @@ Truths = Callable[[bytes, str], Callable[[str, Sequence[str]], str | None]]
 def answer(request: Request, judge: Callable[[Question], Any], truths: Truths, number: int) -> Response:
     """Answer one chat request, as wrongly as it was told to.
 
-    Parameters
-    ----------
-    request
-        With its misbehaviour.
-    judge
-        From a question to a :class:`Reply`, to a JSON object, or to the text of the answer.
-    truths
-        From a picture and its SHA-256 to what is known of it.
-    number
-        Of the request, for the id of the answer.
+    request: With its misbehaviour.
+    judge: From a question to a :class:`Reply`, to a JSON object, or to the text of the answer.
+    truths: From a picture and its SHA-256 to what is known of it.
+    number: Of the request, for the id of the answer.
     """
     try:
         asked = take_apart(request.body)

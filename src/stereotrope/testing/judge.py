@@ -33,20 +33,12 @@ Truth = Mapping[str, Mapping[str, str]] | Callable[[str], Mapping[str, str] | No
 class Question:
     """What a chat request asks.
 
-    Attributes
-    ----------
-    model
-        The model that is asked.
-    text
-        All its text, the system's and earlier turns' included.
-    schema
-        JSON schema of the answer, None where the request gives none.
-    pictures
-        Bytes of the pictures in the order of the request.
-    shas
-        Their SHA-256 in hexadecimal.
-    truths
-        What is known of each: a function from attribute and values it may have to its value, or None.
+    model: The model that is asked.
+    text: All its text, the system's and earlier turns' included.
+    schema: JSON schema of the answer, None where the request gives none.
+    pictures: Bytes of the pictures in the order of the request.
+    shas: Their SHA-256 in hexadecimal.
+    truths: What is known of each: a function from attribute and values it may have to its value, or None.
     """
 
     model: str
@@ -85,26 +77,16 @@ class Judge:
     picture shows that nobody knows is ``unclear``. A caption is a sentence of what is planted, whose words
     are in ``plant.yaml``.
 
-    Parameters
-    ----------
-    error
-        Share of answers that are wrong: one number, or attribute → number, or attribute → true value →
+    error: Share of answers that are wrong: one number, or attribute → number, or attribute → true value →
         answer → share (a confusion; what the shares leave over is the true value). Without a confusion a
         wrong answer is any other value alike.
-    order_bias
-        Share of closed questions answered with the first value offered.
-    answers_blank
-        Share of questions on a blank picture that get a value all the same.
-    answers_without_picture
-        Share of questions without a picture that get a value all the same.
-    obeys_text
-        Share of pictures in whose text the judge believes: what ``painted`` says is answered.
-    painted
-        sha256 → attribute → the value that the text in the picture asks for.
-    free_words
-        Share of open answers in other words: capitals, a hyphen, a plural.
-    seed
-        Another one errs on other pictures.
+    order_bias: Share of closed questions answered with the first value offered.
+    answers_blank: Share of questions on a blank picture that get a value all the same.
+    answers_without_picture: Share of questions without a picture that get a value all the same.
+    obeys_text: Share of pictures in whose text the judge believes: what ``painted`` says is answered.
+    painted: sha256 → attribute → the value that the text in the picture asks for.
+    free_words: Share of open answers in other words: capitals, a hyphen, a plural.
+    seed: Another one errs on other pictures.
     """
 
     error: float | Mapping[str, Any] = 0.0

@@ -56,18 +56,11 @@ _PATHS = {"any": None, "chat": ("chat",), "images": ("images",), "both": ("chat"
 class Misbehaviour:
     """One thing the server was told to do wrong, and how often it still will.
 
-    Attributes
-    ----------
-    kind
-        One of :data:`MISBEHAVIOURS`, or the name of one that a registered route knows.
-    times
-        How many requests it still meets, None for every one.
-    share
-        Of the requests that fit, the share it meets.
-    model, path
-        Which requests fit: those of a model, of a path kind; None for all.
-    options
-        Further settings of the kind.
+    kind: One of :data:`MISBEHAVIOURS`, or the name of one that a registered route knows.
+    times: How many requests it still meets, None for every one.
+    share: Of the requests that fit, the share it meets.
+    model, path: Which requests fit: those of a model, of a path kind; None for all.
+    options: Further settings of the kind.
     """
 
     kind: str
@@ -106,10 +99,7 @@ class Misbehaviours:
     def add(self, rule: Misbehaviour) -> None:
         """Add one, after those that are there.
 
-        Raises
-        ------
-        UsageError
-            The kind, the share, the number of times or an option does not fit.
+        Raises UsageError: The kind, the share, the number of times or an option does not fit.
         """
         self._check(rule)
         with self._lock:

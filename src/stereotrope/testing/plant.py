@@ -58,12 +58,8 @@ class Plant:
     seed, so that a server with the same seed knows pictures which another process drew, also where all
     but their pixels was taken off. A prompt that is too long for that is known to its own process only.
 
-    Parameters
-    ----------
-    seed
-        Whole number; another one plants other values and other strengths.
-    size
-        Side of the square pictures in pixels, 16 to 2048.
+    seed: Whole number; another one plants other values and other strengths.
+    size: Side of the square pictures in pixels, 16 to 2048.
     """
 
     def __init__(self, seed: int = 0, *, size: int = 64) -> None:
@@ -116,14 +112,9 @@ class Plant:
     ) -> dict[str, float]:
         """Return the planted shares of one attribute, also of one that the file does not know.
 
-        Parameters
-        ----------
-        model, prompt
-            Of the picture.
-        attribute
-            Its name.
-        values
-            What it may be, where the file does not know it; their order has no effect.
+        model, prompt: Of the picture.
+        attribute: Its name.
+        values: What it may be, where the file does not know it; their order has no effect.
         """
         known = figures()["attributes"].get(attribute)
         if known is not None:

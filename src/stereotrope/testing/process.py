@@ -26,12 +26,8 @@ class LoopbackProcess:
 
     It is asked and told over HTTP, under ``/_loopback/``, and ends with the test.
 
-    Parameters
-    ----------
-    *arguments
-        Of ``python -m stereotrope.testing``: ``"--latency", "0.5", "2"`` …
-    environment
-        Its environment variables in addition to this process's.
+    *arguments: Of ``python -m stereotrope.testing``: ``"--latency", "0.5", "2"`` …
+    environment: Its environment variables in addition to this process's.
     """
 
     def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:

@@ -41,16 +41,10 @@ def serve_replicate(server: Loopback, *, polls: int = 1, data_urls: bool = False
     ``empty_slot`` lets it succeed with an empty list, ``url_result`` with another URL; ``black_picture``
     and ``not_a_picture`` do as they do elsewhere.
 
-    Parameters
-    ----------
-    server
-        Before or after it listens; the URL is right only while it does.
-    polls
-        How often a prediction says ``processing`` before it is done; 0 answers at once.
-    data_urls
-        Whether pictures come as data URLs instead of files of the server.
-    lists
-        Whether the output is a list of one.
+    server: Before or after it listens; the URL is right only while it does.
+    polls: How often a prediction says ``processing`` before it is done; 0 answers at once.
+    data_urls: Whether pictures come as data URLs instead of files of the server.
+    lists: Whether the output is a list of one.
     """
     made: dict[str, _Prediction] = {}
     numbers, count, lock = Numbers(), itertools.count(1), threading.Lock()

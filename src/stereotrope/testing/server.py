@@ -37,20 +37,12 @@ Handler = Callable[[Request], Response | Awaitable[Response]]
 class Received:
     """One request the server was sent.
 
-    Attributes
-    ----------
-    at
-        When it was read, by ``time.monotonic``.
-    path
-        Its path, as it came.
-    kind
-        Path kind: ``chat``, ``images``, ``models`` or that of a registered route.
-    model
-        The model it names, None where it names none.
-    status
-        HTTP status of the answer; 0 where no whole answer was sent.
-    method, headers, raw
-        The rest of it; ``headers`` in lower case.
+    at: When it was read, by ``time.monotonic``.
+    path: Its path, as it came.
+    kind: Path kind: ``chat``, ``images``, ``models`` or that of a registered route.
+    model: The model it names, None where it names none.
+    status: HTTP status of the answer; 0 where no whole answer was sent.
+    method, headers, raw: The rest of it; ``headers`` in lower case.
     """
 
     at: float
@@ -86,40 +78,25 @@ class Loopback:
     It speaks ``POST /v1/chat/completions``, ``POST /v1/images/generations`` and ``GET /v1/models`` over
     real HTTP/1.1 from a thread of its own, records every request, and goes wrong when told to.
 
-    Parameters
-    ----------
-    painter
-        ``(model, prompt, seed or number, size) -> bytes``; ``"calibrated"`` for the package's calibrated
+    painter: ``(model, prompt, seed or number, size) -> bytes``; ``"calibrated"`` for the package's calibrated
         generator; a :class:`Plant` where None.
-    judge
-        ``(question) -> object | Reply | text``, or model → one of these; a :class:`Judge` where None.
-    error
-        Of the default judge.
-    truth
-        sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
+    judge: ``(question) -> object | Reply | text``, or model → one of these; a :class:`Judge` where None.
+    error: Of the default judge.
+    truth: sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
         that this server did not draw.
-    reads
-        Whether the default judge looks at pictures of which nothing is known, as the offline annotators do
+    reads: Whether the default judge looks at pictures of which nothing is known, as the offline annotators do
         (:class:`~stereotrope.testing.reading.Reader`); if not, what they show is ``unclear``.
-    latency
-        Seconds before an answer: a number, or (low, high), uniform.
-    requests_per_minute
-        More than this in any sliding window of 60 seconds is answered with 429; None for no limit.
-    key
-        401 without this key; None for any.
-    models
-        404 for any other model; None for any.
-    seed
-        Of the painter, the judge, the latencies and the shares of misbehaviours.
-    seeds
-        Whether pictures take a ``seed``; if not it is an unknown parameter, answered with 400. Pictures
+    latency: Seconds before an answer: a number, or (low, high), uniform.
+    requests_per_minute: More than this in any sliding window of 60 seconds is answered with 429; None for no
+        limit.
+    key: 401 without this key; None for any.
+    models: 404 for any other model; None for any.
+    seed: Of the painter, the judge, the latencies and the shares of misbehaviours.
+    seeds: Whether pictures take a ``seed``; if not it is an unknown parameter, answered with 400. Pictures
         without one are numbered by model and prompt.
-    first_number
-        Number of the first picture without a seed: set it to go on where an earlier server stopped.
-    window
-        Seconds of the sliding window, for tests that cannot wait a minute.
-    port
-        0 for any that is free.
+    first_number: Number of the first picture without a seed: set it to go on where an earlier server stopped.
+    window: Seconds of the sliding window, for tests that cannot wait a minute.
+    port: 0 for any that is free.
     """
 
     def __init__(
@@ -221,26 +198,15 @@ class Loopback:
     ) -> None:
         """Go wrong on the next requests that fit.
 
-        Parameters
-        ----------
-        kind
-            One of :data:`MISBEHAVIOURS`.
-        times
-            How many requests, None for every one.
-        share
-            Of the requests that fit, drawn by the server's seed.
-        model, path
-            Only requests of this model, of this path kind.
-        **options
-            Of the kind: ``retry_after`` (the raw header), ``status``, ``keep`` (share of the body that is
-            sent), ``every`` (seconds between dripped bytes), ``body`` (JSON or bytes to answer with),
+        kind: One of :data:`MISBEHAVIOURS`.
+        times: How many requests, None for every one.
+        share: Of the requests that fit, drawn by the server's seed.
+        model, path: Only requests of this model, of this path kind.
+        **options: Of the kind: ``retry_after`` (the raw header), ``status``, ``keep`` (share of the body that
+            is sent), ``every`` (seconds between dripped bytes), ``body`` (JSON or bytes to answer with),
             ``seconds``, ``property``, ``text``, ``code``, ``message``, ``slot``, ``url``, ``json_object``
             (that it is not supported either).
-
-        Raises
-        ------
-        UsageError
-            The kind or an option is not known, or a figure does not fit.
+        Raises UsageError: The kind or an option is not known, or a figure does not fit.
         """
         self._rules.add(Misbehaviour(kind, times, share, model, path, options))
 
@@ -259,17 +225,11 @@ class Loopback:
     ) -> None:
         """Serve a further path; of several that fit, the longest prefix does.
 
-        Parameters
-        ----------
-        method, path_prefix
-            Of the requests.
-        handler
-            From a :class:`Request` to a :class:`Response`; may be a coroutine function. General
+        method, path_prefix: Of the requests.
+        handler: From a :class:`Request` to a :class:`Response`; may be a coroutine function. General
             misbehaviours are dealt with before it; others reach it as ``request.misbehaviour``.
-        kind
-            Path kind in ``counts`` and ``misbehave``; the prefix where None.
-        model
-            How to find the model; the property ``model`` of the body where None.
+        kind: Path kind in ``counts`` and ``misbehave``; the prefix where None.
+        model: How to find the model; the property ``model`` of the body where None.
         """
         self._routes.append(
             _Route(method, path_prefix, kind or path_prefix, handler, model or _model_in_body)

@@ -25,20 +25,12 @@ class Malformed(Exception):
 class Request:
     """One request as it came in.
 
-    Attributes
-    ----------
-    method, path, query
-        Of the request line; the path is decoded.
-    headers
-        Names in lower case.
-    raw
-        The body's bytes.
-    kind
-        Path kind of the route that serves it: ``chat``, ``images``, ``models`` or a registered one.
-    model
-        The model it names, None where it names none.
-    misbehaviour
-        What the answer should do wrong, where the route itself has to do it; None otherwise.
+    method, path, query: Of the request line; the path is decoded.
+    headers: Names in lower case.
+    raw: The body's bytes.
+    kind: Path kind of the route that serves it: ``chat``, ``images``, ``models`` or a registered one.
+    model: The model it names, None where it names none.
+    misbehaviour: What the answer should do wrong, where the route itself has to do it; None otherwise.
     """
 
     method: str
@@ -96,10 +88,7 @@ class Response:
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
     """Read one request; None where the connection ends before one begins.
 
-    Raises
-    ------
-    Malformed
-        What came is no request that this server reads.
+    Raises Malformed: What came is no request that this server reads.
     """
     try:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -25,17 +25,11 @@ _SHOWN = 5
 class CaptionFile:
     """A file of captions.
 
-    Attributes
-    ----------
-    frame
-        A row an image: ``line``, ``image`` (what the file calls it), ``caption``, ``prompt`` (null where
+    frame: A row an image: ``line``, ``image`` (what the file calls it), ``caption``, ``prompt`` (null where
         the file has no such column), and the file's other columns as texts.
-    notes
-        What was odd about the file and what was made of it, one sentence each.
-    by_hash
-        Whether ``image`` is the SHA-256 of the picture's bytes.
-    data
-        The bytes it was read from.
+    notes: What was odd about the file and what was made of it, one sentence each.
+    by_hash: Whether ``image`` is the SHA-256 of the picture's bytes.
+    data: The bytes it was read from.
     """
 
     frame: pl.DataFrame
@@ -55,30 +49,16 @@ def read_captions(
 ) -> CaptionFile:
     """Read a file of captions (:func:`~stereotrope.inputs.captions.table.read_caption_table`).
 
-    Parameters
-    ----------
-    path
-        The file.
-    image, caption, prompt
-        Its columns; found by their usual names, blanks, signs and case aside, when None.
-    name
-        What messages call the file.
-    need_images
-        Whether a file without a column of images is refused and an image has one caption, the first; else
-        images may be null, and every caption counts.
-
-    Returns
-    -------
-    CaptionFile
-        Its captions, and notes on: another encoding; columns found under other names; a first row that is
-        data where the header belongs (it is read as data); header rows among the data (left out); rows
-        without caption, or without an image that is needed (left out); images given twice; images whose
-        name belongs to another prompt than their row says (kept as the row says).
-
-    Raises
-    ------
-    MetadataError
-        The file cannot be read, or has no column of images or captions.
+    path: The file.
+    image, caption, prompt: Its columns; found by their usual names, blanks, signs and case aside, when None.
+    name: What messages call the file.
+    need_images: Whether a file without a column of images is refused and an image has one caption, the first;
+        else images may be null, and every caption counts.
+    Returns: Its captions, and notes on: another encoding; columns found under other names; a first row that
+        is data where the header belongs (it is read as data); header rows among the data (left out); rows
+        without caption, or without an image that is needed (left out); images given twice; images whose name
+        belongs to another prompt than their row says (kept as the row says).
+    Raises MetadataError: The file cannot be read, or has no column of images or captions.
     """
     given = {"image": image, "caption": caption, "prompt": prompt}
     table = read_caption_table(

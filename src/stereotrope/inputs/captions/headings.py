@@ -53,8 +53,6 @@ def clean(heading: str) -> str:
 def plain(heading: str) -> str:
     """Return a heading as names are compared: lower case, one underscore for all that is no letter or digit.
 
-    Examples
-    --------
     >>> plain(" Image\u00a0Description "), plain("FileName"), plain("image-name:")
     ('image_description', 'file_name', 'image_name')
     """

@@ -49,25 +49,15 @@ class NoCaptions(MetadataError):
 class CaptionTable:
     """A file of captions as read.
 
-    Attributes
-    ----------
-    file
-        Its name in messages.
-    columns
-        Names of its columns, cleaned; a place (``column 2``) where it has no header.
-    roles
-        ``image``, ``caption``, ``prompt``, ``model`` → the column that is it, where there is one.
-    rows
-        Its rows that are not blank.
-    header
-        Line of the header; 0 where the first row is data.
-    notes
-        What was odd about the file as such, one sentence each.
-    renamed, guessed
-        What was made of columns under other names and without any, and without regard to their names,
-        likewise.
-    data
-        The bytes it was read from.
+    file: Its name in messages.
+    columns: Names of its columns, cleaned; a place (``column 2``) where it has no header.
+    roles: ``image``, ``caption``, ``prompt``, ``model`` → the column that is it, where there is one.
+    rows: Its rows that are not blank.
+    header: Line of the header; 0 where the first row is data.
+    notes: What was odd about the file as such, one sentence each.
+    renamed, guessed: What was made of columns under other names and without any, and without regard to their
+        names, likewise.
+    data: The bytes it was read from.
     """
 
     file: str
@@ -102,24 +92,14 @@ def read_caption_table(
     by comma, semicolon, tab or bar. Text is UTF-8, or UTF-16 or UTF-32 with a byte order mark, else
     Windows-1252, which is noted.
 
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What messages call it; its path when None.
-    given
-        Role → the column that the user says it is.
-    needed
-        Roles without which the file is refused.
-    among_others
-        Whether it is one of many files, which need not all hold captions: long texts are taken for captions
-        only beside a column of images.
-
-    Raises
-    ------
-    MetadataError
-        It cannot be read, or is malformed; :class:`NoCaptions` where no column can be ``needed``.
+    path: The file.
+    name: What messages call it; its path when None.
+    given: Role → the column that the user says it is.
+    needed: Roles without which the file is refused.
+    among_others: Whether it is one of many files, which need not all hold captions: long texts are taken for
+        captions only beside a column of images.
+    Raises MetadataError: It cannot be read, or is malformed; :class:`NoCaptions` where no column can be
+        ``needed``.
     """
     name = name or str(path)
     try:
