@@ -12,7 +12,7 @@ import pytest
 import stereotrope as st
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "write-a-measure.md"
-MEASURE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
+MEASURE, FINDER = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 AUDIT = """\
 suite: objects
 objects: [cup]
@@ -31,7 +31,9 @@ def install(site, code):
     info = site / "counting-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[stereotrope.measures]\nours = counting\n")
+    (info / "entry_points.txt").write_text(
+        "[stereotrope.measures]\nours = counting\n[stereotrope.finders]\nours = counting\n"
+    )
 
 
 def stereotrope(site, *arguments):
@@ -47,8 +49,8 @@ def stereotrope(site, *arguments):
     )
 
 
-def test_a_measure_of_another_package_is_listed_and_computed(tmp_path):
-    install(tmp_path, MEASURE)
+def test_a_measure_of_another_package_is_listed_and_computed_and_its_finder_finds(tmp_path):
+    install(tmp_path, f"{MEASURE}\n{FINDER}")
     listed = stereotrope(tmp_path, "measures")
     assert "How many labels there are. (from counting)" in listed.stdout, listed.stderr
     (tmp_path / "audit.yaml").write_text(AUDIT)
@@ -57,6 +59,8 @@ def test_a_measure_of_another_package_is_listed_and_computed(tmp_path):
     found = pl.read_parquet(tmp_path / "run" / "estimates.parquet").filter(measure="label_count")
     assert found["value"].to_list() == [4.0, 4.0]
     assert st.open(tmp_path / "run").estimates.filter(measure="label_count")["n"].to_list() == [4, 4]
+    told = st.open(tmp_path / "run").findings.filter(kind="few_labels")
+    assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import polars as pl
 
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.tidy import to_polars
+from stereotrope.measure.evidence import FindingEvidence
+from stereotrope.measure.finder import Candidate
 
 __all__ = ["LOW_ACCURACY", "Doubts", "disagreeing"]
 
@@ -45,30 +46,35 @@ class Doubts:
         self,
         estimates: pl.DataFrame,
         failed: Collection[tuple[str, str | None]],
-        images: Any | None,
-        marks: Any | None,
+        images: pl.DataFrame | None,
+        marks: pl.DataFrame | None,
     ) -> None:
         low = disagreeing(estimates)
         names = low["annotator"] if "annotator" in low.columns else [None] * low.height
         self._failed = {*failed, *zip(names, low["attribute"], strict=True)}
         self._marking: dict[str, set[str]] = {}
         if marks is not None:
-            for generator, reader in (
-                to_polars(marks, what="marks").select("generator", "annotator").iter_rows()
-            ):
+            for generator, reader in marks.select("generator", "annotator").iter_rows():
                 self._marking.setdefault(generator, set()).add(reader)
         self._bytes: dict[str, str] = {}
         if images is not None:
-            frame = to_polars(images, what="images").filter(pl.col("sha256").is_not_null())
-            self._bytes = dict(frame.select("image_id", "sha256").iter_rows())
+            known = images.filter(pl.col("sha256").is_not_null())
+            self._bytes = dict(known.select("image_id", "sha256").iter_rows())
 
-    def of(
+    def cast(self, candidates: Sequence[Candidate], pictures: FindingEvidence) -> list[Candidate]:
+        """The candidates, each with what the run itself says against it."""
+        cast = []
+        for c in candidates:
+            sides: list[list[str]] = []
+            if c.attribute is not None and c.wording is not None:
+                both = pictures.sides(c.attribute, c.scope, c.wording)
+                sides = [[i for listed in side.values() for i in listed] for side in both if side]
+            cast.append(replace(c, doubt=self._of(c.scope, c.attribute, sides)))
+        return cast
+
+    def _of(
         self, scope: Mapping[str, str], attribute: str | None, sides: Sequence[Collection[str]]
     ) -> str | None:
-        """The reason, None where there is none.
-
-        ``sides`` are the pictures of the condition and of its reference, where it has one.
-        """
         name = scope.get("annotator")
         if attribute is not None and self._failed & {(name, attribute), (None, attribute), (name, None)}:
             return "the annotator failed a check of it"

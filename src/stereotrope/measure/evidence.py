@@ -9,15 +9,26 @@ from functools import cached_property
 import polars as pl
 
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
-from stereotrope.measure.sentences import Counted
+from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.tables import LABELS, SCOPES
 
-__all__ = ["Conditions", "FindingEvidence"]
+__all__ = ["Conditions", "FindingEvidence", "counted", "shift"]
 
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
 _Levels = tuple[str | None, ...]
 Conditions = tuple[_Levels, ...]
 """Combinations of factor levels, in the order of the labels."""
+
+
+def counted(values: Mapping[str, list[str]], value: str) -> Counted:
+    """How many images have a value, of how many."""
+    return len(values.get(value, ())), sum(map(len, values.values()))
+
+
+def shift(here: Mapping[str, list[str]], before: Mapping[str, list[str]], value: str) -> float:
+    """Share of a value less that in the reference, where there is one."""
+    (k, n), (j, m) = counted(here, value), counted(before, value)
+    return (k / n if n else 0.0) - (j / m if m else 0.0)
 
 
 class FindingEvidence:
@@ -65,6 +76,18 @@ class FindingEvidence:
         place = self.factors.index("annotator") if "annotator" in self.factors else len(self.factors)
         kept = {levels[:place] + levels[place + 1 :] for levels in self._fitting(None, scope)}
         return tuple(sorted(kept, key=str))
+
+    def sides(
+        self, attribute: str, scope: Mapping[str, str], wording: Wording
+    ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Images by value in a condition and in its reference, where it has one."""
+        other = wording.reference_scope(scope)
+        return self.values(attribute, scope), self.values(attribute, other) if other else {}
+
+    def moved(self, attribute: str, scope: Mapping[str, str], wording: Wording, value: str) -> float:
+        """Share of a value less that in the reference; 0 where there is nothing to compare with."""
+        here, before = self.sides(attribute, scope, wording)
+        return shift(here, before, value) if here and before else 0.0
 
     def values(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""

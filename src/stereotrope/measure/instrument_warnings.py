@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.captions.warnings import lexicon_warnings
 from stereotrope.measure.doubts import disagreeing
+from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
-from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import ESTIMATES
 
-__all__ = ["instrument_warnings"]
+__all__ = ["copied_pictures", "disagreements", "marked_pictures", "unusable_labels"]
 
 LITTLE_LABELLED = 0.05
 """Share of unusable labels above which the annotator itself is a finding."""
@@ -24,34 +22,12 @@ _MOST_NAMED = 6
 """Attributes that one sentence names."""
 _MOST_READ = 3
 """Readings of one mark that are quoted, where OCR reads it differently each time."""
-_ESTIMATE_NAMES = {column.name for column in ESTIMATES}
-
-Warned = tuple[Any, ...]
-"""Scope, attribute, sentence, measure and images; a value that tells apart several of one kind."""
 
 
-def instrument_warnings(
-    labels: pl.DataFrame,
-    estimates: pl.DataFrame,
-    level: float,
-    *,
-    lexicons: Sequence[Mapping[str, Any]],
-    marks: Any | None,
-    images: Any | None,
-) -> Iterator[Warned]:
-    """Every warning about annotators, lexicons, marks and copies, in this order.
-
-    The arguments are those of :func:`stereotrope.measure.findings`.
-    """
-    yield from _unusable(labels)
-    yield from _disagreements(estimates, level)
-    yield from _misread(lexicons)
-    yield from _marked(marks)
-    yield from _copies(images)
-
-
-def _unusable(tidy: pl.DataFrame) -> Iterator[Warned]:
+@finder("instrument", place=90)
+def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     """Attributes of which an annotator read too little, those without the same pictures in one finding."""
+    tidy = evidence.labels
     if "excluded" not in tidy.columns:
         return
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
@@ -75,7 +51,7 @@ def _unusable(tidy: pl.DataFrame) -> Iterator[Warned]:
         )
         scope = {"annotator": str(annotator)} if who else {}
         one = attributes[0] if len(attributes) == 1 else None
-        yield scope, one, sentence, "share", list(images)
+        yield Candidate.warns(scope, one, sentence, "share", images=images)
 
 
 def _series(names: Sequence[str]) -> str:
@@ -86,33 +62,26 @@ def _series(names: Sequence[str]) -> str:
     return f"each of {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _disagreements(table: pl.DataFrame, level: float) -> Iterator[Warned]:
+@finder("instrument", place=91)
+def disagreements(evidence: RunEvidence) -> Iterator[Candidate]:
     """Attributes on which the annotator and the reference differ too often."""
-    factors = [c for c in table.columns if c not in _ESTIMATE_NAMES]
-    for row in disagreeing(table).iter_rows(named=True):
+    for row in disagreeing(evidence.estimates).iter_rows(named=True):
         same, n = round(row["value"] * row["n"]), row["n"]
         words = clean(row["attribute"]).replace("_", " ")
         sentence = (
             f"The labels of the {words} agree with the reference on {same} of {n} pictures"
             f"{span(row['low'], row['high'])}; measures of it carry that error."
         )
-        scope = {f: str(row[f]) for f in factors if row[f] is not None}
-        yield scope, row["attribute"], sentence, "agreement", []
+        yield Candidate.warns(scope_of(row), row["attribute"], sentence, "agreement")
 
 
-def _misread(lexicons: Sequence[Mapping[str, Any]]) -> Iterator[Warned]:
-    """Groups of captions that rest on hits which do not mean what they should."""
-    for name, attribute, value, sentence, shown in lexicon_warnings(lexicons):
-        scope = {"annotator": name} if name else {}
-        yield scope, attribute, sentence, "representation_parity", shown, value
-
-
-def _marked(marks: Any | None) -> Iterator[Warned]:
+@finder("instrument", place=93)
+def marked_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
     """Text that a model puts at one place of its pictures, which is nothing that they show."""
-    if marks is None:
+    if evidence.marks is None:
         return
     keys = ["generator", "annotator", "mark", "place", "of"]
-    for key, part in to_polars(marks, what="marks").group_by(keys, maintain_order=True):
+    for key, part in evidence.marks.group_by(keys, maintain_order=True):
         generator, annotator, mark, place, of = key
         shown = part["image_id"].unique(maintain_order=True).to_list()
         read = part["words"].value_counts(sort=True)
@@ -126,14 +95,15 @@ def _marked(marks: Any | None) -> Iterator[Warned]:
             f"{told}; it is not counted as text of the pictures."
         )
         scope = {"generator": str(generator), "annotator": str(annotator)}
-        yield scope, None, sentence, "text_mark", shown, str(mark)
+        yield Candidate.warns(scope, None, sentence, "text_mark", str(mark), images=shown)
 
 
-def _copies(images: Any | None) -> Iterator[Warned]:
+@finder("instrument", place=94)
+def copied_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
     """Generators that returned the same bytes more than once."""
-    if images is None:
+    if evidence.images is None:
         return
-    made = to_polars(images, what="images").filter(status="ok")
+    made = evidence.images.filter(status="ok")
     for (generator,), part in made.group_by(["generator"], maintain_order=True):
         copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())
         if copies.height:
@@ -142,4 +112,5 @@ def _copies(images: Any | None) -> Iterator[Warned]:
                 "copies of another one; intervals that count them are too narrow."
             )
             scope = {"generator": str(generator)}
-            yield scope, None, sentence, "effective_n", copies["image_id"].to_list()
+            copied = copies["image_id"].to_list()
+            yield Candidate.warns(scope, None, sentence, "effective_n", images=copied)

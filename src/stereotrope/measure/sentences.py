@@ -70,6 +70,13 @@ class Wording:
         self.reference = reference
         self.shown = tuple(shown)
 
+    def reference_scope(self, scope: Mapping[str, str]) -> dict[str, str] | None:
+        """The same part of the design in the reference; None where the scope is that, or has none."""
+        level = scope.get(self.contrast or "")
+        if level is None or self.reference is None or self.contrast is None or level == self.reference:
+            return None
+        return {**scope, self.contrast: self.reference}
+
     def lead(self, scope: Mapping[str, str]) -> str:
         """The generator, where there are several that are not compared."""
         named = "generator" in scope and "generator" in self.shown and self.contrast != "generator"

@@ -9,18 +9,11 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.groups import UNKNOWN
-from stereotrope.tables import ESTIMATES
+from stereotrope.measure.finder import scope_of
 
-__all__ = ["CaptionEvidence", "Scope", "scope_of"]
+__all__ = ["CaptionEvidence", "Scope"]
 
 Scope = Mapping[str, str]
-
-_NAMES = {column.name for column in ESTIMATES}
-
-
-def scope_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """The factors and the model of a row of estimates."""
-    return {name: str(value) for name, value in row.items() if name not in _NAMES and value is not None}
 
 
 class CaptionEvidence:

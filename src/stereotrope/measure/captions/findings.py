@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, scope_of
+from stereotrope.measure.captions.evidence import CaptionEvidence, Scope
 from stereotrope.measure.captions.groups import OTHERS, REST, UNKNOWN
 from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap
+from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATES
 
-__all__ = ["CAPTION_KINDS", "CaptionFinding", "caption_findings"]
+__all__ = ["caption_findings"]
 
 ONE_GROUP = 0.80
 """Share that the lower end must exceed where captions have one group: four in five leave the others together
@@ -52,7 +53,7 @@ NAMING = 0.5
 """What a difference between models weighs that is gone among captions that name either side: it is of how
 often captions name anybody."""
 
-CAPTION_KINDS = (
+_KINDS = (
     "one_group",
     "group_gap",
     "model_difference",
@@ -62,7 +63,7 @@ CAPTION_KINDS = (
     "omission",
     "occlusion",
 )
-"""Kinds of findings from captions; where two are about one attribute of a cell, the first says it best."""
+"""Where two are about one attribute of a cell, the first says it best."""
 
 _DECLARED = "sides=declared"
 _OF_GROUPS = ("one_group", "group_gap", "composite")
@@ -78,29 +79,8 @@ _READ = (
 )
 
 
-@dataclass(frozen=True)
-class CaptionFinding:
-    """One pattern of captions; ``effect`` in [0, 1] ranks it among all findings."""
-
-    kind: str
-    scope: Mapping[str, str]
-    attribute: str | None
-    effect: float
-    sentence: str
-    measure: str
-    images: list[str]
-
-    @property
-    def about(self) -> tuple[str, str, str | None]:
-        """What there is one finding about: the groups of an attribute in a cell, or a kind in a cell."""
-        what = "groups" if self.kind in _OF_GROUPS else self.kind
-        attribute = self.attribute if self.kind in (*_OF_GROUPS, "model_difference") else None
-        return str(sorted(self.scope.items())), what, attribute
-
-
-def caption_findings(
-    table: pl.DataFrame, frames: Sequence[pl.DataFrame], *, alpha: float, level: float
-) -> list[CaptionFinding]:
+@finder(*_KINDS, place=30)
+def caption_findings(evidence: RunEvidence) -> list[Candidate]:
     """Return what stands out in the estimates of captions, the strongest first.
 
     Kinds and their thresholds:
@@ -123,22 +103,11 @@ def caption_findings(
     counted from its threshold, some of them weighed (:data:`OMITTED`, :data:`COMPOSED`, :data:`NAMING`).
     What stands out first should differ: the second pattern of a kind weighs half of its effect, the third
     a third; the second model that shows the same a quarter, the third a ninth.
-
-    Parameters
-    ----------
-    table
-        Estimates; of two definitions only the paper's make findings.
-    frames
-        Captions frames, one a lexicon: they lead to the pictures and name terms.
-    alpha
-        False discovery rate of the two tests.
-    level
-        Nominal coverage of intervals of counts.
     """
-    rows = _rows(table)
+    rows, level, alpha = _rows(evidence.estimates), evidence.level, evidence.alpha
     if not rows.height:
         return []
-    said = _Said(CaptionEvidence(rows, frames), CaptionWording(rows, level), rows, level)
+    said = _Said(CaptionEvidence(rows, evidence.captions), CaptionWording(rows, level), rows, level)
     found = [
         *said.one_group(),
         *said.group_gaps(alpha),
@@ -164,14 +133,17 @@ def _rows(table: pl.DataFrame) -> pl.DataFrame:
     return rows.unique(keys, keep="first", maintain_order=True)
 
 
-def _one_each(found: Sequence[CaptionFinding]) -> list[CaptionFinding]:
-    best: dict[tuple[str, str, str | None], CaptionFinding] = {}
-    for one in sorted(found, key=lambda f: (CAPTION_KINDS.index(f.kind), -f.effect)):
-        best.setdefault(one.about, one)
+def _one_each(found: Sequence[Candidate]) -> list[Candidate]:
+    """One finding about the groups of an attribute in a cell, and one of each further kind."""
+    best: dict[tuple[str, str, str | None], Candidate] = {}
+    for one in sorted(found, key=lambda f: (_KINDS.index(f.kind), -f.effect)):
+        what = "groups" if one.kind in _OF_GROUPS else one.kind
+        attribute = one.attribute if one.kind in (*_OF_GROUPS, "model_difference") else None
+        best.setdefault((str(sorted(one.scope.items())), what, attribute), one)
     return list(best.values())
 
 
-def _varied(found: Sequence[CaptionFinding]) -> list[CaptionFinding]:
+def _varied(found: Sequence[Candidate]) -> list[Candidate]:
     """The findings by effect, divided by their place in their kind and among models that show the same."""
     things: dict[str, dict[tuple[str, str | None], int]] = {}
     weighed = []
@@ -182,7 +154,7 @@ def _varied(found: Sequence[CaptionFinding]) -> list[CaptionFinding]:
         of_kind[thing] = of_kind.get(thing, 0) + 1
         place = (list(of_kind).index(thing) + 1) * of_kind[thing] ** 2
         weighed.append(replace(one, effect=one.effect / place))
-    return sorted(weighed, key=lambda f: (-f.effect, CAPTION_KINDS.index(f.kind)))
+    return sorted(weighed, key=lambda f: (-f.effect, _KINDS.index(f.kind)))
 
 
 @dataclass(frozen=True)
@@ -211,18 +183,16 @@ class _Said:
         for row in self.rows.filter(pl.col("measure").is_in(measures)).iter_rows(named=True):
             yield row, scope_of(row)
 
-    def one_group(self) -> Iterator[CaptionFinding]:
+    def one_group(self) -> Iterator[Candidate]:
         for row, scope in self._of("representation_parity"):
             if row["category"] == UNKNOWN or not _above(row, ONE_GROUP):
                 continue
             others = self.evidence.groups(row["attribute"], scope)
             sentence = self.wording.one_group(row, scope, others)
             shown = self.evidence.with_groups(row["attribute"], scope, [row["category"]])
-            yield CaptionFinding(
-                "one_group", scope, row["attribute"], row["low"], sentence, row["measure"], shown
-            )
+            yield Candidate("one_group", scope, row["attribute"], row["low"], row["measure"], sentence, shown)
 
-    def group_gaps(self, alpha: float) -> Iterator[CaptionFinding]:
+    def group_gaps(self, alpha: float) -> Iterator[Candidate]:
         gaps = [
             (gap, scope)
             for row, scope in self._of("signed_parity")
@@ -237,7 +207,7 @@ class _Said:
                 continue
             sentence = self.wording.gap(replace(gap, q=q if q == q else None), scope)
             shown = self.evidence.with_groups(gap.attribute, scope, gap.of)
-            yield CaptionFinding("group_gap", scope, gap.attribute, gap.low, sentence, "signed_parity", shown)
+            yield Candidate("group_gap", scope, gap.attribute, gap.low, "signed_parity", sentence, shown)
 
     def _gap(self, row: Mapping[str, Any], scope: Scope) -> Gap | None:
         """The two sides of a parity, the one named more often first; None where nobody is named."""
@@ -284,7 +254,7 @@ class _Said:
                 return other
         return None
 
-    def model_differences(self, alpha: float) -> Iterator[CaptionFinding]:
+    def model_differences(self, alpha: float) -> Iterator[Candidate]:
         """The largest difference between two models of each prompt and declared side."""
         cells: dict[tuple[str, str, str], list[_Side]] = {}
         for row, scope in self._of("signed_parity"):
@@ -298,7 +268,7 @@ class _Said:
         tables = np.array([(a.k, a.n, b.k, b.n) for _, a, b in pairs]).T
         q = benjamini_hochberg(fisher_exact(*tables)).tolist()
         ends = np.array(newcombe(*tables, level=self.level)).T.tolist()
-        largest: dict[tuple[str, str, str], tuple[float, CaptionFinding]] = {}
+        largest: dict[tuple[str, str, str], tuple[float, Candidate]] = {}
         for (place, a, b), (low, high), own in zip(pairs, ends, q, strict=True):
             if own > alpha or low <= 0 <= high:
                 continue
@@ -322,7 +292,7 @@ class _Said:
 
     def _difference(
         self, more: _Side, less: _Side, ends: tuple[float, float], q: float, of: int
-    ) -> CaptionFinding:
+    ) -> Candidate:
         remains = False
         if more.either and less.either:
             low, _ = newcombe(more.k, more.either, less.k, less.either, level=self.level)
@@ -338,30 +308,30 @@ class _Said:
         )
         shown = self.evidence.with_groups(more.attribute, more.scope, more.groups)
         effect = ends[0] * (1.0 if remains else NAMING)
-        return CaptionFinding(
-            "model_difference", more.held, more.attribute, effect, sentence, "representation_parity", shown
+        return Candidate(
+            "model_difference", more.held, more.attribute, effect, "representation_parity", sentence, shown
         )
 
-    def associations(self) -> Iterator[CaptionFinding]:
+    def associations(self) -> Iterator[Candidate]:
         for row, scope in self._of("cas"):
             if _above(row, LEANING):
                 terms = self.evidence.most_frequent("stereotype", scope)
                 shown = self.evidence.holding("stereotype", scope)
                 effect = (row["low"] - LEANING) / (1.0 - LEANING)
                 sentence = self.wording.association(row, scope, terms)
-                yield CaptionFinding("association", scope, "stereotype", effect, sentence, "cas", shown)
+                yield Candidate("association", scope, "stereotype", effect, "cas", sentence, shown)
 
-    def out_of_place(self) -> Iterator[CaptionFinding]:
+    def out_of_place(self) -> Iterator[Candidate]:
         for row, scope in self._of("hallucination"):
             if _above(row, OUT_OF_PLACE):
                 terms = self.evidence.most_frequent("hallucination", scope)
                 shown = self.evidence.holding("hallucination", scope)
                 sentence = self.wording.out_of_place(row, scope, terms)
-                yield CaptionFinding(
-                    "out_of_place", scope, "hallucination", row["low"], sentence, "hallucination", shown
+                yield Candidate(
+                    "out_of_place", scope, "hallucination", row["low"], "hallucination", sentence, shown
                 )
 
-    def composites(self) -> Iterator[CaptionFinding]:
+    def composites(self) -> Iterator[Candidate]:
         edge = BANDS[-2].most
         for row, scope in self._of(*COMPOSITES):
             if not _above(row, edge):
@@ -372,21 +342,19 @@ class _Said:
             shown = self.evidence.with_groups(row["attribute"], scope, [most]) if most else []
             effect = COMPOSED * (row["low"] - edge) / (1.0 - edge)
             effect *= 1.0 - groups.get(UNKNOWN, 0) / max(1, sum(groups.values()))
-            yield CaptionFinding(
-                "composite", scope, row["attribute"], effect, sentence, row["measure"], shown
-            )
+            yield Candidate("composite", scope, row["attribute"], effect, row["measure"], sentence, shown)
 
-    def omissions(self) -> Iterator[CaptionFinding]:
+    def omissions(self) -> Iterator[Candidate]:
         for row, scope in self._of("gmr", "iemr"):
             if row["category"] is not None and _above(row, MISSING):
                 name = "keyword" if row["measure"] == "gmr" else "implied"
                 shown = self.evidence.lacking(name, scope, row["category"])
                 sentence = self.wording.omission(row, scope)
-                yield CaptionFinding(
-                    "omission", scope, name, OMITTED * row["low"], sentence, row["measure"], shown
+                yield Candidate(
+                    "omission", scope, name, OMITTED * row["low"], row["measure"], sentence, shown
                 )
 
-    def occlusions(self) -> Iterator[CaptionFinding]:
+    def occlusions(self) -> Iterator[Candidate]:
         cells: dict[tuple[str, str], dict[str | None, tuple[dict[str, Any], dict[str, str]]]] = {}
         for row, scope in self._of("unknown_share"):
             place = (str(sorted(scope.items())), row["attribute"])
@@ -406,9 +374,7 @@ class _Said:
             sentence = self.wording.occlusion(whole["attribute"], scope, counted, (low, high))
             shown = self.evidence.unnamed(whole["attribute"], "ppe", scope, covered=explains)
             effect = low if explains else 0.0
-            yield CaptionFinding(
-                "occlusion", scope, whole["attribute"], effect, sentence, "unknown_share", shown
-            )
+            yield Candidate("occlusion", scope, whole["attribute"], effect, "unknown_share", sentence, shown)
 
 
 def _above(row: Mapping[str, Any], edge: float) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stereotrope.measure.captions.groups import UNKNOWN
+from stereotrope.measure.finder import Candidate, RunEvidence, finder
 from stereotrope.measure.sentences import clean, quoted
 
-__all__ = ["LexiconWarning", "lexicon_warnings"]
+__all__ = ["lexicon_warnings"]
 
 DOUBTFUL = 0.20
 """Doubtful captions among those of a group from which on it is told: a share that is a fifth too high is
@@ -23,24 +24,16 @@ _MOST = 10
 _INSIDE = "letters inside longer words"
 _NOUNS = "words for clothes, hair or a background"
 
-LexiconWarning = tuple[str, str, str, str, list[str]]
-"""Lexicon, attribute, value, sentence, images whose captions show it."""
+
+@finder("instrument", place=92)
+def lexicon_warnings(evidence: RunEvidence) -> list[Candidate]:
+    """Groups that a matching audit doubts, those with most doubtful captions first."""
+    found = [pair for lexicon in evidence.lexicons for pair in _of(lexicon)]
+    return [c for _, _, c in sorted(found, key=lambda pair: (-pair[0], pair[1]))[:_MOST]]
 
 
-def lexicon_warnings(lexicons: Sequence[Mapping[str, Any]]) -> list[LexiconWarning]:
-    """Groups that a matching audit doubts, those with most doubtful captions first.
-
-    Parameters
-    ----------
-    lexicons
-        One mapping a lexicon, as a run stores them: ``annotator``, its name, and ``values``, a row a value
-        of its attributes with counts of captions and ``image_ids`` of doubtful ones.
-    """
-    found = [pair for lexicon in lexicons for pair in _of(lexicon)]
-    return [warning for _, warning in sorted(found, key=lambda pair: (-pair[0], pair[1][:3]))[:_MOST]]
-
-
-def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, LexiconWarning]]:
+def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, str, str], Candidate]]:
+    """How many captions are doubtful, of which value, and the warning."""
     name = str(lexicon.get("annotator") or "")
     for row in lexicon.get("values") or ():
         unnamed = row["value"] == UNKNOWN
@@ -54,7 +47,11 @@ def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, LexiconWarning]]:
             sentence = f"{count} {what} ({words}) name one by a second reading."
         else:
             sentence = f"{count} {what} ({words}) {_rest_on(row, doubtful)}."
-        yield doubtful, (name, row["attribute"], row["value"], sentence, list(row.get("image_ids") or ()))
+        scope, shown = {"annotator": name} if name else {}, row.get("image_ids") or ()
+        warning = Candidate.warns(
+            scope, row["attribute"], sentence, "representation_parity", row["value"], images=shown
+        )
+        yield doubtful, (name, row["attribute"], row["value"]), warning
 
 
 def _rest_on(row: Mapping[str, Any], doubtful: int) -> str:

@@ -1,0 +1,115 @@
+"""One finding a pattern: of several kinds the one that says it best, of several annotators the strongest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from stereotrope.measure.evidence import Conditions, FindingEvidence, counted, shift
+from stereotrope.measure.finder import Candidate, RunEvidence
+from stereotrope.measure.sentences import quoted
+
+__all__ = ["by_all_annotators", "by_all_readers", "moved_most", "strongest"]
+
+
+def strongest(
+    candidates: Sequence[Candidate], pictures: FindingEvidence, order: Mapping[str, int]
+) -> list[Candidate]:
+    """One candidate an attribute and condition, of the kind that says it best."""
+    best: dict[tuple[Conditions, str | None], Candidate] = {}
+    for candidate in sorted(candidates, key=lambda c: (order[c.kind], -c.effect, -c.value)):
+        # Measures scope the same pictures with more or fewer factors: the pictures say what is the same.
+        place = (pictures.conditions(candidate.attribute, candidate.scope), _subject(candidate))
+        best.setdefault(place, candidate)
+    return list(best.values())
+
+
+def by_all_annotators(
+    candidates: Sequence[Candidate], evidence: RunEvidence, order: Mapping[str, int]
+) -> list[Candidate]:
+    """One candidate a comparison: that of the annotator who says it best, with what the others see."""
+    groups: dict[tuple[Conditions, str | None], list[Candidate]] = {}
+    for candidate in candidates:
+        drawn = evidence.pictures.drawn_under(_without_annotator(candidate.scope))
+        groups.setdefault((drawn, _subject(candidate)), []).append(candidate)
+    together = []
+    for members in groups.values():
+        lead = min(
+            members,
+            key=lambda c: (c.doubt is not None, order[c.kind], -c.effect, c.scope.get("annotator", "")),
+        )
+        by_name = {c.scope.get("annotator"): c for c in members}
+        asked = evidence.annotators if "annotator" in lead.scope else []
+        asides = [
+            _aside(name, by_name.get(name), lead, evidence.pictures)
+            for name in asked
+            if name != lead.scope["annotator"]
+        ]
+        others = tuple(aside for aside in asides if aside)
+        effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
+        together.append(replace(lead, effect=effect, others=others))
+    return together
+
+
+def by_all_readers(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """One candidate a pattern told by its sentence: the largest, with what other readers make of it."""
+    groups: dict[Any, list[Candidate]] = {}
+    times = Counter[Any]()
+    for one in candidates:
+        reader = one.scope.get("annotator")
+        place = (one.kind, one.attribute, one.measure, str(sorted(_without_annotator(one.scope).items())))
+        times[reader, place] += 1
+        groups.setdefault((place, times[reader, place]), []).append(one)
+    together = []
+    for members in groups.values():
+        lead = max(members, key=lambda one: one.effect)
+        sentences = {one.scope.get("annotator", ""): one.sentence.removesuffix(".") for one in members}
+        sentences.pop(lead.scope.get("annotator", ""))
+        asides = [f"by {quoted(name)}: {sentence}" for name, sentence in sorted(sentences.items())]
+        together.append(replace(lead, sentence="; ".join([lead.sentence.removesuffix("."), *asides])))
+    return together
+
+
+def _subject(candidate: Candidate) -> str | None:
+    """What one finding is made of in a condition: an attribute, or what only a sentence can tell."""
+    return candidate.kind if candidate.sentence else candidate.attribute
+
+
+def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
+    return {factor: level for factor, level in scope.items() if factor != "annotator"}
+
+
+def _aside(name: str, same: Candidate | None, lead: Candidate, pictures: FindingEvidence) -> str:
+    """What another annotator sees of the comparison; empty where it did not label the attribute there."""
+    who = f"by {quoted(name)}"
+    if lead.sentence:
+        return f"{who} alike" if same is not None else f"not {who}"
+    if lead.attribute is None or lead.wording is None:
+        return ""
+    here, before = pictures.sides(lead.attribute, lead.scope, lead.wording)
+    value = lead.category or moved_most(here, before)
+    mine, mine_before = pictures.sides(lead.attribute, {**lead.scope, "annotator": name}, lead.wording)
+    if not mine:
+        return ""
+    named = value
+    if same is not None:
+        named = same.category or moved_most(mine, mine_before)
+    k, n = counted(mine, named)
+    text = f"in {k} of {n}" + (" and {} of {}".format(*counted(mine_before, named)) if mine_before else "")
+    if named != value:
+        return f"{who} it is {quoted(named)} {text}"
+    moved, of_lead = shift(mine, mine_before, value), shift(here, before, value)
+    return f"{who} {text}" if 2 * moved * of_lead >= of_lead**2 else f"{who}, which differs, {text}"
+
+
+def moved_most(here: Mapping[str, list[str]], before: Mapping[str, list[str]]) -> str:
+    """The value to name: the one that came most, unless another went more than twice as much."""
+
+    def moved(value: str) -> float:
+        return round(shift(here, before, value), 9)
+
+    came = max(sorted({*here, *before}), key=moved)
+    went = min(sorted({*here, *before}), key=moved)
+    return went if -moved(went) > 2 * moved(came) else came
