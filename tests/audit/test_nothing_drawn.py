@@ -13,7 +13,7 @@ from stereotrope import generate
 from stereotrope.audit.suite import audit_template, suite_names
 from stereotrope.cli import main
 from stereotrope.errors import AuditFileError, IncompleteError, ModelError, ModelUnusable
-from stereotrope.generate import ImageResult
+from stereotrope.generate import Generator, ImageResult
 from stereotrope.testing import Loopback
 
 JUDGED = """\
@@ -40,10 +40,10 @@ measures:
 """
 
 
-class Painter:
+class Painter(Generator):
     """Draws as many pictures as it is told, then refuses or fails."""
 
-    name, fingerprint, concurrency = "painter", "painter-1", 1
+    kind, name, fingerprint = "painter", "painter", "painter-1"
 
     def __init__(self, pictures, refuses):
         self.left, self.refuses = pictures, refuses

@@ -159,9 +159,9 @@ def info_of(
         "generators": [
             {
                 "name": name,
-                "kind": type(made_by).__name__,
+                "kind": made_by.kind,
                 "fingerprint": made_by.fingerprint,
-                "note": getattr(made_by, "note", None),
+                "note": made_by.note,
             }
             for name, made_by in {r.generator: g for g, r in plan.requests}.items()
         ],

@@ -32,7 +32,6 @@ from stereotrope.errors import (
     RunError,
     UsageError,
 )
-from stereotrope.generate import FolderGenerator
 from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
@@ -380,14 +379,13 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
     if share > plan.spec.max_excluded:
         reasons = missing["reason"].value_counts(sort=True).head(3).iter_rows()
         listed = ", ".join(f"{count} × {reason}" for reason, count in reasons)
-        folders = any(isinstance(generator, FolderGenerator) for generator in plan.generators)
-        causes = [why for one in plan.generators if (why := getattr(one, "trouble", None)) is not None]
+        causes = [generator.trouble for generator in plan.generators if generator.trouble is not None]
+        remedies = dict.fromkeys(f"; {g.remedy}" for g in plan.generators if g.remedy is not None)
         cause = f"; likeliest cause: {causes[0]}" if causes else ""
-        labels = "; where files are not at hand and labels of them are enough, write `absent: allowed`"
         raise IncompleteError(
             f"{missing.height} of {images.height} pictures cannot be used ({listed}){cause}; the report, "
             f"which is written, says which. max_excluded allows {plan.spec.max_excluded:.0%}; mend the "
-            f"pictures, ask for others, or raise it{labels if folders else ''}"
+            f"pictures, ask for others, or raise it{''.join(remedies)}"
         )
 
 

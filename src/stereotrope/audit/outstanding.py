@@ -82,9 +82,8 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
     for generator in plan.generators:
         requests = {r.image_id: r for made_by, r in plan.requests if made_by is generator}
         left = [request for image_id, request in requests.items() if image_id not in drawn]
-        expect = getattr(generator, "expect", None)
-        expected = expect(left) if expect is not None else None
-        work.append(Work(GENERATE, generator.name, len(requests), len(requests) - len(left), expected))
+        drawn_before = len(requests) - len(left)
+        work.append(Work(GENERATE, generator.name, len(requests), drawn_before, generator.expect(left)))
     return work
 
 

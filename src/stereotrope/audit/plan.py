@@ -17,7 +17,7 @@ from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures
 from stereotrope.audit.published import published_for
-from stereotrope.audit.requests import Drawer, Requests, requests_of
+from stereotrope.audit.requests import Requests, requests_of
 from stereotrope.audit.several import require_model
 from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
@@ -66,7 +66,7 @@ class Plan:
     source: Source
     title: str
     prompts: pl.DataFrame
-    generators: tuple[Drawer, ...]
+    generators: tuple[generate.Generator, ...]
     requests: Requests
     annotators: tuple[Annotator, ...]
     measures: tuple[MeasureCall, ...]
@@ -174,7 +174,7 @@ def make_plan(
     """
     suite = _suite(spec, source)
     account = Account(max_cost)
-    generators: tuple[Drawer, ...] = ()
+    generators: tuple[generate.Generator, ...] = ()
     requests: Requests = ()
     notes: tuple[str, ...] = ()
     if stored is None:
@@ -346,7 +346,7 @@ def _require_encoders(annotators: Sequence[Annotator], source: Source) -> None:
                 raise source.error(str(error), "annotators", index) from None
 
 
-def _refuse_same_pictures(generators: Sequence[Drawer], source: Source) -> None:
+def _refuse_same_pictures(generators: Sequence[generate.Generator], source: Source) -> None:
     """Two entries with one fingerprint ask for the same work: each picture would be one of both."""
     first: dict[str, str] = {}
     for index, generator in enumerate(generators):

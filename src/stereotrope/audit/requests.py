@@ -7,20 +7,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from stereotrope.audit.file import AuditSpec
-from stereotrope.generate import (
-    Checks,
-    FolderGenerator,
-    Generator,
-    ImageRequest,
-    RemoteGenerator,
-    request_id,
-)
+from stereotrope.generate import Generator, ImageRequest, request_id
 from stereotrope.inputs.yaml import Source
 
-__all__ = ["Drawer", "Requests", "requests_of"]
+__all__ = ["Requests", "requests_of"]
 
-Drawer = Generator | RemoteGenerator
-Requests = tuple[tuple[Drawer, ImageRequest], ...]
+Requests = tuple[tuple[Generator, ImageRequest], ...]
 
 SEEDS_PER_AUDIT = 100_000
 """Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
@@ -31,7 +23,7 @@ MOST_PICTURES = 1_000_000
 
 def requests_of(
     designed: pl.DataFrame | None,
-    generators: Sequence[Drawer],
+    generators: Sequence[Generator],
     count: int,
     spec: AuditSpec,
     source: Source,
@@ -44,11 +36,12 @@ def requests_of(
         A generator cannot serve a prompt, nothing is asked for, or far too much.
     """
     prompts: list[pl.DataFrame] = [] if designed is None else [designed]
-    requests: list[tuple[Drawer, ImageRequest]] = []
+    requests: list[tuple[Generator, ImageRequest]] = []
     notes: list[str] = []
     for index, generator in enumerate(generators):
-        if isinstance(generator, FolderGenerator):
-            frame, asked = generator.requests(designed)
+        listed = generator.requests(designed)
+        if listed is not None:
+            frame, asked = listed
             notes += generator.notes
             if designed is None:
                 prompts.append(frame)
@@ -71,8 +64,8 @@ def requests_of(
 
 
 def _drawn(
-    generator: Drawer, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
-) -> list[tuple[Drawer, ImageRequest]]:
+    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
+) -> list[tuple[Generator, ImageRequest]]:
     if prompts.height * count > MOST_PICTURES:
         raise source.error(
             f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "
@@ -81,7 +74,7 @@ def _drawn(
         )
     asked = []
     for prompt_id, text, negative in prompts.select("prompt_id", "text", "negative").iter_rows():
-        reason = _objection(generator, text, negative)
+        reason = generator.check(text, negative)
         if reason:
             raise source.error(
                 f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
@@ -92,16 +85,10 @@ def _drawn(
     return asked
 
 
-def _objection(generator: Drawer, text: str, negative: str | None) -> str | None:
-    """Why a generator cannot serve a prompt, as far as that is known before it is asked."""
-    if isinstance(generator, RemoteGenerator):
-        return generator.check(text, negative)
-    return generator.check(text) if isinstance(generator, Checks) else None
-
-
-def _request(generator: Drawer, prompt_id: str, text: str, negative: str | None, number: int) -> ImageRequest:
+def _request(
+    generator: Generator, prompt_id: str, text: str, negative: str | None, number: int
+) -> ImageRequest:
     """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
-    seeded = getattr(generator, "seeded", True)
-    seed, params = (number, {}) if seeded else (None, {"picture": number})
+    seed, params = (number, {}) if generator.seeded else (None, {"picture": number})
     image_id = request_id(generator.fingerprint, text, negative, seed, params)
     return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)

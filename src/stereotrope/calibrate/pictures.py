@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from stereotrope.calibrate.checks import BLANK, checks, in_words
-from stereotrope.generate import CalibratedGenerator, ImageRequest, ImageResult
+from stereotrope.generate import CalibratedGenerator, Generator, ImageRequest, ImageResult
 from stereotrope.generate.calibrated.canvas import ink_on
 
 __all__ = ["CheckPictures", "Motif"]
@@ -44,7 +44,7 @@ class Motif:
     attribute: str | None = None
 
 
-class CheckPictures:
+class CheckPictures(Generator):
     """Draws the check pictures from those of the calibrated generator.
 
     inner: Draws what is underneath: the very picture that it draws for the base prompt and the same seed.
@@ -52,7 +52,7 @@ class CheckPictures:
     options: Attribute → values that the painted words may name.
     """
 
-    name = "calibrated, for checks"
+    kind, name = "checks", "calibrated, for checks"
 
     def __init__(
         self, inner: CalibratedGenerator, motifs: Mapping[str, Motif], options: Mapping[str, Sequence[str]]
@@ -64,8 +64,8 @@ class CheckPictures:
         content = json.dumps([DRAWING, inner.fingerprint, checks()["painted"], sorted(self.options.items())])
         self.fingerprint = f"checks:{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
-    def check(self, text: str) -> str | None:
-        """None, or the reason why no picture can be drawn for this text."""
+    def check(self, text: str, negative: str | None = None) -> str | None:
+        """Say why no picture can be drawn for this text; None where it can."""
         return None if text in self.motifs else "is no prompt of a check picture"
 
     def values(self, text: str, seed: int | None) -> dict[str, str]:

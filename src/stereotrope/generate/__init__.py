@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
+from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, request_id
 from stereotrope.generate.create import KINDS, create
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
@@ -15,14 +16,12 @@ from stereotrope.generate.remote import (
     RemoteGenerator,
     ReplicateGenerator,
 )
-from stereotrope.generate.request import Checks, Generator, ImageRequest, ImageResult, request_id
 
 __all__ = [
     "KINDS",
     "METADATA_NAMES",
     "PRESETS",
     "CalibratedGenerator",
-    "Checks",
     "FolderGenerator",
     "GeminiGenerator",
     "Generator",

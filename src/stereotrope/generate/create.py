@@ -11,20 +11,18 @@ from typing import Any
 from stereotrope.clients import PROVIDERS, Account
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.calibrated import CalibratedGenerator
+from stereotrope.generate.contract import Generator
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.presets import expand
-from stereotrope.generate.remote import RemoteGenerator, create_remote
-from stereotrope.generate.request import Generator
+from stereotrope.generate.remote import create_remote
 
 __all__ = ["KINDS", "Spec", "create"]
 
 Spec = str | Mapping[str, Any]
 
 
-def create(
-    spec: Spec, *, relative_to: Path | str | None = None, account: Account | None = None
-) -> Generator | RemoteGenerator:
+def create(spec: Spec, *, relative_to: Path | str | None = None, account: Account | None = None) -> Generator:
     """Make the generator that a spec describes.
 
     Parameters

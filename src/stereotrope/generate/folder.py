@@ -12,6 +12,7 @@ import polars as pl
 
 from stereotrope.errors import PictureError, PictureUnavailable, UsageError, did_you_mean
 from stereotrope.generate.containment import FolderIndex
+from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, request_id
 from stereotrope.generate.listing import (
     LABEL,
     Designed,
@@ -23,7 +24,6 @@ from stereotrope.generate.listing import (
     listings_of,
     seed_of,
 )
-from stereotrope.generate.request import ImageRequest, ImageResult, request_id
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.inputs.rows import Row, RowFile
 from stereotrope.pictures import inspect
@@ -39,7 +39,7 @@ NOT_AT_HAND = "picture is not at hand"
 """Reason of an image whose picture is absent, and known to be."""
 
 
-class FolderGenerator:
+class FolderGenerator(Generator):
     """A folder of pictures with a metadata file.
 
     Parameters
@@ -86,7 +86,9 @@ class FolderGenerator:
 
     concurrency = 4
     note = "pictures made elsewhere, taken as they are"
-    _kind, _needs = "folder", "a folder; add folder: path/to/pictures"
+    kind = "folder"
+    remedy = "where files are not at hand and labels of them are enough, write `absent: allowed`"
+    _needs = "a folder; add folder: path/to/pictures"
     _keys: tuple[str, ...] = _KEYS
     _once = True
     """Whether a picture is said to be listed once: where it is not, that is told."""
@@ -140,7 +142,6 @@ class FolderGenerator:
                     )
             self.factors = {str(f): str(pairs[f]) for f in check_factors(list(pairs))}
         self.notes: list[str] = []
-        self.trouble: str | None = None
         self._column = ""
         self._index: FolderIndex | None = None
 
@@ -156,22 +157,19 @@ class FolderGenerator:
         for key, value in spec.items():
             if key not in cls._keys:
                 hint = f"{did_you_mean(key, cls._keys)} Keys are {', '.join(cls._keys)}".lstrip()
-                raise UsageError(f"{cls._kind} generator: unknown key {key!r}; {hint}")
+                raise UsageError(f"{cls.kind} generator: unknown key {key!r}; {hint}")
             if key == "factors" and not _is_factors(value):
                 raise UsageError(
-                    f"{cls._kind} generator: factors must be a list of columns or a mapping of factor to "
+                    f"{cls.kind} generator: factors must be a list of columns or a mapping of factor to "
                     f"column, found {value!r}; write factors: [occupation, condition]"
                 )
             if key != "factors" and not isinstance(value, str | Path | None):
                 raise UsageError(
-                    f"{cls._kind} generator: {key} must be text, found {value!r}; put it in quotes"
+                    f"{cls.kind} generator: {key} must be text, found {value!r}; put it in quotes"
                 )
-        if spec.get(cls._kind) is None:
-            raise UsageError(f"{cls._kind} generator: needs {cls._needs}")
+        if spec.get(cls.kind) is None:
+            raise UsageError(f"{cls.kind} generator: needs {cls._needs}")
         return cls(**spec)
-
-    def check(self, text: str | None) -> None:
-        """Accept every prompt: nothing is drawn."""
 
     def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, list[ImageRequest]]:
         """Read the metadata and say which pictures there are.

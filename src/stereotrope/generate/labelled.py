@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from stereotrope.generate.contract import ImageRequest, ImageResult
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.listing import ListedPicture, Listing
-from stereotrope.generate.request import ImageRequest, ImageResult
 from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
 
 __all__ = ["LabelledGenerator"]
@@ -40,7 +40,7 @@ class LabelledGenerator(FolderGenerator):
     """
 
     note = "pictures that are not at hand, known by what others said of them"
-    _kind = "labels"
+    kind = "labels"
     _keys = ("labels", "name", "name_from", "factors", "prompt", "negative", "seed", "file")
     _needs = "a file; write {labels: labels.csv, name_from: model, factors: [occupation]}"
     _once = False

@@ -23,7 +23,7 @@ from stereotrope.generate.calibrated.entries import (
 from stereotrope.generate.calibrated.pairing import partners
 from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
-from stereotrope.generate.request import ImageRequest, ImageResult
+from stereotrope.generate.contract import Generator, ImageRequest, ImageResult
 
 __all__ = ["DECLINED", "DRAWING", "FORMATS", "CalibratedGenerator"]
 
@@ -34,7 +34,7 @@ FORMATS = ("jpeg", "png")
 DECLINED = "declined by the model's policy (planted)"
 
 
-class CalibratedGenerator:
+class CalibratedGenerator(Generator):
     """Draws products with a planted, documented bias: a text-to-image model whose truth is known.
 
     It sees the prompt's text and nothing else. Values and picture are a pure function of text, seed,
@@ -64,6 +64,8 @@ class CalibratedGenerator:
     InputError
         The truth file breaks a rule.
     """
+
+    kind = "calibrated"
 
     def __init__(
         self,
@@ -101,8 +103,8 @@ class CalibratedGenerator:
         ]
         return f"calibrated:{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
 
-    def check(self, text: str) -> str | None:
-        """None, or the reason why no picture can be drawn for this text."""
+    def check(self, text: str, negative: str | None = None) -> str | None:
+        """Say why no picture can be drawn for this text; None where it can."""
         return None if self.truth.object_in(text) is not None else self.truth.cannot_draw(text)
 
     def planted(self, text: str) -> dict[str, dict[str, float]]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, fit_to_keep, redact
 from stereotrope.errors import BudgetError, ModelError, ModelMisconfigured, StereotropeError, UsageError
+from stereotrope.generate.contract import Generator, ImageRequest, ImageResult
 from stereotrope.generate.remote.answer import BLACK, EMPTY, ImageReply, Slot, condition_of
 from stereotrope.generate.remote.settings import RemoteSettings
-from stereotrope.generate.request import ImageRequest, ImageResult
 from stereotrope.pictures import MAX_BYTES
 
 __all__ = ["RemoteGenerator", "Send"]
@@ -32,7 +32,7 @@ class _Damaged(ModelError):
     """A picture that did not arrive, or not whole."""
 
 
-class RemoteGenerator(ABC):
+class RemoteGenerator(Generator):
     """A text-to-image model behind an HTTP endpoint.
 
     Every call goes through :class:`stereotrope.clients.Caller`, which limits, retries, accounts and
@@ -48,20 +48,11 @@ class RemoteGenerator(ABC):
 
     Attributes
     ----------
-    name, fingerprint
-        ``fingerprint`` covers provider, model, parameters, ``version`` and whether negative prompts are
-        sent. It leaves out the address, the key, the limits, the name, the price and the batch size:
-        moving a deployment or asking it faster redoes nothing.
-    concurrency
-        Calls in flight at most.
-    seeded
-        Whether the request's seed is sent.
+    fingerprint
+        Covers provider, model, parameters, ``version`` and whether negative prompts are sent: moving a
+        deployment, or asking it faster, redoes nothing.
     takes_negative
         Whether the request's negative prompt is sent.
-    batch
-        Pictures a call.
-    note
-        What a plan and a report should say of it; None where there is nothing.
     """
 
     most_at_once: ClassVar[int] = 1

@@ -53,7 +53,7 @@ def is_imagen(model: str) -> bool:
 class _Google(RemoteGenerator):
     """What both shapes share: address, key and client."""
 
-    verb = ""
+    kind, verb = "google", ""
 
     def __init__(self, settings: RemoteSettings, account: Account) -> None:
         super().__init__(settings, account)

@@ -52,7 +52,7 @@ class ImagesApiGenerator(RemoteGenerator):
     of such a model) is asked again without, and not told any more.
     """
 
-    most_at_once = 10
+    kind, most_at_once = "images", 10
 
     def __init__(self, settings: RemoteSettings, account: Account) -> None:
         self._openai = settings.endpoint.base_url == PROVIDERS["openai"]["base_url"]

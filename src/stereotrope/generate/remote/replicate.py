@@ -55,6 +55,8 @@ class ReplicateGenerator(RemoteGenerator):
     A prediction is created once: when asking for it fails, it is asked for again, not created again.
     """
 
+    kind = "replicate"
+
     def __init__(self, settings: RemoteSettings, account: Account) -> None:
         super().__init__(settings, account)
         self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)

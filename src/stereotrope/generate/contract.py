@@ -1,0 +1,165 @@
+"""What a generator is, what it is asked for and what it answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import polars as pl
+
+from stereotrope.clients import Expectation
+
+__all__ = ["Generator", "ImageRequest", "ImageResult", "request_id"]
+
+
+def request_id(
+    fingerprint: str, text: str | None, negative: str | None, seed: int | None, params: Mapping[str, Any]
+) -> str:
+    """Key of a work item: the first 16 hex digits of SHA-256 over all that decides the picture."""
+    content = json.dumps([fingerprint, text, negative, seed, dict(params)], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class ImageRequest:
+    """One picture asked for.
+
+    Attributes
+    ----------
+    image_id
+        Key of the work item, by :func:`request_id`.
+    prompt_id
+        Row of the ``prompts`` table.
+    generator
+        Name of the text-to-image model.
+    text, negative
+        What is sent; ``text`` is None where pictures made elsewhere came without it.
+    seed
+        None where the generator takes none.
+    params
+        Further parameters, JSON values.
+    source
+        File it is taken from, relative to its folder; None where it is generated.
+    absent
+        Whether it is known that there is no picture to look at.
+    """
+
+    image_id: str
+    prompt_id: str
+    generator: str
+    text: str | None
+    negative: str | None
+    seed: int | None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    source: str | None = None
+    absent: bool = False
+
+
+@dataclass(frozen=True)
+class ImageResult:
+    """What came of a request.
+
+    Attributes
+    ----------
+    data
+        Original bytes of the picture, None unless ``status`` is ``ok``.
+    status
+        ``ok``, ``refused`` (by the model), ``excluded`` (cannot be used) or ``absent`` (not at hand).
+    reason
+        Why it was refused or excluded, or is absent.
+    revised_prompt
+        What the endpoint made of the prompt.
+    latency, cost
+        Seconds and US dollars, None where unknown.
+    """
+
+    data: bytes | None
+    status: Literal["ok", "refused", "excluded", "absent"]
+    reason: str | None = None
+    revised_prompt: str | None = None
+    latency: float | None = None
+    cost: float | None = None
+
+
+class Generator(ABC):
+    """A source of pictures: a model that draws what it is asked for, or pictures made elsewhere.
+
+    A generator derives from this class and gives ``kind``, ``name``, ``fingerprint`` and :meth:`process`; all
+    else has a default that holds for a model which draws any prompt, one picture a call.
+
+    Attributes
+    ----------
+    kind
+        Name of its entry, as ``stereotrope generators`` lists it.
+    name
+        Of the model, in the ``generator`` column.
+    fingerprint
+        Of all that decides a picture beside prompt, seed and parameters of the request; what has the same
+        is not asked for again. It leaves out addresses, keys, limits and the name.
+    concurrency
+        Threads, or calls in flight, at most.
+    batch
+        Pictures that ``process_batch``, where it has one, is given at once.
+    seeded
+        Whether the request's seed is sent; else pictures of one prompt are numbered.
+    note
+        What a plan and a report should say of it; None where there is nothing.
+    notes
+        After :meth:`requests`: what was left out and why, one sentence each.
+    trouble
+        After :meth:`requests`: why none of its pictures can be used; None where some can.
+    remedy
+        What to write in its entry where many of its pictures cannot be used; None where nothing helps.
+    """
+
+    kind: str
+    name: str
+    fingerprint: str
+    concurrency: int = 1
+    batch: int = 1
+    seeded: bool = True
+    note: str | None = None
+    notes: Sequence[str] = ()
+    trouble: str | None = None
+    remedy: str | None = None
+
+    @abstractmethod
+    def process(self, request: ImageRequest) -> ImageResult | Awaitable[ImageResult]:
+        """Make one picture: a function, called from ``concurrency`` threads, or a coroutine.
+
+        A generator of coroutines may have a coroutine ``close``, which ends what its event loop holds open.
+
+        Raises
+        ------
+        ModelError, PictureUnavailable
+            There is no answer; the next run asks again. A refusal is a result.
+        """
+
+    def check(self, text: str, negative: str | None = None) -> str | None:
+        """Say why no picture can be had for a prompt; None where it can, or it is not known beforehand."""
+        return None
+
+    def requests(
+        self, designed: pl.DataFrame | None = None
+    ) -> tuple[pl.DataFrame, list[ImageRequest]] | None:
+        """Say which pictures there are, where they are not drawn; None for a model that draws.
+
+        Parameters
+        ----------
+        designed
+            The prompts of the design; None where it has none.
+
+        Returns
+        -------
+        prompts, requests
+            The ``prompts`` table (``designed`` where given), and what is asked for.
+        """
+        return None
+
+    def expect(self, requests: Sequence[ImageRequest]) -> Expectation | None:
+        """Say what calls, money and time these requests will take; None where they are free."""
+        return None
