@@ -63,6 +63,12 @@ def test_a_measure_of_another_package_is_listed_and_computed_and_its_finder_find
     assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
 
 
+def test_modules_whose_name_begins_with_an_underscore_are_left_alone(tmp_path):
+    install(tmp_path, MEASURE)
+    (tmp_path / "counting" / "_heavy.py").write_text("1 / 0")
+    assert "(from counting)" in stereotrope(tmp_path, "measures").stdout
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [

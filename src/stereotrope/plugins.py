@@ -2,7 +2,8 @@
 
 A plug-in is registered beside its own code, by the decorator or the call of its contract. Rooms of this
 package and packages of others are read the same way: a package is imported with its modules, and what these
-register is there. Others name theirs in their ``pyproject.toml``::
+register is there; modules whose name begins with ``_`` are left alone. Others name theirs in their
+``pyproject.toml``::
 
     [project.entry-points."stereotrope.measures"]
     mine = "my_package.measures"
@@ -96,7 +97,8 @@ class Registry(Mapping[str, P], Generic[P]):
 
 
 def _import(package: str) -> None:
-    """Import a package with all its modules; a module alone."""
+    """Import a package with its modules, but for those whose name begins with ``_``; a module alone."""
     module = importlib.import_module(package)
-    for found in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{package}."):
-        importlib.import_module(found.name)
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{package}."):
+        if not found.name.rpartition(".")[2].startswith("_"):
+            _import(found.name)

@@ -51,7 +51,7 @@ def test_words_that_old_yaml_reads_as_booleans_stay_words():
         (("[car, cup]", "[car, '']"), r"audit\.yaml:2: objects must not be empty"),
         (("[men, women]", "men"), r"audit\.yaml:4: dimensions.gender must be a list of names"),
         (("suite:", "format_version: null\nsuite:"),
-         r"audit\.yaml:1: unknown key 'format_version': an audit file has no version; remove the line$"),
+         r"audit\.yaml:1: unknown key 'format_version'; an audit file has no version; remove the line$"),
         (("title:", "titel:"), r"audit\.yaml:10: unknown key 'titel'; did you mean 'title'\?"),
         (("level: 0.9", "level: 95"), r"audit\.yaml:10: report.level must be less than 1, found 95"),
         (("suite: objects\n", "suite: objects\nsuite: objects\n"),

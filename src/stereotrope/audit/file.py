@@ -7,7 +7,7 @@ what was found and what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -60,6 +60,10 @@ class TemplatesSpec(Options):
 
 class AuditSpec(Options):
     """Everything an audit file may say."""
+
+    slips: ClassVar = dict.fromkeys(
+        ("format_version", "stereotrope_version", "version"), "an audit file has no version; remove the line"
+    )
 
     suite: Text | None = Field(None, description="a published method whose design and measures are used")
     objects: Texts | None = Field(None, description="what is drawn")

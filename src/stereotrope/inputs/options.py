@@ -1,30 +1,44 @@
 """Options that people write: types that a text of a file must fit, and one message for a mistake.
 
-A model of options derives from :class:`Options`; :func:`validated` holds a file against one.
+A model of options derives from :class:`Options`; :func:`validated` holds a file against one,
+:func:`options_of` a plain mapping.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.timestamp import TimeStamp
 
-from stereotrope.errors import did_you_mean
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.yaml import Source
 
-__all__ = ["Item", "Options", "Text", "Texts", "distinct", "shorten", "text", "texts", "validated"]
+__all__ = [
+    "File",
+    "Item",
+    "Name",
+    "Options",
+    "Text",
+    "Texts",
+    "distinct",
+    "options_of",
+    "shorten",
+    "text",
+    "texts",
+    "validated",
+]
 
 MAX_NODES = 500_000
 """Keys and values once every alias is written out: a few lines of YAML can stand for billions."""
-_VERSIONS = ("format_version", "stereotrope_version", "version")
-"""What a run says of itself in its ``run.json``, and people write into its audit file."""
+_EXAMPLE = "write it as `stereotrope init objects` does"
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -61,7 +75,21 @@ def _item(value: Any) -> Any:
     return text(value)
 
 
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("must be printable; rename it")
+    return value
+
+
+def _file(value: Any) -> Any:
+    return text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
 Text = Annotated[str, BeforeValidator(text)]
+Name = Annotated[Text, AfterValidator(_printable)]
+"""A text that is written to tables and on terminals."""
+File = Annotated[str, BeforeValidator(_file)]
+"""A path, as a text."""
 Texts = Annotated[list[str], BeforeValidator(texts)]
 Item = Annotated[str | dict[str, Any], BeforeValidator(_item)]
 """A name, or a mapping with a name and options."""
@@ -71,6 +99,8 @@ class Options(BaseModel):
     """What may be written in one place of a file: no other key, no value of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    slips: ClassVar[Mapping[str, str]] = {}
+    """Unknown key that people write → what to do instead."""
 
 
 Model = TypeVar("Model", bound=Options)
@@ -90,7 +120,32 @@ def validated(model: type[Model], source: Source) -> Model:
         found = sorted(error.errors(include_url=False), key=lambda e: source.line(e["loc"]))
         more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
         first = found[0]
-        raise source.error(_message(first, model) + more, *first["loc"]) from None
+        raise source.error(_message(first, model, _EXAMPLE) + more, *first["loc"]) from None
+
+
+def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, example: str) -> Model:
+    """Hold a plain mapping against a model of options.
+
+    Parameters
+    ----------
+    model, value
+        The model and the mapping.
+    what
+        What it is, for the message; models get it as the context of their validation.
+    example
+        How it is written.
+
+    Raises
+    ------
+    UsageError
+        The first mistake, and how many more there are.
+    """
+    try:
+        return model.model_validate(value, context=what)
+    except ValidationError as error:
+        first, *rest = error.errors(include_url=False)
+        more = f" ({len(rest)} more after this)" if rest else ""
+        raise UsageError(f"{what}: {_message(first, model, f'write {example}')}{more}") from None
 
 
 class _Plain:
@@ -146,7 +201,7 @@ def _path(location: Sequence[str | int]) -> str:
     return ".".join(str(step) for step in location if step != "[key]") or "the file"
 
 
-def _message(error: ErrorDetails, model: type[Options]) -> str:
+def _message(error: ErrorDetails, model: type[Options], example: str) -> str:
     path = _path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx") or {}
     found = "a mapping" if isinstance(error["input"], Mapping) else shorten(error["input"])
@@ -156,9 +211,10 @@ def _message(error: ErrorDetails, model: type[Options]) -> str:
         case "extra_forbidden":
             return _unknown_key(error["loc"], model)
         case "missing":
-            return f"{path} is missing; add it (see `stereotrope init objects`)"
+            return f"{path} is missing; add it: {example}"
         case "value_error":
-            return f"{path} {context.get('error', error['msg'])}, found {found}"
+            rule, _, fix = str(context.get("error", error["msg"])).partition("; ")
+            return f"{path} {rule}, found {found}" + (f"; {fix}" if fix else "")
         case "greater_than_equal":
             return f"{path} must be at least {context['ge']:g}, found {found}; raise it"
         case "less_than_equal":
@@ -177,9 +233,10 @@ def _message(error: ErrorDetails, model: type[Options]) -> str:
         .replace("a valid dictionary", "a mapping")
         .replace("Input should be", "must be")
         .replace("a valid integer", "a whole number")
+        .replace("a valid boolean", "true or false")
         .replace("a valid ", "a ")
     )
-    return f"{path} {rule}, found {found}; write it as the examples of `stereotrope init objects` do"
+    return f"{path} {rule}, found {found}; {example}"
 
 
 def _number(limit: float) -> str:
@@ -194,9 +251,7 @@ def _unknown_key(location: Sequence[str | int], model: type[Options]) -> str:
         if isinstance(inner, type) and issubclass(inner, Options):
             model = inner
     known = list(model.model_fields)
-    if key in _VERSIONS:
-        return f"unknown key {key!r}: an audit file has no version; remove the line"
-    hint = did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
+    hint = model.slips.get(key) or did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
     return f"unknown key {shorten(key)}; {hint}"
 
 

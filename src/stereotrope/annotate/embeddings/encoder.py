@@ -154,7 +154,7 @@ class Encoder:
         with self._guard:
             if self._loaded is None:
                 self.require()
-                from stereotrope.annotate.embeddings.local import load  # noqa: PLC0415
+                from stereotrope.annotate.embeddings._local import load  # noqa: PLC0415
 
                 self._loaded = load(self.kind, self.model, revision=self.revision, device=self.device)
 
