@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 
-__all__ = ["Lookalikes", "amount", "lookalikes", "reads_like"]
-
 MOST_WRITINGS, MOST_CHARACTERS = 12, 3
 """Writings of a set, and characters of a difference, that are told."""
 _LONGEST = 60

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["fold"]
-
 _JOINTS = re.compile(r"[\s_\-‐‑‒–—]+")
 _BLANKS = re.compile(r"\s+")
 _NO_PLURAL = frozenset({"lens", "news", "series", "species"})

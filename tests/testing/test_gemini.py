@@ -4,8 +4,9 @@ import base64
 
 import httpx2
 import pytest
+from tests.testing.gemini import serve_gemini
 
-from stereotrope.testing import Loopback, serve_gemini
+from stereotrope.testing import Loopback
 
 ASKED = {"contents": [{"parts": [{"text": "a car"}]}]}
 

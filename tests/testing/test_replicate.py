@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import httpx2
 import pytest
+from tests.testing.replicate import serve_replicate
 
-from stereotrope.testing import Loopback, serve_replicate
+from stereotrope.testing import Loopback
 
 
 @pytest.fixture

@@ -29,8 +29,6 @@ from stereotrope.run import Run
 from stereotrope.stats import js_divergence, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
 
-__all__ = ["LEAST_ACCURACY", "Calibration", "calibrate", "found_in", "planned"]
-
 LEAST_ACCURACY = limit_of("accuracy")[0]
 """Accuracy an instrument needs for an attribute; see ``checks.yaml`` for this and the other limits."""
 

@@ -11,8 +11,6 @@ import polars as pl
 
 from stereotrope.calibrate.checks import checks, in_words, limit_of
 
-__all__ = ["CardRow", "JudgeCard", "judge_card", "verdict_of"]
-
 Verdict = Literal["pass", "fail", "insufficient"]
 
 CHECK_OF: Mapping[tuple[str, str], str] = {

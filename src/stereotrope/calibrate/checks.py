@@ -8,8 +8,6 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["BLANK", "CHECK_KINDS", "INJECTIONS", "PLAIN", "about_text", "checks", "in_words", "limit_of"]
-
 PLAIN, BLANK = "plain", "blank"
 INJECTIONS = ("typographic", "instruction")
 CHECK_KINDS = (PLAIN, BLANK, *INJECTIONS)

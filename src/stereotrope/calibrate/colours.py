@@ -10,8 +10,6 @@ from PIL import ImageColor
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 from stereotrope.generate.calibrated.entries import Swatch
 
-__all__ = ["planted_colour", "read_as"]
-
 SPELLINGS: Mapping[str, str] = {
     "gray": "grey",
     "navy blue": "navy",

@@ -23,8 +23,6 @@ from stereotrope.generate import CalibratedGenerator, ImageRequest, request_id
 from stereotrope.run import open as open_run
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of, prompt_id
 
-__all__ = ["CheckAudit", "audit_of", "calibration_audit", "planted_labels"]
-
 OBJECTS = ("cup", "car", "clock", "sofa")
 DIMENSIONS: Mapping[str, Sequence[str]] = {
     "gender": ("men", "women"),

@@ -20,8 +20,6 @@ from stereotrope.measure.join import NOT_LABELLED
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
 
-__all__ = ["InstrumentCheck"]
-
 BY = ("attribute", "annotator")
 _KEYS = ("image_id", "attribute", "value")
 _PARTS = {"product_colour": "product", "background_colour": "background"}

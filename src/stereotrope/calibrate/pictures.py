@@ -15,8 +15,6 @@ from stereotrope.calibrate.checks import BLANK, checks, in_words
 from stereotrope.generate import CalibratedGenerator, Generator, ImageRequest, ImageResult
 from stereotrope.generate.calibrated.canvas import ink_on
 
-__all__ = ["CheckPictures", "Motif"]
-
 DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same request would change."""
 WIDTH, HEIGHT, BOTTOM = 0.94, 0.17, 0.985

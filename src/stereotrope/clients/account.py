@@ -11,8 +11,6 @@ from typing import Any, Literal, Protocol
 
 from stereotrope.errors import BudgetError, UsageError
 
-__all__ = ["ANSWERED", "BEGUN", "Account", "Book", "Call", "Total", "totals_of"]
-
 BEGUN = "calls:begun"
 ANSWERED = "calls:answered"
 

@@ -18,8 +18,6 @@ from stereotrope.clients.limiter import Limiter, Turn, limiter_of
 from stereotrope.clients.prices import Price
 from stereotrope.errors import Interrupted, ModelError, ModelMisconfigured, ModelUnusable, UsageError
 
-__all__ = ["Caller", "Refusal", "Usage"]
-
 T = TypeVar("T")
 W = TypeVar("W")
 

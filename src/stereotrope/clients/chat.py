@@ -22,8 +22,6 @@ from stereotrope.errors import ModelMisconfigured, UsageError
 if TYPE_CHECKING:
     import openai
 
-__all__ = ["RESPONSE_FORMATS", "Answer", "ChatClient"]
-
 _MOST_BYTES = 16 * 2**20
 _NO_KEY = "no-key"
 RESPONSE_FORMATS = ("json_schema", "json_object", "text")

@@ -8,8 +8,6 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["declining_form"]
-
 _FORMS: list[dict[str, Any]] = YAML(typ="safe").load(
     resources.files("stereotrope.clients").joinpath("declines.yaml").read_bytes()
 )

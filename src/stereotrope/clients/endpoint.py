@@ -18,8 +18,6 @@ from ruamel.yaml import YAML
 from stereotrope.clients.redact import is_hidden, redact
 from stereotrope.errors import ModelMisconfigured, UsageError, did_you_mean
 
-__all__ = ["ENDPOINT_KEYS", "PROVIDERS", "Endpoint", "is_model", "split_model"]
-
 ENDPOINT_KEYS = (
     "base_url",
     "key",

@@ -9,20 +9,6 @@ from typing import Any
 
 from stereotrope.clients.declining import declining_form
 
-__all__ = [
-    "FILTERED",
-    "codes_in",
-    "details_in",
-    "error_in",
-    "is_declined",
-    "is_moderation",
-    "is_trouble",
-    "parse_json",
-    "refuse_depth",
-    "status_in",
-    "tells_error",
-]
-
 FILTERED = frozenset(
     {
         "BLOCKLIST",

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.prices import Price
 
-__all__ = ["Expectation", "expectation"]
-
 _SECONDS = 60.0
 
 

@@ -14,18 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stereotrope.clients.account import Outcome
-from stereotrope.clients.error_body import (
-    codes_in,
-    details_in,
-    error_in,
-    is_declined,
-    parse_json,
-    status_in,
-)
+from stereotrope.clients.error_body import codes_in, details_in, error_in, is_declined, parse_json, status_in
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
-
-__all__ = ["BadRequest", "ErrorReply", "Failure", "Streamed", "classify", "expected", "retry_after"]
 
 _QUOTA = {
     "insufficient_quota",

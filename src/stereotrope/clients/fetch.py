@@ -14,8 +14,6 @@ from stereotrope.errors import ModelError
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["fetch"]
-
 _MOST_BYTES = 64 * 2**20
 _MOST_REDIRECTS = 5
 _TRIES = 3

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     import httpx2
 
-__all__ = ["HttpClient", "PerLoop", "open_client", "tls_context"]
-
 T = TypeVar("T")
 
 _MOST_BYTES = 256 * 2**20
@@ -231,10 +229,7 @@ class HttpClient:
         if content is not None:
             sent["content-type"] = "application/json"
         response = await self._clients.get().request(
-            method,
-            self._address(path),
-            content=content,
-            extensions={_OWN_HEADERS: sent},
+            method, self._address(path), content=content, extensions={_OWN_HEADERS: sent}
         )
         response.raise_for_status()
         try:

@@ -29,8 +29,6 @@ from dataclasses import dataclass, field
 
 from stereotrope.clients.endpoint import Endpoint
 
-__all__ = ["Limiter", "Turn", "limiter_of"]
-
 SLACK = 1.0
 LATE = 0.5
 _WINDOW = 60.0

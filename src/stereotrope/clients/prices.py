@@ -14,8 +14,6 @@ from ruamel.yaml import YAML
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.errors import UsageError, did_you_mean
 
-__all__ = ["Price", "price_of"]
-
 _MILLION = 1_000_000
 _PARTS = ("input", "output", "image", "call")
 

@@ -6,8 +6,6 @@ import base64
 import re
 from urllib.parse import quote
 
-__all__ = ["LONGEST", "fit_to_keep", "hide", "is_hidden", "redact"]
-
 LONGEST = 300
 """Characters of a server's text that a message holds at most."""
 

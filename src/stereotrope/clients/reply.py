@@ -12,8 +12,6 @@ from stereotrope.clients.failures import ErrorReply
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
-__all__ = ["ChatReply", "read_reply"]
-
 _LOOKED_AT = 100_000
 _BROKEN_OFF = ("abort", "aborted", "cancelled", "error", "timeout")
 """``finish_reason`` of vLLM, OpenRouter and others where the server ended the answer, not the model."""

@@ -8,8 +8,6 @@ from typing import Any
 
 from stereotrope.errors import UsageError
 
-__all__ = ["line_with_key", "refuse_secrets"]
-
 _HOLDS_A_KEY = re.compile(
     r"(?:^|_)(?:api|access|secret|private|subscription)_?key$"
     r"|(?:^|_)(?:api|access|auth|bearer|secret|session|hf)_token$"

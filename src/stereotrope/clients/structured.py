@@ -12,8 +12,6 @@ from typing import Any
 from stereotrope.clients.error_body import refuse_depth
 from stereotrope.clients.redact import hide, redact
 
-__all__ = ["ParsedAnswer", "Problem", "confidences_of", "read_answer"]
-
 _FENCE = re.compile(r"```[A-Za-z]*[ \t]*\r?\n?(.*?)```", re.S)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -13,8 +13,6 @@ import polars as pl
 from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many
 from stereotrope.errors import UsageError
 
-__all__ = ["BASE", "cued_prompts"]
-
 BASE = "base"
 """The group level of the baseline: the prompt without a demographic cue."""
 _FIELDS = ("object", "phrasing", "group")

@@ -15,8 +15,6 @@ from stereotrope.inputs.options import shorten
 from stereotrope.inputs.rows import read_rows
 from stereotrope.tables import RESERVED
 
-__all__ = ["own_prompts"]
-
 _NO_FACTORS = ("text", "negative")
 
 

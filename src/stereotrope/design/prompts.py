@@ -12,8 +12,6 @@ import polars as pl
 from stereotrope.errors import UsageError
 from stereotrope.tables import SCOPES, check_factors, prompt_id
 
-__all__ = ["expand", "fields_of", "fill", "prompts_frame", "refuse_too_many"]
-
 WORDLESS = ("none", "plain")
 """Levels with these names add no words to the prompt: ``condition: [plain, "with diversity"]``."""
 
@@ -93,10 +91,7 @@ def fields_of(template: str) -> list[str]:
 
 
 def expand(
-    template: str,
-    factors: Mapping[str, Sequence[str] | Mapping[str, str]],
-    *,
-    negative: str | None = None,
+    template: str, factors: Mapping[str, Sequence[str] | Mapping[str, str]], *, negative: str | None = None
 ) -> pl.DataFrame:
     """Every combination of factor levels, written into a template.
 

@@ -12,16 +12,6 @@ import polars as pl
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.tables import LABELLED
 
-__all__ = [
-    "HASH",
-    "IMAGE_COLUMNS",
-    "Design",
-    "ImageFinder",
-    "PictureMatching",
-    "normal_path",
-    "outside_design",
-]
-
 IMAGE_COLUMNS = (
     "image_id",
     "image",

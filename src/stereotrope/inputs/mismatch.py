@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from urllib.parse import unquote
 
-__all__ = ["likeliest_cause"]
-
 _ENDING = re.compile(r"(?<=[^/.])\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _NUMBER = re.compile(r"(?<![0-9.])0*([0-9]+)(\.0+)?(?![0-9.])")
 _DIGITS = re.compile(r"[0-9]+(?=[^0-9]*$)")

@@ -22,8 +22,6 @@ from typing import Any
 from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
 
-__all__ = ["PICTURE_KEYS", "Row", "RowFile", "long_fields", "picture_column", "read_rows", "read_whole"]
-
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 """Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
 

@@ -13,8 +13,6 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from stereotrope.clients import line_with_key
 from stereotrope.errors import AuditFileError
 
-__all__ = ["Source", "line_of", "read_source", "read_tree"]
-
 MAX_BYTES = 4_000_000
 """An audit file larger than this is refused; long prompt lists belong into a CSV file."""
 _LONGEST = 200

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
 from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
 
-__all__ = ["MatchingAudit", "audit_reading", "matching_audit"]
-
 _WORDS = 5
 """Longer words and nouns named for a term, the most frequent first."""
 

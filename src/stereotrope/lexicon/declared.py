@@ -8,8 +8,6 @@ from typing import Any
 
 from stereotrope.errors import UsageError
 
-__all__ = ["Declared", "declared_of"]
-
 _BESIDE = frozenset({"why", "not", "exclude"})
 """Keys of a list in a lexicon file that are no elements."""
 

@@ -16,8 +16,6 @@ from stereotrope.lexicon.parts import THINGS, Matching
 from stereotrope.lexicon.spelling import folded
 from stereotrope.lexicon.surroundings import is_form, longer_word, nouns, word_around
 
-__all__ = ["GLUED", "INSIDE", "Evidence", "Grouping"]
-
 INSIDE, GLUED = 2, 1
 """Seams of a hit: inside a longer word, and set off only by case or a digit."""
 _MANY = 200

@@ -14,8 +14,6 @@ from ruamel.yaml import YAML
 from stereotrope.lexicon.parts import Term
 from stereotrope.lexicon.spelling import folded
 
-__all__ = ["Variants", "forms_of", "variants"]
-
 _WORD = re.compile(r"[a-z]{3,}")
 _LEAST_ED, _LEAST_JOINED = 4, 6
 """Letters of the shortest word that takes -ed, and of the shortest run of words."""

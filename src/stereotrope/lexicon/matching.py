@@ -13,8 +13,6 @@ from stereotrope.lexicon.parts import Matching, Term
 from stereotrope.lexicon.search import Found, Pattern, Search
 from stereotrope.lexicon.spelling import composed, folded
 
-__all__ = ["Matcher", "Matches", "bare"]
-
 WILD, PLACE = "*", "{}"
 
 

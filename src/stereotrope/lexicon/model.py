@@ -16,8 +16,6 @@ from stereotrope.lexicon.matching import Matcher, Matches
 from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Term
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["AND", "UNKNOWN", "Lexicon", "Reading"]
-
 VERSION = 3
 """Of the matching; part of a lexicon's fingerprint."""
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 from stereotrope.tables import CAPTION_LISTS
 
-__all__ = ["LISTS", "THINGS", "Grouped", "Matching", "PromptEntry", "Term", "TermList"]
-
 LISTS = CAPTION_LISTS
 """Term lists that a prompt may have, each an attribute of its captions."""
 

@@ -15,8 +15,6 @@ from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Ter
 from stereotrope.lexicon.tree import Tree, short
 from stereotrope.tables import whole_problem
 
-__all__ = ["BUILT_IN", "lexicon_from", "read_lexicon"]
-
 BUILT_IN = ("biasbench",)
 """Names of the lexicons that come with stereotrope."""
 MAX_BYTES = 8_000_000
@@ -228,8 +226,7 @@ def _check_parity(
     ):
         if group not in known:
             raise tree.error(
-                f"parity: no group {short(group)} of {name!r}; {_near(group, known, 'groups are')}",
-                *at,
+                f"parity: no group {short(group)} of {name!r}; {_near(group, known, 'groups are')}", *at
             )
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from stereotrope.lexicon.spelling import Spelt, folded, spell
 
-__all__ = ["Found", "Pattern", "Search"]
-
 _CHUNK = 2_000_000
 """Characters matched at a time: bounds the memory."""
 _TABLE = 50_000_000

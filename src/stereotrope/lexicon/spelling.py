@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Spelt", "composed", "folded", "spell"]
-
 _SPACE, _NONE = 0x20, 0x110000
 _SHORT = 50_000
 """Characters below which sorting them is quicker than a table of all of Unicode."""
@@ -93,11 +91,7 @@ def spell(texts: Sequence[str], *, split: bool) -> Spelt:
     again, present = _coded(characters)
     word = (_Table(present).kinds[again] & _WORD) > 0
     return Spelt(
-        characters,
-        np.append(origin, len(points)),
-        _edges(word),
-        np.append(seams, np.uint8(0)),
-        starts,
+        characters, np.append(origin, len(points)), _edges(word), np.append(seams, np.uint8(0)), starts
     )
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
-__all__ = ["NOUN_KINDS", "Nouns", "is_form", "longer_word", "noun_after", "nouns", "word_around"]
-
 NOUN_KINDS = ("garment", "background", "hair")
 """Kinds of nouns that a colour or tone may be said of instead of a person."""
 _HEAD = 40

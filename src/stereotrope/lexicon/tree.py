@@ -12,8 +12,6 @@ from stereotrope.inputs.yaml import line_of, read_tree
 from stereotrope.lexicon.matching import PLACE, bare
 from stereotrope.lexicon.spelling import composed, folded
 
-__all__ = ["Tree", "short"]
-
 _LONGEST = 200
 """Characters of a term or name."""
 _MOST_TERMS = 200_000
@@ -137,10 +135,7 @@ class Tree:
                 raise self.error(f"{at[-1]}: {PLACE} stands for a term in `not:` only; remove it", *at)
             key = folded(bare(term), split=False), term.startswith("*"), term.endswith("*")
             if key in seen:
-                raise self.error(
-                    f"{at[-1]}: {seen[key]!r} and {term!r} are matched alike; keep one",
-                    *at,
-                )
+                raise self.error(f"{at[-1]}: {seen[key]!r} and {term!r} are matched alike; keep one", *at)
             seen[key] = term
         return tuple(seen.values())
 

@@ -19,8 +19,6 @@ from typing import Literal
 
 from stereotrope.errors import PictureError
 
-__all__ = ["JPEG_SOF", "Container", "Format", "jpeg_segments", "png_chunks", "read", "sniff", "webp_chunks"]
-
 Format = Literal["jpeg", "png", "webp"]
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -294,10 +292,7 @@ def _read_webp(data: bytes) -> Container:
 
 def _webp_size(kind: bytes, body: bytes) -> tuple[int, int]:
     if kind == b"VP8X":
-        return (
-            1 + int.from_bytes(body[4:7], "little"),
-            1 + int.from_bytes(body[7:10], "little"),
-        )
+        return (1 + int.from_bytes(body[4:7], "little"), 1 + int.from_bytes(body[7:10], "little"))
     if kind == b"VP8L" and body[:1] == b"\x2f":
         bits = struct.unpack_from("<I", body, 1)[0]
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)

@@ -21,8 +21,6 @@ from stereotrope.pictures.container import Container, Format
 from stereotrope.pictures.room import SHORT, decoding_alone, room_for
 from stereotrope.pictures.wholeness import probes, refuse_missing_rows
 
-__all__ = ["PictureInfo", "decode", "inspect", "stored_mode", "thumbnail"]
-
 T = TypeVar("T")
 
 # Read now, so that no decoder is looked for when files or memory are short and none would be found.

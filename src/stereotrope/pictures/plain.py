@@ -10,8 +10,6 @@ from stereotrope.pictures import container
 from stereotrope.pictures.container import Container
 from stereotrope.pictures.decoding import decode, stored_mode
 
-__all__ = ["plain"]
-
 _PLAIN_MODES = frozenset({"RGB", "L"})
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from stereotrope.errors import PictureUnavailable
 
-__all__ = ["PIXELS_AT_ONCE", "SHORT", "decoding_alone", "is_spare", "room_for"]
-
 PIXELS_AT_ONCE = 80_000_000
 """Pixels of all pictures that are decoded at one time; each takes up to eight bytes a pixel meanwhile."""
 SHORT = "memory is short; close other programs or allow more"

@@ -21,8 +21,6 @@ from collections.abc import Callable, Iterator
 from stereotrope.errors import PictureError
 from stereotrope.pictures.container import JPEG_SOF, Container, jpeg_segments, png_chunks, webp_chunks
 
-__all__ = ["probes", "refuse_missing_rows"]
-
 Probe = tuple[bytes, Callable[[bytes | None, bytes], bool]]
 """A file, and whether the digests of what it and the original decode to (None: it does not) prove a cut."""
 

@@ -14,18 +14,6 @@ from pathlib import Path
 
 from stereotrope.errors import RunError
 
-__all__ = [
-    "TMP_PREFIX",
-    "explain_full",
-    "file_stem",
-    "full_is_run_error",
-    "make_folder",
-    "quarantine",
-    "sweep",
-    "sync_folder",
-    "write_atomic",
-]
-
 TMP_PREFIX = ".tmp-"
 """Every unfinished file of a run begins with this; what a killed process left is swept at the next start."""
 

@@ -15,8 +15,6 @@ from typing import Any, Literal, Self
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.run.ledger import Ledger
 
-__all__ = ["Job", "Stage", "Summary", "refuse_stopped", "run", "run_together"]
-
 _COMMIT_THREADS = 32
 _LOOK_SECONDS = 0.05
 

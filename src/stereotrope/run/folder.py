@@ -31,8 +31,6 @@ from stereotrope.run.salvage import SALVAGED
 from stereotrope.run.store import PictureStore
 from stereotrope.version import __version__
 
-__all__ = ["FORMAT_VERSION", "RunFolder", "read_info", "refuse_lost_ledger"]
-
 FORMAT_VERSION = 1
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
 EMBEDDINGS_FOLDER = "embeddings"

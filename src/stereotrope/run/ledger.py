@@ -18,8 +18,6 @@ from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run.disk import explain_full, sync_folder
 from stereotrope.run.salvage import PAGE_SIZE, SALVAGED, find_damage, finish, salvage
 
-__all__ = ["Ledger"]
-
 _APPLICATION_ID = 0x53545250
 _VERSION = 1
 _GROUP = 1_000

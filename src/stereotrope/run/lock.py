@@ -13,8 +13,6 @@ import filelock
 from stereotrope.errors import RunError, RunLocked
 from stereotrope.run.disk import write_atomic
 
-__all__ = ["LOCK_FILES", "RunLock"]
-
 _LOCK, _OWNER = ".lock", ".owner.json"
 LOCK_FILES = (_LOCK, _OWNER)
 

@@ -32,8 +32,6 @@ from stereotrope.tables import (
     polars_types,
 )
 
-__all__ = ["Run", "open"]
-
 _SHOWN_FINDINGS = 5
 
 

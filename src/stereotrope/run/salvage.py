@@ -18,8 +18,6 @@ from pathlib import Path
 from stereotrope.errors import RunFormatError
 from stereotrope.run.disk import quarantine, sync_folder
 
-__all__ = ["PAGE_SIZE", "SALVAGED", "find_damage", "finish", "salvage"]
-
 PAGE_SIZE = 4096
 SALVAGED = "ledger.salvaged.db"
 """A complete new ledger that waits to take the place of the damaged one."""

@@ -13,8 +13,6 @@ import polars as pl
 from stereotrope.errors import RunDamaged, StereotropeError
 from stereotrope.run.disk import write_atomic
 
-__all__ = ["changes_told", "write_seal"]
-
 _SEAL, _LAST = "seal.json", "findings.parquet"
 _SEALED = ("run.json", "audit.yaml", "*.parquet", "embeddings/*.parquet")
 

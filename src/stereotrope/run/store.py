@@ -14,8 +14,6 @@ from stereotrope.errors import PictureUnavailable, RunDamaged
 from stereotrope.pictures import sniff
 from stereotrope.run.disk import full_is_run_error, quarantine, sync_folder, write_atomic
 
-__all__ = ["PictureStore", "StoredPicture"]
-
 _EXTENSIONS = {"png": "png", "jpeg": "jpg", "webp": "webp"}
 _PATH = re.compile(r"pictures/([0-9a-f]{2})/(\1[0-9a-f]{62})\.(?:png|jpg|webp)")
 _HASHING_THREADS = 4

@@ -10,8 +10,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import (
-    Counts,
     OneHot,
     mean_pair_floor,
     mean_pair_js,
@@ -21,10 +21,6 @@ from stereotrope.stats.counts import (
 )
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.intervals import normal_quantile
-
-__all__ = ["ResampledJS", "normal_interval", "resampled_counts", "resampled_js", "unanimous_js"]
-
-Floats = NDArray[np.float64]
 
 _PSEUDO_IMAGES = 2.0
 """Images' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
@@ -122,10 +118,7 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
         blocks = [
-            tally(
-                hot.columns[start:end],
-                _smoothed_weights(first, n, len(group), n_resamples, seed, g, rank),
-            )
+            tally(hot.columns[start:end], _smoothed_weights(first, n, len(group), n_resamples, seed, g, rank))
             for rank, (start, end) in enumerate(zip(hot.starts.tolist(), ends, strict=True))
         ]
         counts.append(np.concatenate(blocks))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
-
-__all__ = ["chao_shen_entropy"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 
 def chao_shen_entropy(counts: ArrayLike, *, base: float = 2.0) -> Floats:

@@ -14,10 +14,6 @@ from scipy import special
 from stereotrope.errors import UsageError
 from stereotrope.stats.intervals import normal_quantile
 
-__all__ = ["cluster_bootstrap_mean", "clusters", "effective_counts", "score_test"]
-
-Floats = NDArray[np.float64]
-
 
 def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Number the clusters of ``n`` images of one cell.

@@ -6,13 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
-
-__all__ = ["mean_pairwise_spearman", "pearson", "spearman"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:

@@ -9,20 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.divergence import expected_js, floor_table, js_terms
-
-__all__ = [
-    "OneHot",
-    "mean_pair_floor",
-    "mean_pair_js",
-    "mean_pair_js_of_weights",
-    "one_hot",
-    "pairwise_js",
-    "tally",
-]
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.float32]
 
 _TABLE_CELLS = 1 << 20
 """Greatest look-up table; counts times its strides stay exact in single precision below 2**24."""

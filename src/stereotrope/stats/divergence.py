@@ -9,10 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from stereotrope.errors import UsageError
-
-__all__ = ["entropy", "expected_js", "js_divergence"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 _TINY = np.finfo(np.float64).tiny
 _TABLE_CELLS = 1 << 22

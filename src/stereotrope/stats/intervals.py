@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from stereotrope.errors import UsageError
-
-__all__ = ["fisher_z", "goodman", "newcombe", "normal_quantile", "wilson"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 
 def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:

@@ -8,8 +8,6 @@ from scipy import special
 
 from stereotrope.stats.intervals import normal_quantile
 
-__all__ = ["jackknife_interval"]
-
 
 def jackknife_interval(
     value: float, left_out: ArrayLike, *, level: float = 0.95, relative: float = 1e-9

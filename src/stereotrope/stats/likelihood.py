@@ -7,15 +7,11 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr
 
+from stereotrope.stats.arrays import Floats
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.intervals import normal_quantile
-
-__all__ = ["greatest_js"]
-
-Floats = NDArray[np.float64]
 
 _SPLITS = np.linspace(0.0, 1.0, 33)
 _HALVINGS = 45

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
-
-__all__ = ["corrected_shares", "is_invertible", "onto_simplex", "resampled_shares"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 _PRIOR = 0.5
 """Jeffreys' prior of two classes: of what a share or an error rate is about, and of all else together."""

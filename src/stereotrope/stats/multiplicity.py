@@ -7,10 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from stereotrope.errors import UsageError
-
-__all__ = ["benjamini_hochberg", "fisher_exact", "holm", "sign_test"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 _FAR = 40.0
 """Standard deviations beyond which a hypergeometric probability is 0 in a float."""

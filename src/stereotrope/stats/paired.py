@@ -8,11 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from stereotrope.errors import UsageError
+from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
-
-__all__ = ["paired_t", "relative_change", "signed_rank"]
-
-Floats = NDArray[np.float64]
 
 _EXACT = 200
 """Most pairs for which the distribution of the rank sum is counted out."""

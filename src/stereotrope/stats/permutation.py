@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
-from stereotrope.stats.counts import Counts, mean_pair_js, one_hot, tally
-
-__all__ = ["permutation_p", "shuffled_js"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Counts, Floats
+from stereotrope.stats.counts import mean_pair_js, one_hot, tally
 
 _CHUNK = 1000
 _CACHED_CELLS = 1 << 22

@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.errors import UsageError
+from stereotrope.stats.arrays import Floats
 from stereotrope.stats.intervals import normal_quantile
-
-__all__ = ["any_order_weights", "axis_orders", "pairwise_interval", "pairwise_score", "radar_weights"]
-
-Floats = NDArray[np.float64]
 
 MOST_EXACT = 8
 """Axes up to which every order is looked at: 2,520 of them."""

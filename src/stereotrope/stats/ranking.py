@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
+from stereotrope.stats.arrays import Floats
 
-__all__ = ["mean_ranks", "rank_agreement"]
-
-Floats = NDArray[np.float64]
 MIN_ROWS = 3
 """Fewer rows than this give no bootstrap interval: two rows have three resamples."""
 

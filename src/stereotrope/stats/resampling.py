@@ -9,13 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from stereotrope.stats.arrays import Counts, Floats
 from stereotrope.stats.counts import tally
 from stereotrope.stats.intervals import normal_quantile
-
-__all__ = ["Resample", "ScoreOfSums"]
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.float32]
 
 _PSEUDO_UNITS = 2.0
 """Units' worth of made-up ones that a resample holds on average; coverage is simulated in tests/measure."""

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["tfidf"]
-
 
 def tfidf(documents: Sequence[Sequence[str]]) -> Any:
     r"""Unit vectors of texts by term frequency and inverse document frequency.

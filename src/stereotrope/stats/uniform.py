@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from stereotrope.errors import UsageError
-
-__all__ = ["expected_sum", "expected_tie"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 
 def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 from scipy.linalg import eigh_tridiagonal, lapack
 
-__all__ = ["vendi_left_out", "vendi_of_kernel", "vendi_score", "vendi_scores", "vendi_standard_error"]
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 _UNBLOCKED = 200
 """Rows up to which eigenvalues are taken without blocks: LAPACK's blocked reduction wakes threads that cost

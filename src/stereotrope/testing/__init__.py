@@ -5,13 +5,11 @@ values it knows, judges them with errors of a known size, and goes wrong in ever
 """
 
 from stereotrope.testing.calibrated import CalibratedPainter
-from stereotrope.testing.gemini import serve_gemini
 from stereotrope.testing.images import Declined
 from stereotrope.testing.judge import Judge, Question, Reply
 from stereotrope.testing.misbehaviour import MISBEHAVIOURS, Misbehaviour
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.process import LoopbackProcess
-from stereotrope.testing.replicate import serve_replicate
 from stereotrope.testing.server import Loopback, Received
 from stereotrope.testing.wire import Request, Response
 
@@ -29,6 +27,4 @@ __all__ = [
     "Reply",
     "Request",
     "Response",
-    "serve_gemini",
-    "serve_replicate",
 ]

@@ -10,8 +10,6 @@ from stereotrope.testing.plant import Plant
 from stereotrope.testing.replies import error
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["KIND", "PREFIX", "answer"]
-
 PREFIX = "/_loopback/"
 KIND = "_loopback"
 

@@ -8,8 +8,6 @@ import threading
 from stereotrope.generate import CalibratedGenerator, ImageRequest
 from stereotrope.testing.images import Declined
 
-__all__ = ["CalibratedPainter"]
-
 
 class CalibratedPainter:
     """Draws what :class:`~stereotrope.generate.CalibratedGenerator` draws, whatever the model's name.

@@ -18,8 +18,6 @@ from stereotrope.testing.replies import error
 from stereotrope.testing.schemas import find
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["ChatQuestion", "answer", "take_apart"]
-
 TOKENS_A_PICTURE = 85
 
 

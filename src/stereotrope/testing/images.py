@@ -15,8 +15,6 @@ from stereotrope.testing.plant import png
 from stereotrope.testing.replies import error
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["Declined", "Numbers", "Painter", "draw"]
-
 MOST_PICTURES = 10
 
 Painter = Callable[[str, str, int, str | None], bytes]

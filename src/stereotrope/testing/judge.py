@@ -19,8 +19,6 @@ from stereotrope.testing.plant import figures
 from stereotrope.testing.proposals import propose, wants_proposals
 from stereotrope.testing.schemas import fill
 
-__all__ = ["Judge", "Question", "Reply"]
-
 UNCLEAR = "unclear"
 FLAT = 2.0
 """Grey levels: a picture that varies less is blank."""

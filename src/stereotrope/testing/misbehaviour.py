@@ -10,8 +10,6 @@ from typing import Any
 
 from stereotrope.errors import UsageError, did_you_mean
 
-__all__ = ["MISBEHAVIOURS", "Misbehaviour", "Misbehaviours"]
-
 _OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rate_limit": ("any", ("retry_after",)),
     "quota": ("any", ()),

@@ -21,8 +21,6 @@ from ruamel.yaml import YAML
 
 from stereotrope.errors import UsageError
 
-__all__ = ["Plant", "figures", "png"]
-
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 LARGEST = 2048
 """Pixels: side of the largest picture."""

@@ -15,8 +15,6 @@ from urllib.parse import urlencode
 
 from stereotrope.errors import UsageError
 
-__all__ = ["LoopbackProcess"]
-
 PATIENCE = 60.0
 """Seconds the process may take for one administrative answer."""
 

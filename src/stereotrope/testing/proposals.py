@@ -7,8 +7,6 @@ from typing import Any
 
 from stereotrope.testing.plant import figures
 
-__all__ = ["propose", "wants_proposals"]
-
 _NAMES = ("name", "attribute")
 _VALUES = ("values", "options", "categories", "value_list")
 

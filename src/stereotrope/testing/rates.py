@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-__all__ = ["WINDOW", "SlidingWindow", "most_within"]
-
 WINDOW = 60.0
 """Seconds of the window in which a rate limit counts."""
 

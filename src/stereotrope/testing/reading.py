@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from stereotrope.annotate import ColourAnnotator, Picture, TextAnnotator
 from stereotrope.errors import PictureError
 
-__all__ = ["Reader"]
-
 
 class Reader:
     """Colours by CIELAB and text by OCR: the four attributes of every object, one picture at a time.

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from stereotrope.testing.misbehaviour import Misbehaviour
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["error", "general"]
-
 
 def error(
     status: int,

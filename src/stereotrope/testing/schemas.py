@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["fill", "find"]
-
 WRAPPERS = frozenset({"value", "values", "answer", "label", "labels", "answers", "attributes", "items"})
 """Properties that only hold another's answer: it is asked by the name above them."""
 REASONS = frozenset({"reason", "rationale", "explanation", "comment", "evidence"})

@@ -28,8 +28,6 @@ from stereotrope.testing.reading import Reader
 from stereotrope.testing.replies import error, general
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
-__all__ = ["Loopback", "Received"]
-
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
 

@@ -11,8 +11,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["Malformed", "Request", "Response", "read_request"]
-
 LONGEST_HEAD = 64 * 1024
 LARGEST_BODY = 256 * 1024 * 1024
 

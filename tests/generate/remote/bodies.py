@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 from tests.generate.remote.asking import fast
+from tests.testing.gemini import serve_gemini
+from tests.testing.replicate import serve_replicate
 
-from stereotrope.testing import Loopback, serve_gemini, serve_replicate
+from stereotrope.testing import Loopback
 
 ADAPTERS = ("openai", "gemini", "imagen", "replicate", "replicate looking")
 NO_MODERATION = "safety filter failed to load: CUDA out of memory"

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 from tests.generate.remote.asking import SECRET, fast, made, one, request, several
+from tests.testing.gemini import serve_gemini
 
 from stereotrope.clients import Account
 from stereotrope.errors import ModelError, ModelUnusable, UsageError
 from stereotrope.generate import GeminiGenerator, ImagenGenerator, create
 from stereotrope.generate.remote.google import read_gemini, read_imagen
-from stereotrope.testing import Loopback, Response, serve_gemini
+from stereotrope.testing import Loopback, Response
 
 
 @pytest.fixture

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 from tests.generate.remote.asking import SECRET, fast, made, one, request
+from tests.testing.replicate import serve_replicate
 
 from stereotrope.clients import Account
 from stereotrope.errors import ModelError, ModelUnusable, UsageError
 from stereotrope.generate.remote.replicate import read_prediction
-from stereotrope.testing import Loopback, Response, serve_replicate
+from stereotrope.testing import Loopback, Response
 
 VERSION = "7762fd07cf82c948538e41f63f77d685e02b063e37e496e96eefd46c929f9bdc"
 

@@ -14,8 +14,6 @@ from stereotrope.inputs.captions.headings import is_header_row, numbered_stem, p
 from stereotrope.inputs.captions.table import CaptionTable, read_caption_table
 from stereotrope.inputs.rows import Row
 
-__all__ = ["CaptionFile", "read_captions"]
-
 _HASH = "sha256"
 _LONGEST_NUMBER = 40
 _SHOWN = 5

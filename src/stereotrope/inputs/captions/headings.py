@@ -6,17 +6,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "LONG",
-    "ROLES",
-    "clean",
-    "is_header_row",
-    "looks_like_image",
-    "named_roles",
-    "numbered_stem",
-    "plain",
-]
-
 ROLES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_name", "generator", "generator_name", "t2i_model"),
     "prompt": (

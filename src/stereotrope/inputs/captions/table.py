@@ -11,17 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.errors import MetadataError, did_you_mean
-from stereotrope.inputs.captions.headings import (
-    LONG,
-    ROLES,
-    clean,
-    looks_like_image,
-    named_roles,
-    plain,
-)
+from stereotrope.inputs.captions.headings import LONG, ROLES, clean, looks_like_image, named_roles, plain
 from stereotrope.inputs.rows import Row, long_fields, read_whole
-
-__all__ = ["CaptionTable", "NoCaptions", "read_caption_table"]
 
 _MAX_BYTES = 2**31
 _BY_WIDTH = {

@@ -17,8 +17,6 @@ from stereotrope.testing.plant import png
 from stereotrope.testing.server import Loopback
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["serve_replicate"]
-
 _SENSITIVE = "The input or output was flagged as sensitive. Please try again with different inputs. (E005)"
 
 

@@ -13,8 +13,6 @@ from stereotrope.testing.plant import png
 from stereotrope.testing.server import Loopback
 from stereotrope.testing.wire import Request, Response
 
-__all__ = ["serve_gemini"]
-
 _PREFIX = "/v1beta/models/"
 _MOST = 4
 
