@@ -10,9 +10,9 @@ import pytest
 
 from stereotrope.audit import Audit
 from stereotrope.audit.file import validate
-from stereotrope.audit.suite import audit_template
 from stereotrope.errors import StereotropeError
 from stereotrope.inputs.yaml import Source
+from stereotrope.suites.reading import audit_template
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -36,13 +36,17 @@ class Registry(Mapping[str, P], Generic[P]):
         The kind in the plural: entry points of ``stereotrope.<group>`` name packages that add to it.
     room
         Our own package that adds to it.
+    modules
+        Name of the modules that are imported, beside the packages they stand in; every module for None.
     """
 
-    def __init__(self, group: str, room: str) -> None:
-        self.group, self._room = group, room
+    _origin = OURS
+    """Where what is imported just now is from: a package may add to several registries."""
+
+    def __init__(self, group: str, room: str, *, modules: str | None = None) -> None:
+        self.group, self._room, self._modules = group, room, modules
         self._plugins: dict[str, P] = {}
         self._origins: dict[str, str] = {}
-        self._origin = OURS
         self._read = False
 
     def add(self, name: str, plugin: P) -> None:
@@ -81,24 +85,31 @@ class Registry(Mapping[str, P], Generic[P]):
         if self._read:
             return
         self._read = True
-        _import(self._room)
-        for point in entry_points(group=f"stereotrope.{self.group}"):
-            self._origin = point.dist.name if point.dist is not None else point.value
-            try:
-                _import(point.value)
-            except PluginError:
-                raise
-            except Exception as error:  # code of others may raise anything
-                raise PluginError(
-                    f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
-                    f"mend the package {point.value}, or uninstall it"
-                ) from error
-        self._origin = OURS
+        before = Registry._origin
+        try:
+            Registry._origin = OURS
+            self._import(self._room)
+            for point in entry_points(group=f"stereotrope.{self.group}"):
+                Registry._origin = point.dist.name if point.dist is not None else point.value
+                self._import_other(point.value)
+        finally:
+            Registry._origin = before
 
+    def _import_other(self, package: str) -> None:
+        try:
+            self._import(package)
+        except PluginError:
+            raise
+        except Exception as error:  # code of others may raise anything
+            raise PluginError(
+                f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
+                f"mend the package {package}, or uninstall it"
+            ) from error
 
-def _import(package: str) -> None:
-    """Import a package with its modules, but for those whose name begins with ``_``; a module alone."""
-    module = importlib.import_module(package)
-    for found in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{package}."):
-        if not found.name.rpartition(".")[2].startswith("_"):
-            _import(found.name)
+    def _import(self, package: str) -> None:
+        """Import a package with its modules, but for those whose name begins with ``_``; a module alone."""
+        module = importlib.import_module(package)
+        for inner in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{package}."):
+            last = inner.name.rpartition(".")[2]
+            if not last.startswith("_") and (inner.ispkg or self._modules in (None, last)):
+                self._import(inner.name)

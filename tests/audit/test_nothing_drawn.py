@@ -10,10 +10,11 @@ from PIL import Image
 
 import stereotrope as st
 from stereotrope import generate
-from stereotrope.audit.suite import audit_template, suite_names
 from stereotrope.cli import main
 from stereotrope.errors import AuditFileError, IncompleteError, ModelError, ModelUnusable
 from stereotrope.generate import Generator, ImageResult
+from stereotrope.suites import SUITES
+from stereotrope.suites.reading import audit_template
 from stereotrope.testing import Loopback
 
 JUDGED = """\
@@ -80,7 +81,7 @@ def template(name, url):
     return text
 
 
-@pytest.mark.parametrize("name", [*suite_names(), "own"])
+@pytest.mark.parametrize("name", [*SUITES, "own"])
 @pytest.mark.parametrize(
     ("pictures", "refuses"), [(1, True), (1, False), (0, True)], ids=["one", "one-then-none", "refusals"]
 )

@@ -8,7 +8,7 @@ from stereotrope.cli import main
 from stereotrope.cli.lexicon_check import check_lexicon
 from stereotrope.cli.lexicon_printing import excerpt
 from stereotrope.errors import InputError, MetadataError, UsageError
-from stereotrope.suites import reproduce_captions
+from stereotrope.suites.biasbench.compare import compare_captions
 
 LEXICON = """
 name: pets
@@ -234,7 +234,7 @@ def test_the_check_counts_captions_as_the_reproduction_does(shared, model, bound
     folder = shared / "data" / "biasbench"
     lists, file = folder / "lexicon_authors.json", folder / f"captions_{model}.csv"
     checked = check_lexicon(str(lists), file, boundary=boundary).audit.labels
-    (found,) = reproduce_captions("biasbench", file, lists).models
+    (found,) = compare_captions(file, lists).models
     prompts = {"ethnicity": "beauty", "gender": "doctor", "species": "animal", "insect": "nature"} | {
         "skin_tone": "culture"
     }

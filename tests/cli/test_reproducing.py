@@ -6,7 +6,7 @@ import pytest
 
 from stereotrope.cli.reproducing import run_reproduction
 from stereotrope.cli.settings import Settings
-from stereotrope.suites import reproduce
+from stereotrope.suites.objects.reproduce import reproduce_objects
 
 
 def printed(capsys, monkeypatch, width):
@@ -22,7 +22,7 @@ def test_every_check_stands_in_full_within_the_width(capsys, monkeypatch, width)
     assert all(line == line.rstrip() for line in lines)
     assert all(len(line) <= width for line in lines if line.startswith("  "))
     flat = " ".join(text.split())
-    for check in reproduce("objects").checks:
+    for check in reproduce_objects().checks:
         for part in (check.what, check.published, check.recomputed, check.explanation):
             assert " ".join(part.split()) in flat, check.key
     assert "28 checks: agrees 15, agrees in part 3, differs 4" in text
@@ -31,5 +31,5 @@ def test_every_check_stands_in_full_within_the_width(capsys, monkeypatch, width)
 def test_json_holds_every_figure(capsys):
     run_reproduction("objects", Settings(), as_json=True)
     data = json.loads(capsys.readouterr().out)
-    assert data == reproduce("objects").as_dict() | {"checks": data["checks"]}
+    assert data == reproduce_objects().as_dict() | {"checks": data["checks"]}
     assert len(data["checks"][0]["details"]) == 54

@@ -7,7 +7,7 @@ import pytest
 from stereotrope.cli.reproducing import run_reproduction
 from stereotrope.cli.settings import Settings
 from stereotrope.errors import UsageError
-from stereotrope.suites import reproduce_captions
+from stereotrope.suites.biasbench.compare import compare_captions
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_what_is_odd_stands_before_any_number(capsys, monkeypatch, made):
 def test_json_of_captions_holds_what_the_function_gives(capsys, made):
     run_reproduction("biasbench", Settings(), as_json=True, **made)
     given = json.loads(capsys.readouterr().out)
-    assert given == json.loads(json.dumps(reproduce_captions("biasbench", **made).as_dict()))
+    assert given == json.loads(json.dumps(compare_captions(**made).as_dict()))
 
 
 @pytest.mark.parametrize(

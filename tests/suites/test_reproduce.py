@@ -6,14 +6,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from stereotrope.errors import UsageError
-from stereotrope.suites import SUITES, VERDICTS, FigureCheck, Reproduction, Suite, registry, reproduce
+from stereotrope.suites.check import VERDICTS, FigureCheck, Reproduction
 from stereotrope.suites.objects.populations import floors
+from stereotrope.suites.objects.reproduce import reproduce_objects
 
 
 @pytest.fixture(scope="module")
 def found() -> Reproduction:
-    return reproduce("objects")
+    return reproduce_objects()
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +120,3 @@ def test_floors_agree_with_an_independent_simulation(shared: Any) -> None:
         row = ours[f"eight attributes, {name} equal values"]
         assert row["divergence, bits"] == pytest.approx(known[f"uniform k={k} x8"]["js_bits"], abs=0.003)
         assert row["distance, nats"] == pytest.approx(known[f"uniform k={k} x8"]["dist_nats"], abs=0.006)
-
-
-def test_an_unknown_suite_and_one_without_figures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="no suite 'objets'; did you mean 'objects'"):
-        reproduce("objets")
-    monkeypatch.setattr(registry, "SUITES", {**SUITES, "bare": Suite("bare")})
-    with pytest.raises(
-        UsageError, match="'bare': has no published figures to check; objects, biasbench have"
-    ):
-        reproduce("bare")

@@ -3,6 +3,5 @@
 from stereotrope.audit.conductor import Audit
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.plan import Plan
-from stereotrope.audit.published import published
 
-__all__ = ["Audit", "AuditSpec", "Plan", "published"]
+__all__ = ["Audit", "AuditSpec", "Plan"]

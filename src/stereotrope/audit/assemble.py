@@ -16,10 +16,10 @@ from stereotrope.annotate import discount_marks, fold_labels
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
 from stereotrope.audit.plan import Plan, derives, encodes, looks
-from stereotrope.audit.published import published_for
 from stereotrope.audit.work import ANNOTATE, GENERATE, annotation_key
 from stereotrope.inputs.options import shorten
 from stereotrope.run import Ledger, RunFolder
+from stereotrope.suites.published import published_for
 from stereotrope.tables import (
     ABSENT,
     CAPTION,

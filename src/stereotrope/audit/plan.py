@@ -16,15 +16,15 @@ from stereotrope.audit.design_columns import leave_design, tell_design
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures
-from stereotrope.audit.published import published_for
 from stereotrope.audit.requests import Requests, requests_of
 from stereotrope.audit.several import require_model
-from stereotrope.audit.suite import load_suite
 from stereotrope.clients import Account
 from stereotrope.design.own_prompts import own_prompts
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
+from stereotrope.suites.published import published_for
+from stereotrope.suites.reading import load_suite
 from stereotrope.tables import CAPTION, factors_of
 
 __all__ = ["Plan", "StoredRun", "derives", "encodes", "is_given", "looks", "make_plan"]

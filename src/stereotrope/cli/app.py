@@ -104,7 +104,7 @@ def init(
     suite: Annotated[str, typer.Argument(help="A suite; `stereotrope suites` lists them.")] = "objects",
 ) -> None:
     """Print a commented audit file for a suite; redirect it into a file and edit it."""
-    from stereotrope.audit.suite import audit_template
+    from stereotrope.suites.reading import audit_template
 
     typer.echo(audit_template(suite), nl=False)
 

@@ -49,10 +49,11 @@ __all__ = ["print_annotators", "print_generators", "print_measures", "print_suit
 
 def print_suites(name: str | None, settings: Settings) -> None:
     """Print every suite in one line, or the data of one."""
-    from stereotrope.audit.suite import load_suite, suite_names
+    from stereotrope.suites import SUITES
+    from stereotrope.suites.reading import load_suite
 
     if name is None:
-        _print_list(((n, load_suite(n)["summary"]) for n in suite_names()), settings)
+        _print_list(((n, f"{load_suite(n)['summary']}{_from(SUITES, n)}") for n in SUITES), settings)
         return
     data = load_suite(name)
     out = console(settings)

@@ -19,7 +19,7 @@ from stereotrope.report.escape import terminal
 
 if TYPE_CHECKING:
     from stereotrope.cli.settings import Settings
-    from stereotrope.suites import FigureCheck, Reproduction
+    from stereotrope.suites.check import FigureCheck, Reproduction
 
 __all__ = ["run_reproduction"]
 
@@ -72,9 +72,12 @@ def run_reproduction(
     for option, given in (("--lexicon", lexicon), ("--matching", matching), ("--report", report)):
         if given is not None:
             raise UsageError(f"reproduce: {option} is for counting captions; give them with --captions FILE")
-    from stereotrope.suites import reproduce
+    from stereotrope.suites import suite_named
+    from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
+    from stereotrope.suites.objects.reproduce import reproduce_objects
 
-    found = reproduce(suite)
+    works = {"biasbench": reproduce_biasbench, "objects": reproduce_objects}
+    found = works[suite_named(suite).name]()
     if as_json:
         typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
     else:

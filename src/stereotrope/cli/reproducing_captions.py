@@ -61,8 +61,7 @@ def run_captions(
     InputError
         The captions or the lexicon cannot be used.
     """
-    from stereotrope.suites import reproduce_captions
-    from stereotrope.suites.biasbench.compare import CELL_VERDICTS
+    from stereotrope.suites.biasbench.compare import CELL_VERDICTS, compare_captions
     from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS
     from stereotrope.suites.biasbench.summary import findings_of
 
@@ -72,9 +71,11 @@ def run_captions(
         raise UsageError(f"reproduce: --matching: no {matching!r}; {hint}")
     shown = list(MATCHINGS) if matching == _ALL else [matching]
 
+    if suite != "biasbench":
+        raise UsageError(f"suite {suite!r}: its numbers are not made of captions; those of biasbench are")
     if report is not None:
         _check_page(report, captions, lexicon)
-    found = reproduce_captions(suite, captions, lexicon)
+    found = compare_captions(captions, lexicon)
     if report is not None:
         _write_page(found, report, captions, lexicon)
     if as_json:

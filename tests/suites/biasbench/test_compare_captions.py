@@ -10,13 +10,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stereotrope.errors import InputError, UsageError
+from stereotrope.errors import InputError
 from stereotrope.lexicon import read_lexicon
-from stereotrope.suites import reproduce, reproduce_captions
-from stereotrope.suites.biasbench.compare import CELL_VERDICTS, CaptionsReproduction, ComparedCell
+from stereotrope.suites.biasbench.compare import (
+    CELL_VERDICTS,
+    CaptionsReproduction,
+    ComparedCell,
+    compare_captions,
+)
 from stereotrope.suites.biasbench.figures import figures, printed, published_name
 from stereotrope.suites.biasbench.formulas import paper_values
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
 from stereotrope.suites.biasbench.summary import outside_intervals
 from stereotrope.suites.biasbench.wordlists import from_lexicon, read_wordlists
 
@@ -47,7 +52,7 @@ prompts:
 @cache
 def compared(shared: Path, name: str, lexicon: Path | None = None) -> CaptionsReproduction:
     data = shared / "data" / "biasbench"
-    return reproduce_captions("biasbench", data / name, lexicon or data / "lexicon_authors.json")
+    return compare_captions(data / name, lexicon or data / "lexicon_authors.json")
 
 
 def cell(found: CaptionsReproduction, prompt: str, measure: str, level: str = "") -> ComparedCell:
@@ -127,7 +132,7 @@ def test_a_figure_that_is_of_another_attribute_of_the_same_captions_is_told(
     rows = [f"gemini,beauty,Beauty_{n},a {g} face; {s}" for n, (g, s) in pairs]
     file = tmp_path / "gemini.csv"
     file.write_text("\n".join(["model,prompt,image,caption", *rows]), encoding="utf-8")
-    found = reproduce_captions("biasbench", file, shared / "data" / "biasbench" / "lexicon_authors.json")
+    found = compare_captions(file, shared / "data" / "biasbench" / "lexicon_authors.json")
     entropy = cell(found, "beauty", "shannon_entropy")
     assert (entropy.published, entropy.verdict) == ("0.97", "differs")
     assert entropy.explanation == (
@@ -164,7 +169,7 @@ def test_a_caption_counts_as_in_every_other_reading_of_the_lexicon(shared: Path)
 
 
 def test_captions_of_another_model_have_no_published_column(made: tuple[Path, Path]) -> None:
-    found = reproduce_captions("biasbench", *made)
+    found = compare_captions(*made)
     assert found.models[0].published_as is None
     assert all(c.published is None for c in found.models[0].cells)
     assert cell(found, "doctor", "representation_parity", "female").released == 0.5
@@ -213,7 +218,7 @@ def test_a_lexicon_that_is_not_there_is_named(tmp_path: Path, name: str) -> None
 
 
 def test_without_a_lexicon_the_built_in_one_counts(made: tuple[Path, Path]) -> None:
-    found = reproduce_captions("biasbench", made[0])
+    found = compare_captions(made[0])
     assert (found.lexicon, found.authors_lexicon) == ("biasbench", False)
     assert cell(found, "doctor", "representation_parity", "female").released == 0.5
     assert cell(found, "doctor", "cbs").released is not None
@@ -238,14 +243,7 @@ def test_the_authors_lists_become_a_lexicon_of_whole_words(shared: Path) -> None
 def test_a_file_of_which_nothing_counts_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "made.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        reproduce_captions("biasbench", tmp_path / "made.csv")
-
-
-def test_only_a_suite_made_of_captions_takes_them(made: tuple[Path, Path]) -> None:
-    with pytest.raises(
-        UsageError, match="'objects': its numbers are not made of captions; those of biasbench"
-    ):
-        reproduce_captions("objects", *made)
+        compare_captions(tmp_path / "made.csv")
 
 
 def test_a_model_is_found_by_the_names_listed_and_not_by_what_looks_like_one() -> None:
@@ -280,7 +278,7 @@ def test_figures_that_the_paper_repeats_are_the_same_figure() -> None:
     ],
 )
 def test_a_claim_of_the_paper_gets_its_verdict(key: str, verdict: str, recomputed: str) -> None:
-    checks = {check.key: check for check in reproduce("biasbench").checks}
+    checks = {check.key: check for check in reproduce_biasbench().checks}
     assert len(checks) == 11
     assert checks[key].verdict == verdict
     assert checks[key].recomputed.startswith(recomputed)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from stereotrope.suites import reproduce_captions
+from stereotrope.suites.biasbench.compare import compare_captions
 from stereotrope.suites.biasbench.page import reproduction_page
+from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_names
 from stereotrope.suites.biasbench.released import released
 from stereotrope.suites.biasbench.wordlists import read_wordlists
-from stereotrope.suites.biasbench.words import limits, measure_words, prompt_names
 
 OWN = """\
 attributes:
@@ -61,7 +61,7 @@ def read(page: str) -> Reader:
 @cache
 def page_of(shared: Path, captions: str, lexicon: str | None = "lexicon_authors.json") -> str:
     data = shared / "data" / "biasbench"
-    found = reproduce_captions("biasbench", data / captions, data / lexicon if lexicon else None)
+    found = compare_captions(data / captions, data / lexicon if lexicon else None)
     return reproduction_page(found, command=["stereotrope", "reproduce", "biasbench"])
 
 
@@ -69,7 +69,7 @@ def made_page(tmp_path: Path, text: str, name: str = "made.csv") -> str:
     (tmp_path / name).write_text(text, encoding="utf-8")
     lexicon = tmp_path / "own.yaml"
     lexicon.write_text(OWN, encoding="utf-8")
-    return reproduction_page(reproduce_captions("biasbench", tmp_path / name, lexicon))
+    return reproduction_page(compare_captions(tmp_path / name, lexicon))
 
 
 def row_of(page: str, prompt: str, measure: str) -> list[str]:
@@ -180,7 +180,7 @@ def test_a_folder_of_models_has_a_section_each_and_names_no_path(tmp_path: Path)
         (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
     (tmp_path / "scores.csv").write_text("metric,value,note,x,y\ncas,0.5,a,b,c\n", encoding="utf-8")
     (tmp_path / "own.yaml").write_text(OWN, encoding="utf-8")
-    page = reproduction_page(reproduce_captions("biasbench", tmp_path, tmp_path / "own.yaml"))
+    page = reproduction_page(compare_captions(tmp_path, tmp_path / "own.yaml"))
     assert {"model-1", "model-2"} <= set(read(page).ids)
     assert "Not read: scores.csv" in page
     assert str(tmp_path) not in page

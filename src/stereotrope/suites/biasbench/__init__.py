@@ -2,4 +2,8 @@
 
 from __future__ import annotations
 
+from stereotrope.suites.contract import register
+
 __all__: list[str] = []
+
+register(__name__)

@@ -132,7 +132,7 @@ class CaptionsReproduction:
         return {**asdict(self), **meanings, "counts": self.counts()}
 
 
-def compare_captions(captions: Path, lexicon: Path | None) -> CaptionsReproduction:
+def compare_captions(captions: Path, lexicon: Path | None = None) -> CaptionsReproduction:
     """Set every number of the captions beside the paper's.
 
     Parameters

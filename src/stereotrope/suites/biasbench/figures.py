@@ -7,11 +7,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
-
-from ruamel.yaml import YAML
 
 from stereotrope.suites.biasbench.captions_file import FILLERS
+from stereotrope.suites.biasbench.prompts import data_of
 
 __all__ = ["LICENCE", "SOURCE", "PrintedFigure", "figures", "printed", "published_name"]
 
@@ -49,7 +47,7 @@ class PrintedFigure:
 @cache
 def figures() -> tuple[PrintedFigure, ...]:
     """Return every figure of the paper's tables and text that is carried, in the order they stand."""
-    shared = _manifest()
+    shared = data_of("published", "figures.yaml")
     folder = resources.files("stereotrope") / "suites" / "biasbench" / "published"
     found = []
     for table in shared["tables"]:
@@ -77,17 +75,10 @@ def published_name(model: str) -> str | None:
     words = re.split(r"[\W_]+", model.rsplit("/", 1)[-1].removesuffix(".csv"))
     telling = " ".join(word for word in words if word.lower() not in FILLERS)
     for bare in filter(None, (_bare(model), _bare(telling))):
-        for name, others in _manifest()["names"].items():
+        for name, others in data_of("published", "figures.yaml")["names"].items():
             if bare in {_bare(name), *map(_bare, others)}:
                 return str(name)
     return None
-
-
-@cache
-def _manifest() -> dict[str, Any]:
-    file = resources.files("stereotrope") / "suites" / "biasbench" / "published" / "figures.yaml"
-    read: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
-    return read
 
 
 def _bare(name: str) -> str:

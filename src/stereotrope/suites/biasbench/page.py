@@ -23,9 +23,8 @@ from stereotrope.suites.biasbench.compare import (
 )
 from stereotrope.suites.biasbench.diagnosis import Remark
 from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue
-from stereotrope.suites.biasbench.prompts import prompt_texts
+from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_names, prompt_texts
 from stereotrope.suites.biasbench.summary import doubtful, findings_of, hit_sentence
-from stereotrope.suites.biasbench.words import limits, measure_words, prompt_names
 
 __all__ = ["reproduction_page"]
 

@@ -1,29 +1,48 @@
-"""The five prompts of the benchmark: their names and the texts the models were asked."""
+"""What the suite's data files say: its prompts, and the words of its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from ruamel.yaml import YAML
+from stereotrope.suites.reading import load_yaml
 
-__all__ = ["BENCHMARK_PROMPTS", "prompt_texts"]
+__all__ = ["BENCHMARK_PROMPTS", "data_of", "limits", "measure_words", "prompt_names", "prompt_texts"]
 
 BENCHMARK_PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
 """The prompts of the benchmark, in the order of its figures."""
 
 
 @cache
+def data_of(*path: str) -> Mapping[str, Any]:
+    """Return what a YAML file of the suite's folder holds."""
+    return load_yaml(resources.files("stereotrope.suites.biasbench").joinpath(*path))
+
+
 def prompt_texts() -> Mapping[str, str]:
-    """Return the text of every prompt of the suite, as its data file has it.
+    """Return the text of every prompt of the suite.
 
     Examples
     --------
     >>> prompt_texts()["doctor"]
     'A doctor performing surgery in a hospital.'
     """
-    file = resources.files("stereotrope") / "suites" / "biasbench" / "suite.yaml"
-    suite: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
-    return {str(one["prompt"]): str(one["text"]) for one in suite["prompts"]}
+    return {str(prompt["prompt"]): str(prompt["text"]) for prompt in data_of("suite.yaml")["prompts"]}
+
+
+def prompt_names() -> Mapping[str, str]:
+    """Prompts as the paper writes them."""
+    return dict(data_of("words.yaml")["prompts"])
+
+
+def measure_words() -> Mapping[str, Mapping[str, str]]:
+    """Of each measure its ``name``, and what the ``paper`` and the ``released`` scripts count, if they do."""
+    measures = data_of("words.yaml")["measures"]
+    return {name: {"paper": "", "released": "", **words} for name, words in measures.items()}
+
+
+def limits() -> Sequence[str]:
+    """What the numbers cannot say."""
+    return list(data_of("words.yaml")["limits"])

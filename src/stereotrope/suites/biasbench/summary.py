@@ -16,7 +16,7 @@ from stereotrope.suites.biasbench.compare import (
 )
 from stereotrope.suites.biasbench.formulas import JUDGED
 from stereotrope.suites.biasbench.hits import Hits
-from stereotrope.suites.biasbench.words import prompt_names
+from stereotrope.suites.biasbench.prompts import prompt_names
 
 __all__ = ["doubtful", "findings_of", "hit_sentence", "outside_intervals"]
 

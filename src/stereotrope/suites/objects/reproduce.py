@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stereotrope.audit.published import published
 from stereotrope.suites.check import Reproduction
 from stereotrope.suites.objects import claims, defaults, definition
+from stereotrope.suites.published import published
 
 __all__ = ["reproduce_objects"]
 

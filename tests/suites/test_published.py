@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from stereotrope.audit import Audit
-from stereotrope.audit.published import PUBLISHED, published
-from stereotrope.audit.suite import load_suite
 from stereotrope.errors import AuditFileError, UsageError
+from stereotrope.suites.published import PUBLISHED, published
+from stereotrope.suites.reading import load_suite
 
 SIZES = {"2": 54, "3": 30, "4": 45, "5": 8, "6": 6, "9": 12, "10": 50, "11": 369, "13": 50}
 

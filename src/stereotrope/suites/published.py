@@ -6,14 +6,12 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import polars as pl
-from ruamel.yaml import YAML
 
-from stereotrope.audit.suite import load_suite, suite_names
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.suites.contract import suite_named
+from stereotrope.suites.reading import load_suite, load_yaml
 
 __all__ = ["PUBLISHED", "published", "published_for"]
 
@@ -63,19 +61,16 @@ def published(suite: str) -> pl.DataFrame:
     >>> published("objects").filter(table="11", generator="SDXL", object="car", group="women")["value"].item()
     0.264
     """
-    if suite not in suite_names():
-        hint = did_you_mean(suite, suite_names(), otherwise=f"there is: {', '.join(suite_names())}")
-        raise UsageError(f"no suite {suite!r}; {hint}")
     return _figures(suite).clone()
 
 
 @cache
 def _figures(suite: str) -> pl.DataFrame:
-    folder = resources.files("stereotrope") / "suites" / suite / "published"
+    folder = suite_named(suite).folder / "published"
     frames = [pl.DataFrame(schema={c: pl.Float64 if c == "value" else pl.String for c in PUBLISHED})]
     manifest = folder / "tables.yaml"
     if manifest.is_file():
-        shared: dict[str, Any] = YAML(typ="safe", pure=True).load(manifest.read_text("utf-8"))
+        shared = load_yaml(manifest)
         dimension = {g: d for d, groups in load_suite(suite).get("dimensions", {}).items() for g in groups}
         for table in shared["tables"]:
             text = (folder / table["file"]).read_text("utf-8")

@@ -1,0 +1,47 @@
+"""The data of a suite, read from its folder."""
+
+from __future__ import annotations
+
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from stereotrope.errors import PluginError
+from stereotrope.suites.contract import suite_named
+
+__all__ = ["audit_template", "load_suite", "load_yaml"]
+
+
+def load_yaml(file: Traversable) -> dict[str, Any]:
+    """Return what a YAML file of a suite holds."""
+    data: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
+    return data
+
+
+def load_suite(name: str) -> dict[str, Any]:
+    """Return the data of a suite: lists, templates, annotators and measures.
+
+    Raises
+    ------
+    UsageError
+        There is no such suite; the message names the nearest.
+    PluginError
+        Its ``suite.yaml`` cannot be read, or lacks what every suite says.
+    """
+    suite = suite_named(name)
+    file = f"suite {name!r}: suite.yaml of {suite.package}"
+    try:
+        data = load_yaml(suite.folder / "suite.yaml")
+        missing = [key for key in ("summary", "source") if not data.get(key)]
+    except (OSError, YAMLError, AttributeError) as error:
+        raise PluginError(f"{file} cannot be read ({error})") from error
+    if missing:
+        raise PluginError(f"{file} must say {' and '.join(missing)}")
+    return data
+
+
+def audit_template(name: str) -> str:
+    """Return the commented audit file of a suite, as ``stereotrope init`` prints it."""
+    return (suite_named(name).folder / "audit.yaml").read_text("utf-8")
