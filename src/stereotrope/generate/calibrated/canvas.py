@@ -133,17 +133,16 @@ class Pose:
 
 
 class Canvas:
-    """A picture being painted; ``pose`` maps product coordinates to pixels."""
+    """A picture being painted: ``pose`` maps product coordinates to pixels, ``colour`` is the product's."""
 
-    def __init__(self, image: Image.Image, pose: Pose) -> None:
-        self.image = image
-        self.pose = pose
+    def __init__(self, image: Image.Image, pose: Pose, colour: RGB) -> None:
+        self.image, self.pose, self.colour = image, pose, colour
 
     def fill(
         self,
         outline: Outline,
-        colour: RGB,
         shade: Shade = FLAT,
+        colour: RGB | None = None,
         *,
         holes: Sequence[Outline] = (),
         within: Outline | None = None,
@@ -158,7 +157,7 @@ class Canvas:
         if within is not None:
             other = frame.mask(self.pose.pixels(within), [])
             mask = Image.composite(mask, Image.new("L", mask.size), other)
-        painted = self._painted(frame, mask, colour, shade)
+        painted = self._painted(frame, mask, colour or self.colour, shade)
         if opacity < 1.0:
             mask = mask.point([round(i * opacity) for i in range(256)])
         self.image.paste(painted, (frame.left, frame.top), mask)
@@ -202,9 +201,7 @@ class Canvas:
             field = field - rim * 2.0 * (1.0 - inner)
         return field.astype(np.float64)
 
-    def line(
-        self, points: Outline, width: float, colour: RGB, *, opacity: float = 1.0, plain: float = 0.0
-    ) -> None:
+    def line(self, points: Outline, width: float, colour: RGB | None = None, *, plain: float = 0.0) -> None:
         """Stroke an open curve with round ends; ``width`` in product units, at least one pixel."""
         pixels = self.pose.pixels(points)
         thick = max(1.0, width * self.pose.unit)
@@ -212,10 +209,8 @@ class Canvas:
         if frame is None:
             return
         mask = frame.stroke(pixels, thick)
-        if opacity < 1.0:
-            mask = mask.point([round(i * opacity) for i in range(256)])
         index = min(255, max(0, round(128 + 127 * plain)))
-        tone = tuple(ramp(colour)[3 * index : 3 * index + 3])
+        tone = tuple(ramp(colour or self.colour)[3 * index : 3 * index + 3])
         self.image.paste(
             tone, (frame.left, frame.top, frame.left + mask.width, frame.top + mask.height), mask
         )
@@ -240,14 +235,14 @@ class Canvas:
             (18, 16, 24), (frame.left, frame.top, frame.left + mask.width, frame.top + mask.height), mask
         )
 
-    def write(self, word: str, x: float, y: float, width: float, height: float, colour: RGB) -> None:
-        """Print a word centred at (x, y), as large as fits width × height; never mirrored."""
+    def write(self, word: str, x: float, y: float, width: float, height: float) -> None:
+        """Print a word centred at (x, y), as large as fits width × height, in the ink that contrasts more."""
         cx, cy = self.pose.pixels(np.array([[x, y]]))[0]
         mask = _lettering(word, width * self.pose.unit, height * self.pose.unit)
         if self.pose.degrees:
             mask = mask.rotate(self.pose.degrees, Image.Resampling.BICUBIC, expand=True)
         left, top = round(cx - mask.width / 2), round(cy - mask.height / 2)
-        self.image.paste(colour, (left, top, left + mask.width, top + mask.height), mask)
+        self.image.paste(ink_on(self.colour), (left, top, left + mask.width, top + mask.height), mask)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Outline", "band", "box", "ellipse", "mirrored", "rounded", "spline", "turned"]
+__all__ = [
+    "OUTLINES",
+    "Outline",
+    "arc",
+    "band",
+    "box",
+    "curve",
+    "ellipse",
+    "joined",
+    "moved",
+    "points",
+    "polygon",
+    "rounded",
+    "spline",
+    "turned",
+]
 
 Outline = NDArray[np.float64]
 
@@ -65,12 +80,6 @@ def spline(points: Sequence[tuple[float, float]], *, closed: bool = True, steps:
     return np.concatenate(parts)
 
 
-def mirrored(right: Outline) -> Outline:
-    """The closed outline whose right half, from bottom to top, is given."""
-    left = right[::-1] * np.array([-1.0, 1.0])
-    return np.concatenate([right, left])
-
-
 def band(points: Outline, width: float) -> Outline:
     """The outline of a stroke of this width along an open curve, with flat ends."""
     tangent = np.gradient(points, axis=0)
@@ -87,3 +96,58 @@ def turned(points: Outline, degrees: float, about: tuple[float, float] = (0.0, 0
     centre = np.array(about)
     out: Outline = (points - centre) @ matrix + centre
     return out
+
+
+def arc(x: float, y: float, rx: float, ry: float, start: float, stop: float) -> Outline:
+    """A part of an ellipse, as :func:`ellipse`."""
+    return ellipse(x, y, rx, ry, start=start, stop=stop)
+
+
+def curve(*points: tuple[float, float]) -> Outline:
+    """An open smooth curve through the points."""
+    return spline(points, closed=False)
+
+
+def joined(*parts: Outline) -> Outline:
+    """One curve after the other."""
+    return np.concatenate(parts)
+
+
+def moved(outline: Outline, dx: float, dy: float) -> Outline:
+    """The outline somewhere else."""
+    out: Outline = outline + np.array([dx, dy])
+    return out
+
+
+def points(*points: tuple[float, float]) -> Outline:
+    """Straight lines through the points."""
+    return np.array(points, dtype=np.float64)
+
+
+def polygon(*corners: tuple[float, float, float]) -> Outline:
+    """As :func:`rounded`."""
+    return rounded(corners)
+
+
+def _left(right: Outline) -> Outline:
+    """The left half of what is symmetric, from top to bottom, from its right half."""
+    out: Outline = right[::-1] * np.array([-1.0, 1.0])
+    return out
+
+
+def _walls(top: float, bottom: float, height: float, dip: float, rim: float) -> Outline:
+    """A cylinder seen a little from above: bottom edge and upper rim are arcs."""
+    return joined(arc(0, 0.07, bottom, dip, 180, 360), arc(0, height, top, rim, 0, 180))
+
+
+OUTLINES: Mapping[str, Callable[..., Outline]] = {
+    **{
+        make.__name__: make
+        for make in (arc, band, box, curve, ellipse, joined, moved, points, polygon, turned)
+    },
+    "left": _left,
+    "mirrored": lambda right: joined(right, _left(right)),
+    "spline": lambda *points: spline(points),
+    "walls": _walls,
+}
+"""Name in shapes.json → curve, given the values there."""

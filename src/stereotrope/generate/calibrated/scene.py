@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, ink_on, luminance, ramp
+from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, luminance, ramp
 from stereotrope.generate.calibrated.products import PRODUCTS
 
 __all__ = ["BACKDROPS", "Scene", "draw"]
@@ -36,7 +36,9 @@ def draw(scene: Scene, size: int, rng: np.random.Generator) -> Image.Image:
     horizon = 0.66 + 0.03 * jitter[0]
     image = _backdrop(backdrop, scene.background, size, horizon, light=0.4 + 0.15 * jitter[1])
     if scene.background_word is not None:
-        _wall_word(image, scene, size, 0.5 + 0.2 * jitter[7])
+        # In the band of the wall that every product leaves free.
+        band = Pose(x=size * (0.5 + 0.2 * jitter[7]), y=size * 0.12, unit=float(size))
+        Canvas(image, band, scene.background).write(scene.background_word, 0.0, 0.0, 0.42, 0.095)
     ground = 0.57 if shape.hangs else 0.81 + 0.02 * jitter[2]
     pose = Pose(
         x=size * (0.5 + 0.03 * jitter[3]),
@@ -45,18 +47,11 @@ def draw(scene: Scene, size: int, rng: np.random.Generator) -> Image.Image:
         degrees=(2.5 if shape.hangs else 0.8) * jitter[5],
         mirror=jitter[6] > 0,
     )
-    canvas = Canvas(image, pose)
-    plate = shape.draw(canvas, scene.product)
+    canvas = Canvas(image, pose, scene.product)
+    shape.draw(canvas)
     if scene.product_word is not None:
-        canvas.write(scene.product_word, plate.x, plate.y, plate.width, plate.height, ink_on(scene.product))
+        canvas.write(scene.product_word, *shape.word)
     return image
-
-
-def _wall_word(image: Image.Image, scene: Scene, size: int, x: float) -> None:
-    """Print the background's word on the wall, in the band that every product leaves free."""
-    assert scene.background_word is not None
-    pose = Pose(x=size * x, y=size * 0.12, unit=float(size))
-    Canvas(image, pose).write(scene.background_word, 0.0, 0.0, 0.42, 0.095, ink_on(scene.background))
 
 
 def _backdrop(kind: str, colour: RGB, size: int, horizon: float, *, light: float) -> Image.Image:
