@@ -69,6 +69,58 @@ def test_modules_whose_name_begins_with_an_underscore_are_left_alone(tmp_path):
     assert "(from counting)" in stereotrope(tmp_path, "measures").stdout
 
 
+HALVED = """
+
+def _computed(call, estimates):
+    return halved(estimates, **call.arguments).with_columns(flags=pl.lit("computed"))
+
+
+def _at_the_end(call, tables):
+    row = {"measure": "pictures", "value": float(tables.images.height), "n": tables.images.height}
+    return estimate_frame([row], factors=()) if call is None else None
+
+
+@register(
+    summary="A part of another measure.",
+    suite="general",
+    bounds=(0.0, None),
+    direction="higher: more",
+    source="none; an example",
+    needs="estimates",
+    on="label_count",
+    closed={"secret": "it is ours; leave it out"},
+    compute=_computed,
+    unasked=_at_the_end,
+)
+def halved(estimates: pl.DataFrame, *, part: float = 0.5, secret: int = 0) -> pl.DataFrame:
+    rows = [
+        {"generator": row["generator"], "measure": "halved", "value": part * row["value"], "n": row["n"]}
+        for row in estimates.iter_rows(named=True)
+    ]
+    return estimate_frame(rows, factors=("generator",))
+"""
+
+
+def test_a_measure_of_another_package_reads_another_and_says_how_it_is_called(tmp_path):
+    install(tmp_path, MEASURE + HALVED)
+    listed = "[label_count, halved, {halved: label_count, part: 0.25}]"
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("[label_count]", listed))
+    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    found = pl.read_parquet(tmp_path / "run" / "estimates.parquet")
+    assert found.filter(measure="halved").select("value", "flags").rows() == [
+        (2.0, "computed"), (2.0, "computed"), (1.0, "computed"), (1.0, "computed")
+    ]  # fmt: skip
+    assert found.filter(measure="pictures")["value"].to_list() == [4.0]
+    for written, message in (
+        ("{halved: , part: [a]}", "part must be a number, found ['a']; see `stereotrope measures halved`"),
+        ("{halved: , secret: 3}", "secret cannot be given here: it is ours, found 3; leave it out"),
+    ):
+        (tmp_path / "audit.yaml").write_text(AUDIT.replace("[label_count]", f"[{written}]"))
+        refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+        assert message in " ".join(refused.stderr.split()), refused.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [

@@ -173,7 +173,7 @@ def test_without_labels_of_looks_only_refusals_are_measured():
     blank = DRAWN.replace("[blank, colour]", "[blank]")
     assert [call.name for call in plan(blank).measures] == ["refusal_rate"]
     with pytest.raises(
-        AuditFileError, match=r":9: measure 'bds' needs labels .* no annotator gives any; add one"
+        AuditFileError, match=r":9: measure 'bds': needs labels .* no annotator gives any; add one"
     ):
         plan(blank + "measures: [refusal_rate, bds]\n")
 
@@ -187,7 +187,7 @@ def test_a_calibration_needs_an_annotator_of_looks(tmp_path):
 
 
 def test_agreement_needs_labels_that_a_file_cannot_give():
-    with pytest.raises(AuditFileError, match=r":9: measure 'agreement' needs 'reference'"):
+    with pytest.raises(AuditFileError, match=r":9: measure 'agreement': needs 'reference'"):
         plan(DRAWN + "measures: [agreement]\n")
 
 

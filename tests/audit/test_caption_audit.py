@@ -220,7 +220,10 @@ def test_models_that_drew_nothing_leave_a_report_that_says_so(tmp_path, monkeypa
             {"annotators": "[{captions: captions.csv, name: people}, {lexicon: biasbench, factor: topic}]"},
             "by the factor 'topic', and the audit has prompt",
         ),
-        ({"measures": "[{cbs: {groups: [a]}}]"}, "takes no 'groups'; the lexicon declares that"),
+        (
+            {"measures": "[{cbs: {groups: [a]}}]"},
+            "groups cannot be given here: the lexicon declares that, found ..a..; change it there",
+        ),
         ({"measures": "[{cbs: {defnition: paper}}]"}, "did you mean 'definition'"),
         ({"measures": "[{cbs: {definition: papers}}]"}, "definition"),
         ({"measures": "[{cbs: {unknown: maybe}}]"}, "unknown must be true or false"),
@@ -392,7 +395,10 @@ def test_a_prompt_that_one_model_lacks_bears_the_name_it_has_in_the_design(tmp_p
         ),
         (TWO + "measures: [cbs, {delta: cbss, baseline: sd15}]\n", "no score 'cbss' .*did you mean 'cbs'"),
         (TWO + "measures: [{delta: {baseline: sd15}}]\n", "none is listed before it; list some first"),
-        (TWO + "measures: [cbs, {delta: {basline: sd15}}]\n", "takes no 'basline'; did you mean 'baseline'"),
+        (
+            TWO + "measures: [cbs, {delta: {basline: sd15}}]\n",
+            "unknown key 'basline'; did you mean 'baseline'",
+        ),
         (TWO + "measures: [cbs, {delta: {measures: 5}}]\n", "no score '5' is computed before it"),
         (TWO + "measures: [cbs, {delta: {baseline: 5}}]\n", "no generator '5' to compare with"),
         (TWO + "measures: [profile]\n", "'profile': reads the estimates of cbs and contextual_diversity"),

@@ -98,7 +98,7 @@ def test_prompts_from_a_csv_file(tmp_path, rows):
         (("images_per_prompt: 3", "measures: [bsd]"), r":4: no measure 'bsd'; did you mean 'bds'\?"),
         (
             ("images_per_prompt: 3", "measures: [{bds: {groop: group}}]"),
-            r"takes no 'groop'; did you mean 'group'",
+            r"unknown key 'groop'; did you mean 'group'",
         ),
         (
             ("images_per_prompt: 3", "measures: [{share: {by: [objekt]}}]"),
@@ -132,7 +132,7 @@ def test_objects_without_templates_are_refused():
 
 
 def test_a_comparison_without_a_baseline_is_refused():
-    with pytest.raises(AuditFileError, match=r"'bds' compares with a baseline; add `baseline:"):
+    with pytest.raises(AuditFileError, match=r"'bds': compares with a baseline; add `baseline:"):
         plan("prompts: [{text: a cup}]\ngenerators: [calibrated]\nmeasures: [bds]\n")
 
 

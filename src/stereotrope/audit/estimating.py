@@ -13,29 +13,16 @@ import polars as pl
 from stereotrope import measure
 from stereotrope.annotate.marks import MARK, WORDS
 from stereotrope.audit.assignment import Assignment
-from stereotrope.audit.calls import PAPER, MeasureCall
 from stereotrope.audit.plan import Plan, encodes, is_given
 from stereotrope.audit.plan import looks as looks_at
-from stereotrope.audit.several import rows_of
 from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import InputError, UsageError
+from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
-from stereotrope.measure.shares.agreement import agreement
-from stereotrope.measure.shares.corrected_share import corrected_share
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
 
 __all__ = ["estimate", "tidy_labels_of_run"]
-
-
-RATES = ("refusal_rate", "violation_rate")
-"""Measures that give rates and, beside them, differences from a baseline."""
-
-OF_CAPTIONS = "captions "
-"""Begins the name of the captions frame of a lexicon among the frames that measures read."""
-
-WITH_AND_WITHOUT = ("bds", "cds", "vac")
-"""Measures that are reported with and without the pictures that break their prompt."""
 
 
 def tidy_labels_of_run(
@@ -105,47 +92,60 @@ def estimate(
 
     ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them;
     ``lexicons`` is what the matching audit doubts.
-    Where an annotator says which pictures break their prompt, :data:`WITH_AND_WITHOUT` are computed a
+    Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a
     second time without these, under a name of their own. When ``stop`` is set the measure at hand is
     finished and :class:`~stereotrope.errors.Interrupted` raised.
     """
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
     looks, kept = _looks(tidy), _looks(_without_violations(tidy)) if checked else None
-    counted = looks if kept is None or plan.spec.violations != "out" else kept
-    given = _given(plan, tidy, counted, images, labels, embeddings)
+    tables = RunTables(
+        plan.prompts,
+        images,
+        labels,
+        embeddings,
+        tidy,
+        looks if kept is None or plan.spec.violations != "out" else kept,
+        looks,
+        encoders=[one.name for one in plan.annotators if encodes(one) or is_given(one)],
+        reference=reference,
+        confusions={name: check.confusion for name, check in plan.checks.items()},
+        level=plan.spec.report.level,
+        n_bootstrap=plan.spec.resamples,
+        seed=plan.spec.seed,
+    )
+    read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
+    frames = {frame: frame.of(tables) for frame in read}
     taxonomy = assignment.taxonomy(images)
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(plan.measures), 0)
     for number, planned in enumerate(plan.measures, start=1):
-        call = planned if taxonomy is None else planned.with_taxonomy(taxonomy)
+        call = planned.with_taxonomy(taxonomy)
         try:
-            done.append(call(_stack(done) if call.needs == "estimates" else given[_source(call)]))
-            if call.name == "share":
-                done += _corrected(plan, call, given["labels"])
+            done.append(call(_stack(done) if call.reads else frames[call.frame]))
+            done += _unasked(call, tables)
             if kept is not None and plan.spec.violations == "both":
                 done += _without(call, done, kept)
         except (UsageError, InputError) as error:
             if not partial:
                 raise
-            done.append(_what_there_is(call, given, str(error)))
+            done.append(_what_there_is(call, frames, str(error)))
         else:
             if partial and not done[-1].height:
-                done.append(_what_there_is(call, given, "there is nothing of what it compares"))
+                done.append(_what_there_is(call, frames, "there is nothing of what it compares"))
         watcher.advance("measure", number)
         refuse_stopped(stop, f"measure: stopped after {number} of {len(plan.measures)} measures")
-    if reference is not None:
-        done.append(_agreement(plan, looks, reference))
+    done += _unasked(None, tables)
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
     shown = _answered(plan, looks) if partial else looks
-    captions = [frame for source, frame in given.items() if source.startswith(OF_CAPTIONS)]
+    lexicons_read = dict.fromkeys(call.frame for call in plan.measures if call.info.needs == "captions")
     found = measure.findings(
         estimates,
         shown,
         images=images,
-        captions=captions,
+        captions=[frames[read] for read in lexicons_read],
         lexicons=lexicons,
         marks=_marks(labels, images),
         failed=_failed(plan),
@@ -153,27 +153,10 @@ def estimate(
     return estimates, found
 
 
-def _given(
-    plan: Plan,
-    tidy: pl.DataFrame,
-    looks: pl.DataFrame,
-    images: pl.DataFrame,
-    labels: pl.DataFrame,
-    embeddings: pl.DataFrame | None,
-) -> dict[str, pl.DataFrame]:
-    """The frames that the measures of the plan read, by their source."""
-    given = {
-        "constraints": tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))),
-        "images": measure.with_factors(plan.prompts, images),
-        "labels": looks,
-    }
-    if any(call.needs == "embeddings" for call in plan.measures):
-        names = [one.name for one in plan.annotators if encodes(one) or is_given(one)]
-        given["embeddings"] = measure.embeddings_frame(plan.prompts, images, embeddings, encoders=names)
-    for call in plan.measures:
-        if call.reader is not None and _source(call) not in given:
-            given[_source(call)] = call.reader.frame(plan.prompts, images, labels)
-    return given
+def _unasked(call: MeasureCall | None, tables: RunTables) -> list[pl.DataFrame]:
+    """What measures add of themselves after a call, or at the end."""
+    made = [info.unasked(call, tables) for info in measure.REGISTRY.values() if info.unasked is not None]
+    return [rows for rows in made if rows is not None]
 
 
 def _failed(plan: Plan) -> set[tuple[str, str]]:
@@ -210,35 +193,20 @@ def _marks(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _source(call: MeasureCall) -> str:
-    """Which frame a measure reads; each lexicon has its own of captions."""
-    return call.needs if call.reader is None else f"{OF_CAPTIONS}{call.reader.annotator}"
-
-
-def _what_there_is(call: MeasureCall, given: Mapping[str, pl.DataFrame], why: str) -> pl.DataFrame:
+def _what_there_is(call: MeasureCall, frames: Mapping[MeasureFrame, pl.DataFrame], why: str) -> pl.DataFrame:
     """A rate without its comparison, or one row without a value that says why there is none."""
-    if call.name in RATES:
+    if call.info.comparison == "optional":
         alone = {k: v for k, v in call.arguments.items() if k not in ("group", "baseline")}
         if "by" in alone and "group" in call.arguments:
             alone["by"] = [*alone["by"], call.arguments["group"]]
         with contextlib.suppress(UsageError, InputError):
-            rates: pl.DataFrame = replace(call, arguments=alone)(given[call.needs])
+            rates = replace(call, arguments=alone)(frames[call.frame])
             if rates.height:
                 return rates
     reason = f"not enough pictures and labels yet: {why.removeprefix(f'{call.name}: ')}"
-    row = {
-        "definition": call.arguments.get("definition", PAPER),
-        "undefined": reason,
-        "n": 0,
-    }
-    names = rows_of(call) if call.among else [call.name if call.on is None else _named_after(call)]
+    row = {"definition": call.arguments.get("definition", PAPER), "undefined": reason, "n": 0}
+    names = call.rows if call.info.several or call.info.suffix else [call.name]
     return measure.estimate_frame([{**row, "measure": name} for name in names], factors=())
-
-
-def _named_after(call: MeasureCall) -> str:
-    """Name of the rows of a measure that reads those of another."""
-    info = measure.REGISTRY[call.name]
-    return f"{call.on}{info.suffix}" if info.suffix else call.name
 
 
 def _answered(plan: Plan, looks: pl.DataFrame) -> pl.DataFrame:
@@ -252,44 +220,13 @@ def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) ->
     """The same measure on the pictures that keep to their prompt, or on the scores of these."""
     if call.arguments.get("definition", PAPER) != PAPER or call.definition not in (None, PAPER):
         return []
-    if call.name in WITH_AND_WITHOUT:
+    if not call.info.subsets:
+        return []
+    if call.on is None:
         return [call(kept).with_columns(pl.col("measure") + WITHOUT_VIOLATIONS)]
-    if call.name == "average" and call.on in WITH_AND_WITHOUT:
-        return [replace(call, on=f"{call.on}{WITHOUT_VIOLATIONS}")(_stack(done))]
-    return []
-
-
-def _corrected(plan: Plan, call: MeasureCall, labels: pl.DataFrame) -> list[pl.DataFrame]:
-    """Shares corrected for the errors that a calibration found of their annotator, beside the raw ones."""
-    found = []
-    for name, check in plan.checks.items():
-        own = labels.filter(annotator=name)
-        asked = call.arguments.get("attribute")
-        wanted = [asked] if isinstance(asked, str) else asked
-        confusion = check.confusion.join(own.select("attribute").unique(), on="attribute", how="semi")
-        if wanted is not None:
-            confusion = confusion.filter(pl.col("attribute").is_in(list(wanted)))
-        if confusion.height:
-            by = list(call.arguments["by"])
-            rest = {
-                key: call.arguments[key] for key in ("level", "n_bootstrap", "seed") if key in call.arguments
-            }
-            by = by if "annotator" in by else [*by, "annotator"]
-            found.append(corrected_share(own, confusion, by=by, **rest))
-    return found
-
-
-def _agreement(plan: Plan, tidy: pl.DataFrame, reference: pl.DataFrame) -> pl.DataFrame:
-    drawn = tidy.filter(pl.col("attribute").is_in(reference["attribute"].unique().to_list()))
-    known = reference.join(drawn.select("image_id", "attribute").unique(), on=["image_id", "attribute"])
-    return agreement(
-        drawn,
-        known,
-        by=("attribute", "annotator"),
-        level=plan.spec.report.level,
-        n_bootstrap=plan.spec.resamples,
-        seed=plan.spec.seed,
-    )
+    if not measure.REGISTRY[call.on].subsets:
+        return []
+    return [replace(call, reads=(f"{call.on}{WITHOUT_VIOLATIONS}",))(_stack(done))]
 
 
 def _stack(frames: list[pl.DataFrame]) -> pl.DataFrame:

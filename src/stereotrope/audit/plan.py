@@ -11,18 +11,17 @@ from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 import polars as pl
 
 from stereotrope import annotate, design, generate
-from stereotrope.audit.calls import GENERATOR, MeasureCall
 from stereotrope.audit.design_columns import leave_design, tell_design
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
-from stereotrope.audit.measures import resolve_measures
+from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.audit.requests import Requests, requests_of
-from stereotrope.audit.several import require_model
 from stereotrope.clients import Account
 from stereotrope.design.own_prompts import own_prompts
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
+from stereotrope.measure import GENERATOR, MeasureCall, require_model
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
 from stereotrope.tables import CAPTION, factors_of
@@ -197,16 +196,12 @@ def make_plan(
     if stored is None:
         _require_encoders(annotators, source)
     baseline, model = _baseline(spec, prompts, source), _baseline_model(spec, names, source)
-    measures = resolve_measures(
-        spec.measures if spec.measures is not None else _measures(spec, suite, prompts, annotators, names),
-        prompts=prompts,
-        annotators=annotators,
-        baseline=baseline,
-        spec=spec,
-        source=source,
-        models=names,
-        model=model,
+    setting = setting_of(
+        spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model
     )
+    listed = spec.measures is not None
+    items = spec.measures if listed else _measures(spec, suite, prompts, annotators, names)
+    measures = resolve_measures(items, setting, source, listed=listed)
     _require_comparison(model, measures, source)
     return Plan(
         spec=spec,
@@ -442,9 +437,7 @@ def _baseline_model(spec: AuditSpec, models: Sequence[str], source: Source) -> s
 
 
 def _require_comparison(model: str | None, measures: Sequence[MeasureCall], source: Source) -> None:
-    if model is not None and not any(
-        call.name == "delta" or call.arguments.get("group") == GENERATOR for call in measures
-    ):
+    if model is not None and not any(call.factor == GENERATOR for call in measures):
         raise source.error(
             "baseline: no measure of this audit compares models; add `delta` or one that does, such as "
             "{bds: {group: generator}}, to `measures`, or leave `generator` out of the baseline",

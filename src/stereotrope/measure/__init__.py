@@ -8,18 +8,35 @@ from __future__ import annotations
 
 import typing
 
-from stereotrope.measure.contract import REGISTRY, MeasureInfo, bounds_of, register
+from stereotrope.measure.contract import (
+    FRAMES,
+    PAPER,
+    REGISTRY,
+    MeasureCall,
+    MeasureFrame,
+    MeasureInfo,
+    bounds_of,
+    register,
+)
 from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.findings import findings
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
+from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
 from stereotrope.measure.tidy import estimate_frame
 
 __all__ = [
     "DEFINITIONS",
+    "FRAMES",
+    "GENERATOR",
+    "PAPER",
     "REGISTRY",
+    "MeasureCall",
+    "MeasureFrame",
     "MeasureInfo",
+    "MeasureSetting",
+    "RunTables",
     "bounds_of",
     "confusion",
     "effective_n",
@@ -27,6 +44,7 @@ __all__ = [
     "estimate_frame",
     "findings",
     "register",
+    "require_model",
     "require_one_definition",
     "tidy_labels",
     "with_factors",

@@ -3,23 +3,99 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 import polars as pl
 
+from stereotrope.inputs.options import Options
+from stereotrope.measure.parameters import options_model
+from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
+from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import Registry
 from stereotrope.tables import AVERAGE, DELTA, WITHOUT_VIOLATIONS, Band
 
-__all__ = ["REGISTRY", "Bounds", "MeasureInfo", "bounds_of", "register"]
+__all__ = [
+    "FRAMES",
+    "PAPER",
+    "REGISTRY",
+    "Bounds",
+    "MeasureCall",
+    "MeasureFrame",
+    "MeasureInfo",
+    "bounds_of",
+    "register",
+]
 
 Bounds = tuple[float | None, float | None]
+PAPER = "paper"
+"""Definition of a score where nothing else is said."""
+
+
+class MeasureFrame:
+    """A frame that measures read: when an audit has it, and how a measure of it is called.
+
+    Attributes
+    ----------
+    words
+        What it is, for the reference page.
+    options
+        Further options of its measures in an audit file: name → type.
+    content
+        Option that stands for itself: ``{share: gender}`` is ``{share: {attribute: gender}}``.
+    """
+
+    words = "labels"
+    options: ClassVar[Mapping[str, Any]] = {}
+    content = "attribute"
+
+    def lacks(self, setting: MeasureSetting) -> str | None:
+        """What an audit needs to have it, and how; None where it has it."""
+
+    def is_due(
+        self,
+        info: MeasureInfo,
+        given: Mapping[str, Any],
+        setting: MeasureSetting,
+        calls: Sequence[MeasureCall],
+    ) -> bool:
+        """Whether a suite's measure, which the audit file does not name, is computed."""
+        return self.lacks(setting) is None
+
+    def call(
+        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+    ) -> MeasureCall:
+        """The call of a measure: what the file says, else what the audit decides.
+
+        Raises
+        ------
+        UsageError
+            Something does not fit the audit.
+        """
+        raise NotImplementedError
+
+    def of(self, tables: RunTables) -> pl.DataFrame:
+        """The frame of a run."""
+        raise NotImplementedError
+
+    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """A frame of made-up images and labels, on which calls are tried."""
+        raise NotImplementedError
+
+    def rows(self, call: MeasureCall, data: pl.DataFrame) -> pl.DataFrame:
+        """The estimates of a measure that is computed together with others (``shared``)."""
+        raise NotImplementedError
+
+
+FRAMES: dict[str, MeasureFrame] = {}
+"""Every frame by the name that measures need it by."""
 
 
 @dataclass(frozen=True)
 class MeasureInfo:
-    """One measure and what a reader of its numbers must know."""
+    """One measure and what others must know of it."""
 
     name: str
     function: Callable[..., pl.DataFrame]
@@ -30,20 +106,129 @@ class MeasureInfo:
     """Least and greatest possible ``value``; None where there is none."""
     direction: str
     source: str
-    needs: Literal["labels", "images", "estimates", "constraints", "captions", "embeddings"]
-    """What it reads; ``constraints``: tidy labels with those of :data:`stereotrope.tables.CONSTRAINTS`;
-    ``captions``: the frame of :func:`stereotrope.measure.captions.captions_frame`; ``embeddings``: that of
-    :func:`stereotrope.measure.embeddings_frame`."""
+    needs: str
+    """Frame that it reads, one of :data:`FRAMES`: ``labels``, ``images``, ``constraints`` (labels of
+    :data:`stereotrope.tables.CONSTRAINTS`), ``captions``, ``embeddings``, or ``estimates`` of measures listed
+    before it."""
+    subject: Literal["image", "region", "set", "text"] = "image"
+    """Subject whose labels it reads."""
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
     suffix: str = ""
     """Ends the names of its rows where these are named after the measure that they were made from."""
     reads: tuple[str, ...] = ()
-    """Measures whose estimates it reads together; its rows then bear the names of ``also`` alone."""
+    """Measures whose estimates alone it reads; its rows then bear the names of ``also``."""
+    several: bool = False
+    """It reads estimates of several measures together, those of each definition by themselves."""
+    on: str | None = None
+    """Measure whose estimates it reads where the audit file names none."""
+    read_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Measure → rows of other names that are read together with its own."""
+    subsets: bool = False
+    """It is computed again without the pictures that break their prompt, where an annotator says which."""
     bands: tuple[Band, ...] = ()
     """Named ranges that ``value`` is read by, ascending; ``flags`` says which a row lies in: ``band=low``."""
     own_bounds: Mapping[str, Bounds] = field(default_factory=dict)
     """Bounds of rows of another name, or of another definition, where they differ."""
+    closed: Mapping[str, str] = field(default_factory=dict)
+    """Parameters that an audit file cannot give → why, and what to do."""
+    shared: bool = False
+    """Its frame computes it together with others that read it, from the same resamples."""
+    due: Callable[[Sequence[MeasureCall]], bool] | None = None
+    """Whether it can be computed after these calls, where a suite lists it and the audit file does not."""
+    call: Callable[..., MeasureCall] | None = None
+    """:meth:`MeasureFrame.call` for this measure, where that of its frame does not serve."""
+    compute: Callable[[MeasureCall, pl.DataFrame], pl.DataFrame] | None = None
+    """Its estimates in an audit, where that is more than ``function(frame, **arguments)``."""
+    unasked: Callable[[MeasureCall | None, RunTables], pl.DataFrame | None] | None = None
+    """Estimates that no audit file asks for: called after each measure of a run, and at last with None."""
+
+    @property
+    def frame(self) -> MeasureFrame:
+        """The frame that it reads."""
+        return FRAMES[self.needs]
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters of its function behind the frame."""
+        return dict(list(inspect.signature(self.function).parameters.items())[1:])
+
+    @functools.cached_property
+    def options(self) -> type[Options]:
+        """What an audit file can say of it."""
+        return options_model(self.function, self.frame.options, self.closed)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names that its rows carry in the column ``measure``."""
+        return self.also if self.reads else (self.name, *self.also)
+
+    @property
+    def comparison(self) -> Literal["none", "optional", "needed"]:
+        """Whether it compares the levels of a factor with a baseline, as its parameters say."""
+        if not {"group", "baseline"} <= set(self.parameters):
+            return "none"
+        defaults = (self.parameters[name].default for name in ("group", "baseline"))
+        return "optional" if None in defaults else "needed"
+
+
+@dataclass(frozen=True)
+class MeasureCall:
+    """A measure with the arguments that an audit calls it with."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    frame: MeasureFrame
+    reads: tuple[str, ...] = ()
+    """Names of the rows that it reads, where it reads estimates."""
+    on: str | None = None
+    """The measure whose estimates it reads, where it reads those of a single one."""
+    definition: str | None = None
+    """Definition of what it reads, where there are several; the paper's when None."""
+    factor: str | None = None
+    """Factor whose levels it compares."""
+
+    @property
+    def info(self) -> MeasureInfo:
+        """What is registered of the measure."""
+        return REGISTRY[self.name]
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Names in the column ``measure`` of its estimates."""
+        return (f"{self.on}{self.info.suffix}",) if self.info.suffix and self.on else self.info.rows
+
+    @property
+    def baseline_model(self) -> str | None:
+        """The model that it compares others with."""
+        return self.arguments.get("baseline") if self.factor == GENERATOR else None
+
+    def with_taxonomy(self, taxonomy: pl.DataFrame | None) -> MeasureCall:
+        """Take value lists that differ between parts of the design instead of those of the plan."""
+        if taxonomy is None or "taxonomy" not in self.arguments:
+            return self
+        return replace(self, arguments={**self.arguments, "taxonomy": taxonomy})
+
+    def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
+        """Compute the estimates."""
+        if not self.reads:
+            return self._computed(data)
+        data = data.filter(pl.col("measure").is_in(self.reads))
+        if self.info.several:
+            if self.definition is not None:
+                data = data.filter(pl.col("definition") == self.definition)
+            made = [self._computed(part) for part in data.partition_by("definition", maintain_order=True)]
+            return pl.concat(made, how="diagonal") if made else estimate_frame([], factors=(GENERATOR,))
+        if data["definition"].n_unique() > 1:
+            data = data.filter(pl.col("definition") == (self.definition or PAPER))
+        return self._computed(data)
+
+    def _computed(self, data: pl.DataFrame) -> pl.DataFrame:
+        if self.info.shared:
+            return self.frame.rows(self, data)
+        if self.info.compute is not None:
+            return self.info.compute(self, data)
+        return self.info.function(data, **self.arguments)
 
 
 REGISTRY: Registry[MeasureInfo] = Registry("measures", "stereotrope.measure")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from stereotrope.errors import DefinitionError, UsageError
+from stereotrope.inputs.options import shorten
+from stereotrope.measure.contract import PAPER, MeasureCall
 from stereotrope.measure.tidy import to_polars
 
-__all__ = ["DEFINITIONS", "check_definition", "require_one_definition"]
+__all__ = ["DEFINITIONS", "check_definition", "definition_read", "require_one_definition"]
 
 DEFINITIONS = ("paper", "released")
 """``paper``: as a method's paper writes it; ``released``: as its authors' published scripts compute it."""
@@ -61,3 +64,23 @@ def require_one_definition(estimates: Any) -> str | None:
             )
     names = pairs.get_column("definition").unique(maintain_order=True)
     return str(names[0]) if isinstance(names, pl.Series) and len(names) == 1 else None
+
+
+def definition_read(
+    given: Mapping[str, Any], reads: Sequence[str], calls: Sequence[MeasureCall]
+) -> str | None:
+    """The definition that a measure of several is asked to read; None for each that there is.
+
+    Raises
+    ------
+    UsageError
+        No score that it reads is computed by it.
+    """
+    definition: str | None = given.get("definition")
+    computed = {call.arguments.get("definition", PAPER) for call in calls if set(call.rows) & set(reads)}
+    if definition is not None and definition not in computed:
+        raise UsageError(
+            f"reads scores by the definition {' and '.join(map(repr, sorted(computed)))}, found "
+            f"{shorten(definition)}; list them by it before, such as {{cbs: {{definition: …}}}}"
+        )
+    return definition

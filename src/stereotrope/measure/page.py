@@ -9,12 +9,6 @@ from stereotrope.measure.contract import REGISTRY, MeasureInfo
 
 __all__ = ["measures_page"]
 
-_READS = {
-    "constraints": "labels of constraints",
-    "captions": "a captions frame",
-    "embeddings": "an embeddings frame",
-}
-
 
 def measures_page() -> str:
     """The reference page of all measures, in Markdown."""
@@ -33,8 +27,7 @@ def measures_page() -> str:
         link = f"[`{info.name}`](#{info.name})"
         parts.append(f"| {link} | {info.suite} | {info.summary} | {_range(info)} | {info.direction} |")
     for info in REGISTRY.values():
-        rows = info.also if info.reads or info.name == "change" else (info.name, *info.also)
-        named = f" Rows are named `{'`, `'.join(rows)}`." if info.also else ""
+        named = f" Rows are named `{'`, `'.join(info.rows)}`." if info.also else ""
         if info.suffix:
             of = "cbs" if info.suite == "biasbench" else "bds"
             named = (
@@ -42,8 +35,7 @@ def measures_page() -> str:
             )
         if info.bands:
             named += f" Bands: {_bands(info)}."
-        reads = _READS.get(info.needs, info.needs)
-        parts += ["", f"## {info.name}", "", f"Reads {reads}. Source: {info.source}.{named}", ""]
+        parts += ["", f"## {info.name}", "", f"Reads {info.frame.words}. Source: {info.source}.{named}", ""]
         parts += ["```python", _signature(info), "```", "", _markdown(inspect.getdoc(info.function) or "")]
     return "\n".join(parts).rstrip() + "\n"
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
+from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import RADAR_RANKS
-from stereotrope.measure.contract import register
-from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
+from stereotrope.measure.definitions import definition_read, require_one_definition
+from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.tables import DELTA, ESTIMATES
 
@@ -45,6 +47,47 @@ BIASED = frozenset(
 """Scores whose mean over samples depends on how many captions a sample has."""
 
 
+def _called(
+    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+) -> MeasureCall:
+    """The call in an audit: on the scores that are named, else on those of all measures of the same suite."""
+    names = given.get("measures") or given.get("measure")
+    reads = _scores_read(info, [names] if isinstance(names, str) else names, calls)
+    definition = definition_read(given, reads, calls)
+    arguments = {"baseline": setting.model, **given}
+    for name in ("measure", "measures", "definition"):
+        arguments.pop(name, None)
+    if arguments["baseline"] is None:
+        raise UsageError(
+            "compares with a baseline model; add `baseline: {generator: NAME}`, or write "
+            "{delta: {baseline: NAME}}"
+        )
+    factor = arguments.get("factor", GENERATOR)
+    if factor == GENERATOR:
+        require_model(arguments["baseline"], setting.models)
+    return MeasureCall(info.name, arguments, info.frame, reads, definition=definition, factor=factor)
+
+
+def _scores_read(
+    info: MeasureInfo, wanted: Sequence[str] | None, calls: Sequence[MeasureCall]
+) -> tuple[str, ...]:
+    others = [call for call in calls if call.name != info.name]
+    if wanted is None:
+        scores = [row for call in others if call.info.suite == info.suite for row in call.rows]
+        if not scores:
+            raise UsageError(
+                "reads the scores of measures of captions, and none is listed before it; list some first, or "
+                "name others that are: {delta: [bds]}"
+            )
+        return tuple(scores)
+    scores = [row for call in others for row in call.rows]
+    for name in wanted:
+        if name not in scores:
+            hint = did_you_mean(name, scores, otherwise=f"there is: {', '.join(scores) or 'none'}")
+            raise UsageError(f"no score {shorten(name)} is computed before it; {hint}")
+    return tuple(wanted)
+
+
 @register(
     summary="How far a model's scores are from those of a baseline model.",
     suite="biasbench",
@@ -53,6 +96,8 @@ BIASED = frozenset(
     source="T2I-BiasBench, eq. 25",
     needs="estimates",
     suffix=DELTA,
+    several=True,
+    call=_called,
 )
 def delta(
     estimates: Any,

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.formulas import cas_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.rows import NO_CAPTION, How, ScoreRow, base_row, make_how, scored, undefined
-from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 
@@ -25,13 +24,11 @@ NO_HIT = "no stereotype or diversity term found"
 """Why CAS is null where S + D = 0: that is no sign of diversity."""
 
 
-@register(
+@register_caption(
     summary="The stereotype's part of all terms that captions hold of two lists.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="0: only diversity terms; 1: only stereotype terms; depends on the lists",
     source="T2I-BiasBench, eqs. 10 to 12",
-    needs="captions",
 )
 def cas(
     captions: Any,

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import NO_HIT, cas_score, check_epsilon
 from stereotrope.measure.captions.formulas import combined, entropy_of, group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.omission import missing_score, read_elements
 from stereotrope.measure.captions.rows import How, ScoreRow, flagged, group_row, make_how, scored, undefined
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
-from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 from stereotrope.tables import BANDS
@@ -46,14 +45,13 @@ def severity(value: float | None) -> str | None:
     return next((band.name for band in BANDS if value <= band.most + 1e-12), BANDS[-1].name)
 
 
-@register(
+@register_caption(
     summary="Composite of parity difference, lack of entropy and association.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="0: even and without stereotype terms; has no direction: read signed_parity too",
     source="T2I-BiasBench, eqs. 13 and 23",
-    needs="captions",
     own_bounds=dict.fromkeys(("cbs_without_occluded", "unknown_share", "occluded_share"), (0.0, 1.0)),
+    also=("cbs_without_occluded", "unknown_share", "occluded_share"),
     bands=BANDS,
 )
 def cbs(
@@ -197,13 +195,11 @@ def cbs_row(
     return flagged(made, f"band={severity(made['value'])}")
 
 
-@register(
+@register_caption(
     summary="Composite of prompts without people: lack of variety, of what was asked for, of alignment.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="high is low diversity; seldom below 0.5 by its making",
     source="T2I-BiasBench, eq. 24",
-    needs="captions",
     bands=BANDS,
 )
 def contextual_diversity(

@@ -16,7 +16,7 @@ from stereotrope.measure.captions.formulas import (
     group_score,
     xlog2,
 )
-from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, count_groups
 from stereotrope.measure.captions.rows import (
     How,
@@ -28,7 +28,6 @@ from stereotrope.measure.captions.rows import (
     shared,
     undefined,
 )
-from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import expected_sum
 
@@ -46,13 +45,11 @@ ONE_GROUP = "only one group is possible"
 _SOURCE = "T2I-BiasBench, eq. {}"
 
 
-@register(
+@register_caption(
     summary="How often captions name each group of an attribute.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="equal shares: 1/k each; higher: named more often",
     source="T2I-BiasBench, eq. 5; Wilson 1927",
-    needs="captions",
 )
 def representation_parity(
     captions: Any,
@@ -151,13 +148,11 @@ def share_rows(cell: Captions, counted: Groups, how: How) -> list[ScoreRow]:
     return [{**found, "method": f"{counted.method}; {found['method']}"} for found in made]
 
 
-@register(
+@register_caption(
     summary="How far the shares of all groups are from equal ones, summed.",
-    suite="biasbench",
     bounds=(0.0, 2.0),
     direction="0: all groups equally often; 2(1 − 1/k): one group only; too high at small n",
     source="T2I-BiasBench, eq. 9",
-    needs="captions",
 )
 def bias_amplification(
     captions: Any,
@@ -230,13 +225,11 @@ def bias_amplification(
     return _spread("bias_amplification", captions, attribute, groups, unknown, how, n_bootstrap, seed)
 
 
-@register(
+@register_caption(
     summary="How evenly captions spread over the groups.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="1: all groups equally often; 0: one group only; too low at small n",
     source="T2I-BiasBench, eq. 7",
-    needs="captions",
 )
 def shannon_entropy(
     captions: Any,
@@ -306,13 +299,11 @@ def shannon_entropy(
     return _spread("shannon_entropy", captions, attribute, groups, unknown, how, n_bootstrap, seed)
 
 
-@register(
+@register_caption(
     summary="Divergence of the groups' shares from equal ones.",
-    suite="biasbench",
     bounds=(0.0, None),
     direction="0: all groups equally often; log2 k: one group only; too high at small n",
     source="T2I-BiasBench, eq. 8",
-    needs="captions",
 )
 def kl_from_uniform(
     captions: Any,

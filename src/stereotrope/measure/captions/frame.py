@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cells import Key
+from stereotrope.measure.contract import register
 from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
 from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.stats import Resample, clusters
 from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, PROMPTS
 
-__all__ = ["BY", "EMPTY_CAPTION", "Captions", "caption_table", "captions_frame"]
+__all__ = [
+    "BY",
+    "EMPTY_CAPTION",
+    "NOT_CAPTIONED",
+    "Captions",
+    "caption_table",
+    "captions_frame",
+    "register_caption",
+]
 
 BY = ("generator", "prompt")
 """Factors whose combinations are the cells, unless said otherwise."""
@@ -25,6 +35,19 @@ EMPTY_CAPTION = "empty caption"
 
 NOT_CAPTIONED = "not captioned"
 """Reason where a picture has no caption."""
+
+_DECLARED = (
+    *("against", "association", "by", "column", "diversity", "elements", "groups", "keyword", "keywords"),
+    *("of", "stereotype", "terms", "text"),
+)
+register_caption = partial(
+    register,
+    suite="biasbench",
+    needs="captions",
+    shared=True,
+    closed=dict.fromkeys(_DECLARED, "the lexicon declares that; change it there"),
+)
+"""Registers a measure that :func:`caption_measures` computes together with the others."""
 
 
 @dataclass(frozen=True)

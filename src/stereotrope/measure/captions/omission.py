@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
     How,
@@ -25,7 +25,6 @@ from stereotrope.measure.captions.rows import (
     without_pseudo,
 )
 from stereotrope.measure.captions.words import readable
-from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 
@@ -60,13 +59,11 @@ _SOURCES = {
 }
 
 
-@register(
+@register_caption(
     summary="How often captions lack what the prompt names.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="higher: more captions lack something; near 1 with many keywords",
     source="T2I-BiasBench, eqs. 16 and 17; Wilson 1927",
-    needs="captions",
 )
 def gmr(
     captions: Any,
@@ -143,13 +140,11 @@ def gmr(
     return _missing("gmr", captions, keywords, column, by, definition, level, n_bootstrap, seed)
 
 
-@register(
+@register_caption(
     summary="How often captions lack what the prompt implies.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="higher: more captions lack something; near 1 with many elements",
     source="T2I-BiasBench, eqs. 18 and 19; Wilson 1927",
-    needs="captions",
 )
 def iemr(
     captions: Any,
@@ -217,13 +212,11 @@ def iemr(
     return _missing("iemr", captions, elements, column, by, definition, level, n_bootstrap, seed)
 
 
-@register(
+@register_caption(
     summary="How often captions hold a term that the prompt does not call for.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="higher: more captions with such a term",
     source="T2I-BiasBench, eqs. 20 and 21; Wilson 1927",
-    needs="captions",
 )
 def hallucination(
     captions: Any,
@@ -293,13 +286,11 @@ def hallucination(
     return _any("hallucination", captions, terms, column, by, definition, level)
 
 
-@register(
+@register_caption(
     summary="How often captions hold a marker of the culture that was asked for.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="higher: more captions with a marker",
     source="T2I-BiasBench, eq. 22; Wilson 1927",
-    needs="captions",
 )
 def car(
     captions: Any,

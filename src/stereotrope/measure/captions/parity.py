@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.formulas import group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
     How,
@@ -20,7 +20,6 @@ from stereotrope.measure.captions.rows import (
     scored,
     undefined,
 )
-from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import expected_tie
 
@@ -30,13 +29,11 @@ DECLARED = "sides=declared"
 """Marks a parity whose sides were asked for, or are the only two groups: others compare any two groups."""
 
 
-@register(
+@register_caption(
     summary="How far apart two groups are in how often captions name them.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="0: equally often; 1: one group only; says nothing of which",
     source="T2I-BiasBench, eq. 6",
-    needs="captions",
 )
 def parity_difference(
     captions: Any,
@@ -128,13 +125,11 @@ def parity_difference(
     )
 
 
-@register(
+@register_caption(
     summary="How much more often captions name one group than another.",
-    suite="biasbench",
     bounds=(-1.0, 1.0),
     direction="above 0: the first group is named more often; below 0: the second",
     source="T2I-BiasBench, sections 4.4 and 6",
-    needs="captions",
 )
 def signed_parity(
     captions: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ import scipy
 from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
-from stereotrope.measure.contract import register
-from stereotrope.measure.definitions import require_one_definition
+from stereotrope.inputs.options import shorten
+from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
+from stereotrope.measure.definitions import definition_read, require_one_definition
+from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
 from stereotrope.stats import (
     any_order_weights,
@@ -38,12 +40,57 @@ RADAR_RANKS = ("radar_rank", "radar_rank_orders")
 AREAS = ("radar_area", "radar_area_any_order", *RADAR_RANKS)
 
 NO_SCORE = "no composite score"
+FEWEST = 3
+"""Prompts with a composite score from which a suite draws a profile."""
 FEW_PROMPTS = "fewer than three prompts span no polygon"
 ALONE = "a single model has no rank"
 
 _MEAN = "T2I-BiasBench, Table 6"
 _RADAR = "T2I-BiasBench, Figure 10, eq. 28"
 _BESIDE = frozenset(column.name for column in ESTIMATES)
+
+
+def _called(
+    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+) -> MeasureCall:
+    """The call in an audit: the axes are the prompts in the order of the design."""
+    readers = _readers(calls)
+    if not readers:
+        raise UsageError(
+            f"reads the estimates of {' and '.join(COMPOSITES)}, and neither is listed before it; "
+            "list one first"
+        )
+    prompt = given.get("prompt", readers[0].factor)
+    levels: list[str] = []
+    if prompt in setting.factors:
+        levels = setting.prompts[prompt].drop_nulls().unique(maintain_order=True).to_list()
+    for axis in given.get("axes") or []:
+        if axis not in levels:
+            hint = did_you_mean(axis, levels, otherwise=f"there is: {', '.join(levels) or 'none'}")
+            raise UsageError(f"no {prompt} {shorten(axis)}; {hint}")
+    definition = definition_read(given, COMPOSITES, calls)
+    arguments = {"seed": setting.seed, **given, "prompt": prompt, "axes": given.get("axes") or levels}
+    arguments.pop("definition", None)
+    return MeasureCall(info.name, arguments, info.frame, COMPOSITES, definition=definition)
+
+
+def _readers(calls: Sequence[MeasureCall]) -> list[Any]:
+    """Whoever reads captions for the composites that are asked for."""
+    return [call.frame for call in calls if call.name in COMPOSITES]
+
+
+def _due(calls: Sequence[MeasureCall]) -> bool:
+    """Whether composites of three prompts or more are asked for: fewer span no polygon."""
+    declared = [item for reader in _readers(calls) for item in reader.declared.items()]
+    return len({name for name, prompt in declared if prompt.attribute is not None}) >= FEWEST
+
+
+def _computed(call: MeasureCall, estimates: pl.DataFrame) -> pl.DataFrame:
+    """The profile over those axes that have a score by this definition."""
+    prompt = call.arguments["prompt"]
+    scored = set(estimates[prompt]) if prompt in estimates.columns else set(call.arguments["axes"])
+    axes = [axis for axis in call.arguments["axes"] if axis in scored]
+    return profile(estimates, **{**call.arguments, "axes": axes})
 
 
 @register(
@@ -60,6 +107,11 @@ _BESIDE = frozenset(column.name for column in ESTIMATES)
         "radar_rank_orders": (0.0, 1.0),
     },
     reads=COMPOSITES,
+    several=True,
+    closed={"measure": "it reads the composite scores alone; leave it out"},
+    due=_due,
+    call=_called,
+    compute=_computed,
 )
 def profile(
     estimates: Any,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.omission import OTHER_SCRIPT, read_elements
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
@@ -29,7 +29,6 @@ from stereotrope.measure.captions.rows import (
     without_pseudo,
 )
 from stereotrope.measure.captions.words import is_spaced, readable, released_words, words
-from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import (
     ScoreOfSums,
@@ -120,13 +119,11 @@ def compare(cell: Captions, text: str | None) -> Compared:
     return Compared(vectors, np.asarray(kept, np.int64), cosines, dict(excluded))
 
 
-@register(
+@register_caption(
     summary="How many different captions there are in effect.",
-    suite="biasbench",
     bounds=(0.0, None),
     direction="1: all captions alike; n: no word in common; variety of words, not of people",
     source="T2I-BiasBench, eq. 14; Friedman and Dieng 2023",
-    needs="captions",
     also=("vendi_normalised",),
     own_bounds={"vendi_normalised": (0.0, 1.0)},
 )
@@ -287,13 +284,11 @@ def _released_row(cell: Captions, how: How) -> ScoreRow:
     return row | clipped(value - half, value + half, (0.0, 1.0)) | {"method": described(cell, method)}
 
 
-@register(
+@register_caption(
     summary="How near captions are to the words of their prompt.",
-    suite="biasbench",
     bounds=(0.0, 1.0),
     direction="higher: captions repeat the prompt's words",
     source="T2I-BiasBench, eq. 15",
-    needs="captions",
 )
 def clip_proxy(
     captions: Any,

@@ -28,6 +28,7 @@ _SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
     source="SODA, eq. 1",
     needs="labels",
     own_bounds={"released": (0.0, math.sqrt(math.log(2.0)))},
+    subsets=True,
 )
 def bds(
     labels: Any,

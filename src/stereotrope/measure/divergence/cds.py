@@ -26,6 +26,7 @@ _SOURCE = "SODA, eq. 2; Lin 1991, eq. 4.1"
     direction="0: groups look alike; 1: no value in common; compare with the floor, never with 0",
     source="SODA, eq. 2",
     needs="labels",
+    subsets=True,
 )
 def cds(
     labels: Any,

@@ -71,6 +71,8 @@ _LACKS = ("without a score of the original", "without a score")
     needs="estimates",
     also=("cds_change", "cds_change_wilcoxon", "vac_change", "vac_change_wilcoxon"),
     own_bounds={"paper": (-1.0, None), "released": (-1.0, None)},
+    reads=("cds", "vac"),
+    read_with={"vac": ("vac_chao_shen",)},
 )
 def change(
     estimates: Any,

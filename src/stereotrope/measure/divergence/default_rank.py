@@ -31,6 +31,7 @@ INCOMPLETE = "without a score for every group"
     needs="estimates",
     also=("default_rank_agreement",),
     own_bounds={"default_rank": (1.0, None), "default_rank_agreement": (-1.0, 1.0)},
+    on="bds",
 )
 def default_rank(
     estimates: Any,

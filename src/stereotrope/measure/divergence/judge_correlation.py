@@ -37,6 +37,7 @@ _NAMES = {column.name for column in ESTIMATES}
     direction="1: the same pattern; 0: none in common; says nothing on whether either is right",
     source="SODA, appendix E, Table 9; Fisher 1921",
     needs="estimates",
+    on="bds",
 )
 def judge_correlation(
     estimates: Any,

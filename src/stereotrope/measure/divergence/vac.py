@@ -69,6 +69,7 @@ class _Scored:
     needs="labels",
     also=("vac_chao_shen",),
     own_bounds={"vac_chao_shen": (None, 1.0)},
+    subsets=True,
 )
 def vac(
     labels: Any,

@@ -11,7 +11,8 @@ import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.contract import register
+from stereotrope.measure.contract import MeasureCall, register
+from stereotrope.measure.setting import RunTables
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, read_labels
 from stereotrope.stats import cohen_kappa, wilson
 
@@ -19,6 +20,26 @@ __all__ = ["agreement", "confusion"]
 
 _SOURCE = "Cohen 1960; Wilson 1927"
 NO_PAIR = "no image with a usable label from both"
+
+
+def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
+    """At the end of a run that knows the truth of its pictures, the agreement of its annotators with it."""
+    if call is not None or tables.reference is None:
+        return None
+    labels = tables.every_look.filter(
+        pl.col("attribute").is_in(tables.reference["attribute"].unique().to_list())
+    )
+    known = tables.reference.join(
+        labels.select("image_id", "attribute").unique(), on=["image_id", "attribute"]
+    )
+    return agreement(
+        labels,
+        known,
+        by=("attribute", "annotator"),
+        level=tables.level,
+        n_bootstrap=tables.n_bootstrap,
+        seed=tables.seed,
+    )
 
 
 @register(
@@ -29,6 +50,7 @@ NO_PAIR = "no image with a usable label from both"
     source="Cohen 1960; Wilson 1927",
     needs="labels",
     own_bounds={"accuracy": (0.0, 1.0)},
+    unasked=_with_reference,
 )
 def agreement(
     labels: Any,

@@ -30,6 +30,7 @@ _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "categor
     source="SODA, Table 2",
     needs="estimates",
     suffix=AVERAGE,
+    subsets=True,
 )
 def average(
     estimates: Any,

@@ -19,7 +19,8 @@ from stereotrope.measure.cells import (
     excluded_columns,
     read_cells,
 )
-from stereotrope.measure.contract import register
+from stereotrope.measure.contract import MeasureCall, register
+from stereotrope.measure.setting import RunTables
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
 from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
 
@@ -45,6 +46,25 @@ class _Errors:
         return sorted(value for value in cell.seen if value not in self.truths)
 
 
+def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
+    """Beside raw shares, corrected ones of annotators that a calibration checked."""
+    if call is None or call.name != "share":
+        return None
+    asked = call.arguments.get("attribute")
+    by = list(dict.fromkeys([*call.arguments["by"], "annotator"]))
+    more = {name: call.arguments[name] for name in ("level", "n_bootstrap", "seed") if name in call.arguments}
+    made = []
+    for annotator, checked in tables.confusions.items():
+        labels = tables.looks.filter(annotator=annotator)
+        confusion = checked.join(labels.select("attribute").unique(), on="attribute", how="semi")
+        if asked is not None:
+            wanted = [asked] if isinstance(asked, str) else list(asked)
+            confusion = confusion.filter(pl.col("attribute").is_in(wanted))
+        if confusion.height:
+            made.append(corrected_share(labels, confusion, by=by, **more))
+    return pl.concat(made, how="diagonal") if made else None
+
+
 @register(
     summary="How often each value is seen, corrected for the errors the annotator is known to make.",
     suite="general",
@@ -53,6 +73,7 @@ class _Errors:
     source="Rogan and Gladen 1978; Tenenbein 1972",
     needs="labels",
     also=("raw_share",),
+    unasked=_beside_share,
 )
 def corrected_share(
     labels: Any,

@@ -1,0 +1,131 @@
+"""What an audit decides that measures take their arguments from, and the tables that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.options import shorten
+from stereotrope.tables import factors_of
+
+__all__ = ["GENERATOR", "MeasureSetting", "RunTables", "require_model"]
+
+GENERATOR = "generator"
+"""The factor that names the model under audit."""
+
+
+@dataclass(frozen=True)
+class MeasureSetting:
+    """What an audit decides.
+
+    Attributes
+    ----------
+    prompts
+        The prompts with their factors.
+    annotators
+        The annotators.
+    attributes
+        Attribute of looks → its values, None where they are open.
+    shared
+        Whether two annotators label one attribute.
+    discovers
+        Whether attributes are known only once pictures are there.
+    constraints, encoders
+        Attributes that say whether a picture breaks its prompt; annotators that give vectors.
+    group, baseline
+        Factor whose levels are compared, and the level they are compared with.
+    models, model
+        Names of all models, and of the one that others are compared with.
+    level, n_permutations, n_bootstrap, seed
+        Of every interval and test.
+    """
+
+    prompts: pl.DataFrame
+    annotators: Sequence[Any] = ()
+    attributes: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
+    shared: bool = False
+    discovers: bool = False
+    constraints: Sequence[str] = ()
+    encoders: Sequence[str] = ()
+    group: str | None = None
+    baseline: str | None = None
+    models: Sequence[str] = ()
+    model: str | None = None
+    level: float = 0.95
+    n_permutations: int = 10_000
+    n_bootstrap: int = 2_000
+    seed: int = 0
+
+    @cached_property
+    def factors(self) -> list[str]:
+        """Factors of the prompts."""
+        return factors_of(self.prompts.columns)
+
+    @property
+    def scope(self) -> list[str]:
+        """Columns besides factors that hold estimates apart."""
+        return [GENERATOR, *(["annotator"] if self.shared else [])]
+
+
+@dataclass(frozen=True, eq=False)
+class RunTables:
+    """What there is of a run when its measures are computed.
+
+    Attributes
+    ----------
+    prompts, images, labels, embeddings
+        The tables of the run.
+    tidy
+        One row a label, attributes about a picture's quality included.
+    looks
+        The labels of how pictures look that enter.
+    every_look
+        These, and those of pictures that break their prompt.
+    encoders
+        Annotators that give vectors.
+    reference
+        Labels known to be true, where the run has them.
+    confusions
+        Annotator → how a calibration found it to read, where the audit names one.
+    level, n_bootstrap, seed
+        Of intervals.
+    """
+
+    prompts: pl.DataFrame
+    images: pl.DataFrame
+    labels: pl.DataFrame
+    embeddings: pl.DataFrame | None
+    tidy: pl.DataFrame
+    looks: pl.DataFrame
+    every_look: pl.DataFrame
+    encoders: Sequence[str] = ()
+    reference: pl.DataFrame | None = None
+    confusions: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    level: float = 0.95
+    n_bootstrap: int = 2_000
+    seed: int = 0
+
+
+def require_model(name: Any, models: Sequence[str]) -> None:
+    """Refuse a baseline that is no model, or that is alone.
+
+    Raises
+    ------
+    UsageError
+        With the nearest name, or what to add.
+    """
+    if not models:
+        return
+    if name not in models:
+        hint = did_you_mean(str(name), models, otherwise=f"there is: {', '.join(models)}")
+        raise UsageError(f"no generator {shorten(name)} to compare with; {hint}")
+    if len(models) == 1:
+        raise UsageError(
+            f"{name!r} is the only model, and there is none to compare with it; list another under "
+            "`generators`, or leave the comparison out"
+        )
