@@ -12,6 +12,7 @@ import pytest
 import stereotrope as st
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "write-a-measure.md"
+WORDS = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
 MEASURE, FINDER = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 AUDIT = """\
 suite: objects
@@ -28,6 +29,7 @@ def install(site, code):
     (site / "counting").mkdir()
     (site / "counting" / "__init__.py").write_text("")
     (site / "counting" / "measures.py").write_text(code)
+    (site / "counting" / "words.yaml").write_text(WORDS)
     info = site / "counting-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
@@ -59,6 +61,8 @@ def test_a_measure_of_another_package_is_listed_and_computed_and_its_finder_find
     found = pl.read_parquet(tmp_path / "run" / "estimates.parquet").filter(measure="label_count")
     assert found["value"].to_list() == [4.0, 4.0]
     assert st.open(tmp_path / "run").estimates.filter(measure="label_count")["n"].to_list() == [4, 4]
+    assert list(st.open(tmp_path / "run").info["words"]) == ["label_count"]
+    assert "How many labels each model has" in (tmp_path / "run/report/index.html").read_text()
     told = st.open(tmp_path / "run").findings.filter(kind="few_labels")
     assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
 

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 from PIL import Image, ImageDraw
 
+from stereotrope.measure import measure_words
 from stereotrope.tables import FINDINGS, IMAGES, LABELS
 
 _KINDS = {"string": pl.String, "double": pl.Float64, "int64": pl.Int64}
@@ -43,6 +44,9 @@ class FakeRun:
     pictures: dict[str, bytes] = field(default_factory=dict)
     spending: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SPENDING_TYPES))
     lexicon_terms: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    def __post_init__(self) -> None:
+        self.info.setdefault("words", measure_words())
 
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]

@@ -17,12 +17,15 @@ from tests.report.sections.captions.made_up_captions import captions_run
 from tests.report.sections.captions.made_up_gallery import gallery_run
 
 from stereotrope import report
+from stereotrope.measure import measure_words
 from stereotrope.report.arrangement import arranged
 from stereotrope.report.charts import dots as charts
 from stereotrope.report.figures import figures_of
 from stereotrope.report.heats import heat_figure
 from stereotrope.report.material import Material
-from stereotrope.report.prose import explain, measures_in_order
+from stereotrope.report.prose import Prose
+
+PROSE = Prose(measure_words())
 
 SCREEN = 900
 
@@ -38,7 +41,7 @@ def index(judged: Any) -> Path:
 
 
 def made(material: Material) -> dict[str, Any]:
-    measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
+    measures = material.prose.in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     return {measure: figures_of(material, measure) for measure in measures}
 
 
@@ -114,7 +117,7 @@ def test_rows_that_only_mirror_others_are_counted_where_the_strongest_stand(judg
 def test_what_repeats_another_measure_waits_below_it(judged_chapters: Any) -> None:
     found = judged_chapters
     titles = [c.title for c in found["divergence"]]
-    assert titles == [explain(m).title for m in ("bds", "vac", "default_rank")]
+    assert titles == [PROSE.explain(m).title for m in ("bds", "vac", "default_rank")]
     vac = found["divergence"][1]
     assert any("Chao–Shen" in d.title for d in vac.further)
     share = found["shares"][0]
@@ -129,7 +132,7 @@ def test_nothing_is_lost_between_what_is_made_and_what_is_shown(judged: Any) -> 
     shown = {f.name for found in sections.values() for c in found for f in c.figures}
     told = {r.table.caption.split(".")[0] for found in sections.values() for c in found for r in c.remarks}
     for measure, figures in every.items():
-        if explain(measure).title in told:
+        if PROSE.explain(measure).title in told:
             continue
         assert {f.name for f in figures} <= shown, measure
 
@@ -193,7 +196,7 @@ def test_cells_of_one_place_are_two_lines(objects_run: Any) -> None:
     rows = objects_run.estimates.filter(pl.col("measure") == "bds", pl.col("attribute") != "all")
     both = pl.concat([rows, rows.with_columns(method=pl.lit("by another method"))])
     figure = heat_figure(
-        Material(objects_run), both, explain("bds"), "t", "attribute", reads="", defined=True
+        Material(objects_run), both, PROSE.explain("bds"), "t", "attribute", reads="", defined=True
     )
     for panel in figure.panels:
         places = [(v["line"], v["column"]) for v in values(panel)]

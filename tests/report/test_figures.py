@@ -6,11 +6,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+from stereotrope.measure import measure_words
 from stereotrope.report.datatable import table_of
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure, n_text, safe_name
-from stereotrope.report.prose import explain, measures_in_order
+from stereotrope.report.prose import Prose
+
+PROSE = Prose(measure_words())
 
 
 def drawn(figure: Figure) -> list[dict[str, Any]]:
@@ -76,13 +79,13 @@ def test_a_mean_over_two_is_tabled_and_not_drawn(objects_run: Any) -> None:
 
 
 def test_a_mean_stands_after_what_it_is_the_mean_of() -> None:
-    assert measures_in_order(["vac", "odd", "bds_average", "cds", "bds"]) == [
+    assert PROSE.in_order(["vac", "odd", "bds_average", "cds", "bds"]) == [
         "bds", "bds_average", "cds", "vac", "odd",
     ]  # fmt: skip
-    assert explain("bds_average").section == explain("bds").section
-    assert explain("odd_average").short == "odd average"
-    assert explain("cbs_delta").section == explain("cbs").section
-    assert "less that of the baseline model" in explain("composite_mean_delta").title
+    assert PROSE.explain("bds_average").section == PROSE.explain("bds").section
+    assert PROSE.explain("odd_average").short == "odd average"
+    assert PROSE.explain("cbs_delta").section == PROSE.explain("cbs").section
+    assert "less that of the baseline model" in PROSE.explain("composite_mean_delta").title
 
 
 def test_many_differences_are_cut_to_the_largest_and_said(objects_run: Any) -> None:
@@ -167,4 +170,4 @@ def test_what_is_left_out_is_named_by_what_it_is(objects_run: Any, measure, attr
     table = table_of(Material(replace(objects_run, estimates=rows)), rows, "Scores")
     place = list(table.columns).index("left out")
     assert [row[place].text for row in table.rows] == [told, ""]
-    assert n_text(rows).endswith(below)
+    assert n_text(Material(objects_run), rows).endswith(below)

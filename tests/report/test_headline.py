@@ -8,9 +8,8 @@ import polars as pl
 from tests.report.made_up import LABEL_TYPES, frame, label_row
 
 from stereotrope.report import headline
-from stereotrope.report.headline import missing_table
+from stereotrope.report.headline import asked, missing_table
 from stereotrope.report.material import Material
-from stereotrope.report.prose import asked
 
 
 def test_the_headline_is_plain_json(objects_run: Any) -> None:
@@ -139,3 +138,14 @@ def test_notes_of_a_run_stand_with_what_is_missing(make_run: Any) -> None:
     assert missing["notes"][:5] == run.info["notes"][:5]
     assert missing["notes"][5:] == ["2 more notes stand at the end of the report."]
     assert missing["sentence"].startswith("All 4 pictures could be used")
+
+
+def test_words_of_measures_are_those_of_the_run_else_those_that_are_handed_in(objects_run: Any) -> None:
+    def first(info: dict[str, Any], **more: Any) -> str:
+        tables = headline(replace(objects_run, info={**objects_run.info, **info}), **more)["tables"]
+        return next(t["title"] for t in tables if t["measure"] == "bds")
+
+    assert first({"words": {"bds": {"short": "divergence \u202eof old"}}}) == "Divergence ⟨U+202E⟩of old"
+    assert first({"words": {"bds": "no mapping"}}) == "Bds"
+    assert first({"words": None}, words=lambda: {"bds": {"short": "handed in"}}) == "Handed in"
+    assert first({"words": None}) == "Bds"

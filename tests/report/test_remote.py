@@ -14,13 +14,16 @@ import pytest
 from tests.report.made_up_remote import DEAD, DISCOVERED, make_remote
 
 from stereotrope import report
+from stereotrope.measure import measure_words
 from stereotrope.report.figures import MOST_FIGURES, figures_of
 from stereotrope.report.material import Material
-from stereotrope.report.prose import explain, measures_in_order, split_name
+from stereotrope.report.prose import Prose
 from stereotrope.report.sections.distributions import distributions
 from stereotrope.report.sections.judges import judge_cards
 from stereotrope.report.sections.published import corrected_figures, published_beside
 from stereotrope.report.sections.spending import cost_table
+
+PROSE = Prose(measure_words())
 
 
 @pytest.fixture(scope="module")
@@ -194,13 +197,13 @@ def test_corrected_shares_stand_beside_shares_as_labelled(run: Any, page: str) -
 
 
 def test_suffixes_say_what_a_score_was_made_of(run: Any) -> None:
-    assert split_name("bds_without_violations_average") == ("bds", ("_without_violations", "_average"))
-    both = explain("bds_without_violations_average")
+    assert PROSE.split_name("bds_without_violations_average") == ("bds", ("_without_violations", "_average"))
+    both = PROSE.explain("bds_without_violations_average")
     assert both.short == "Baseline divergence (BDS), without violations, average"
-    assert both.section == explain("bds").section
-    assert "break their prompt" in explain("vac_without_violations").definition
-    assert explain("odd_without_violations").short == "odd without violations"
-    assert measures_in_order(
+    assert both.section == PROSE.explain("bds").section
+    assert "break their prompt" in PROSE.explain("vac_without_violations").definition
+    assert PROSE.explain("odd_without_violations").short == "odd without violations"
+    assert PROSE.in_order(
         ["bds_without_violations_average", "cds", "bds_without_violations", "bds_average", "bds"]
     ) == ["bds", "bds_average", "bds_without_violations", "bds_without_violations_average", "cds"]
 

@@ -33,6 +33,7 @@ from stereotrope.errors import (
     UsageError,
 )
 from stereotrope.inputs.yaml import Source, read_source
+from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
 from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
@@ -335,6 +336,7 @@ def _measure(
         info["judge_cards"] = [
             {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
         ]
+    info["words"] = measure_words(estimates["measure"].unique())
     into.write_info({**info, "missing": [asdict(one) for one in missing], **(kept or {})})
     write_seal(into.path)
 
@@ -349,7 +351,7 @@ def _finish(
 ) -> Run:
     watcher.stage("report", 1, 0)
     run = open_run(folder)
-    report.write(run, stop=stop)
+    report.write(run, words=measure_words, stop=stop)
     watcher.advance("report", 1)
     if missing:
         listed = said_of(missing)

@@ -191,11 +191,12 @@ def show(
     """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
     from stereotrope.cli.console import print_headline
+    from stereotrope.measure import measure_words
     from stereotrope.run import changes_told
     from stereotrope.run import open as open_run
 
     with changes_told(folder):
-        headline = reports.headline(open_run(folder))
+        headline = reports.headline(open_run(folder), words=measure_words)
         if as_json:
             typer.echo(json.dumps(headline, ensure_ascii=False, indent=2))
         else:

@@ -120,6 +120,7 @@ def carry_out_in_terminal(
 ) -> None:
     """Do the work of a run in a terminal and print the headline."""
     from stereotrope import report as reports
+    from stereotrope.measure import measure_words
     from stereotrope.run import open as open_run
 
     missing: IncompleteError | BudgetError | None = None
@@ -128,7 +129,7 @@ def carry_out_in_terminal(
             work(watcher, stop)
         except (IncompleteError, BudgetError) as error:
             missing = error
-    print_headline(reports.headline(open_run(folder)), settings)
+    print_headline(reports.headline(open_run(folder), words=measure_words), settings)
     page = folder / "report" / "index.html"
     console(settings).print(Text(f"Report: {page}"))
     if open_report:

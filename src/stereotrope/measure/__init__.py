@@ -25,6 +25,7 @@ from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
 from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.words import measure_words
 
 __all__ = [
     "DEFINITIONS",
@@ -43,6 +44,7 @@ __all__ = [
     "embeddings_frame",
     "estimate_frame",
     "findings",
+    "measure_words",
     "register",
     "require_model",
     "require_one_definition",

@@ -23,7 +23,6 @@ from stereotrope.report.panels import (
     safe_name,
     undefined_words,
 )
-from stereotrope.report.prose import explain, split_name
 from stereotrope.report.sections.published import CORRECTED
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
 
@@ -97,13 +96,13 @@ def arranged(
     """
     families: dict[str, list[str]] = {}
     for measure in made:
-        name, _ = split_name(measure)
-        families.setdefault(explain(name).beneath or name, []).append(measure)
+        name, _ = material.prose.split_name(measure)
+        families.setdefault(material.explain(name).beneath or name, []).append(measure)
     sections: dict[str, list[Chapter]] = {}
     for family, measures in families.items():
         made_of = {measure: made[measure] for measure in measures}
         chapter = _chapter(material, family, made_of, strips=strips)
-        sections.setdefault(explain(family).section, []).append(chapter)
+        sections.setdefault(material.explain(family).section, []).append(chapter)
     return sections
 
 
@@ -114,12 +113,12 @@ def _chapter(
     drawn = [m for m in made if any(f.panels for f in made[m])]
     undefined = [m for m in made if made[m] and not frames[m]["value"].drop_nulls().len()]
     remarks = [
-        _undefined(material, frames[m]) if m in undefined else _undrawn(m, made[m])
+        _undefined(material, frames[m]) if m in undefined else _undrawn(material, m, made[m])
         for m in made
         if m in undefined or (made[m] and not drawn)
     ]
     shown = [m for m in made if m not in undefined] if drawn else []
-    title = explain(family).title
+    title = material.explain(family).title
     if not shown:
         return Chapter(title, remarks=remarks)
     if any(f.crowded for f in made[shown[0]]) and f"{shown[0]}{AVERAGE}" in shown:
@@ -131,16 +130,15 @@ def _chapter(
     note = ""
     if lead is None and family == _SHARES and strips:
         note = "The strips above show these labels; their shares, with intervals, are behind these lines."
-    elif lead is None and first.prose.unit.startswith("rank"):
+    elif lead is None and first.prose.scale == "rank":
         note = "Each condition has a ranking of its own; those of all are behind these lines."
     elif lead is None and family not in _BESIDE:
         lead = _strongest(material, frames[shown[0]])
     own = [f for f in made[shown[0]] if f is not lead]
     further = _own_lines(shown[0], own, frames[shown[0]])
     for measure in shown[1:]:
-        short = explain(measure).short
         of = f" ({count(len(made[measure]), 'figure')})" if len(made[measure]) > 1 else ""
-        further.append(Disclosure(f"{short[:1].upper()}{short[1:]}{of}", made[measure]))
+        further.append(Disclosure(f"{material.explain(measure).heading}{of}", made[measure]))
     return Chapter(title, lead, note, [d for d in further if d.figures], remarks)
 
 
@@ -179,17 +177,16 @@ def _is_part(measure: str, figure: Figure) -> bool:
 
 def _undefined(material: Material, frame: pl.DataFrame) -> Aside:
     measure = str(frame["measure"][0])
-    short = explain(measure).short
     of = "the only row is not" if frame.height == 1 else f"none of {thousands(frame.height)} rows is"
-    sentence = f"{short[:1].upper()}{short[1:]}: {of} defined: {undefined_words(frame)}."
-    table = table_of(material, frame, explain(measure).title, file=f"tables/{measure}.csv")
+    sentence = f"{material.explain(measure).heading}: {of} defined: {undefined_words(frame)}."
+    table = table_of(material, frame, material.explain(measure).title, file=f"tables/{measure}.csv")
     return Aside(sentence, table)
 
 
-def _undrawn(measure: str, figures: Sequence[Figure]) -> Aside:
-    short, figure = explain(measure).short, figures[0]
+def _undrawn(material: Material, measure: str, figures: Sequence[Figure]) -> Aside:
+    figure = figures[0]
     why = figure.notes[-1] if figure.notes else figure.reads
-    return Aside(f"{short[:1].upper()}{short[1:]}: {why[:1].lower()}{why[1:]}", figure.table)
+    return Aside(f"{material.explain(measure).heading}: {why[:1].lower()}{why[1:]}", figure.table)
 
 
 def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
@@ -202,7 +199,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     frame = _once(every)
     chosen = _chosen(frame, min(_STRONGEST, frame["value"].drop_nulls().len()), every.height - frame.height)
     measure = str(frame["measure"][0])
-    prose = explain(measure, definition)
+    prose = material.explain(measure, definition)
     title = prose.title
     columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
     columns += material.scope_columns(frame)
@@ -215,7 +212,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
             [material.position(c, r[c]) for c in columns],
         ),
     )[:_STRONGEST]
-    rows = dot_rows(records, columns)
+    rows = dot_rows(material, records, columns)
     domain = domain_of(records)
     spec = charts.dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
     shown = pl.DataFrame(records, schema=frame.schema)
@@ -224,7 +221,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
         name=safe_name(f"{measure}-strongest"),
         title=title,
         prose=prose,
-        n=n_text(frame),
+        n=n_text(material, frame),
         panels=[Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
         table=table_of(material, shown, caption, file=f"tables/{measure}.csv"),
         notes=notes_of(frame, 0, 0),

@@ -11,7 +11,6 @@ import polars as pl
 
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, probability, thousands
-from stereotrope.report.prose import explain
 
 __all__ = [
     "FIRST_ROWS",
@@ -66,11 +65,11 @@ def shown_rows(total: int) -> int:
     return total if total <= MOST_ROWS else FIRST_ROWS
 
 
-def estimate_text(row: Mapping[str, Any]) -> str:
+def estimate_text(material: Material, row: Mapping[str, Any]) -> str:
     """Value and interval of an estimate, or why there is none."""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
-    if explain(row["measure"]).unit.startswith("rank"):
+    if material.explain(row["measure"]).scale == "rank":
         ends = (row["value"], row["low"], row["high"])
         places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
         return interval(*ends, places=places)
@@ -103,7 +102,7 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     heads += ["warnings"] * ("flags" in present) + ["pictures"]
     rows = [
         [
-            *[TableCell(explain(r["measure"], r["definition"]).short)] * several,
+            *[TableCell(material.explain(r["measure"], r["definition"]).short)] * several,
             *_table_row(material, r, scope, present),
         ]
         for r in frame.head(shown_rows(frame.height)).iter_rows(named=True)
@@ -131,7 +130,7 @@ def _table_row(
         TableCell(words(str(r[c])) if c == "attribute" and r[c] else str(r[c]) if r[c] is not None else "–")
         for c in scope
     ]
-    cells.append(TableCell(estimate_text(r), numeric=r["value"] is not None))
+    cells.append(TableCell(estimate_text(material, r), numeric=r["value"] is not None))
     for name in [name for name, _ in _OPTIONAL if name in present]:
         cells.append(TableCell(number(r[name], n, places=1 if name == "z" else None), numeric=True))
     if "adjusted" in present:
@@ -147,7 +146,7 @@ def _table_row(
             TableCell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True)
         )
     if "excluded" in present:
-        cells.append(TableCell(left_out_text(r)))
+        cells.append(TableCell(left_out_text(material, r)))
     if "flags" in present:
         warnings = [flag for flag in (r["flags"] or "").split(",") if "=" not in flag]
         cells.append(TableCell(words(",".join(warnings))))
@@ -156,7 +155,7 @@ def _table_row(
     return cells
 
 
-def left_out_text(row: Mapping[str, Any]) -> str:
+def left_out_text(material: Material, row: Mapping[str, Any]) -> str:
     """What does not count and why: ``{"unclear": 2}`` of labels as ``labels: 2 unclear``."""
     try:
         reasons = json.loads(row["excluded"] or "{}")
@@ -165,5 +164,5 @@ def left_out_text(row: Mapping[str, Any]) -> str:
     if not isinstance(reasons, dict):
         return str(row["excluded"])
     told = ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
-    what = explain(row["measure"], row["definition"]).counts_left_out(row["attribute"])
+    what = material.explain(row["measure"], row["definition"]).counts_left_out(row["attribute"])
     return f"{what}s: {told}" if told and what else told

@@ -31,7 +31,7 @@ from stereotrope.report.panels import (
     row_label,
     safe_name,
 )
-from stereotrope.report.prose import MeasureProse, explain, listing
+from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, WITHOUT_VIOLATIONS
 
 __all__ = ["MOST_FIGURES", "dot_rows", "figures_of"]
@@ -51,7 +51,7 @@ def figures_of(material: Material, measure: str) -> list[Figure]:
     frame = material.estimates.filter(pl.col("measure") == measure)
     figures: list[Figure] = []
     for definition in frame["definition"].unique(maintain_order=True).to_list():
-        prose = explain(measure, definition)
+        prose = material.explain(measure, definition)
         same = frame.filter(pl.col("definition").eq_missing(definition))
         named = f" ({words(definition)})" if definition and frame["definition"].n_unique() > 1 else ""
         head = same.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
@@ -82,7 +82,7 @@ def _attribute_figures(
     scope = [c for c in frame.columns if c in ("generator", *material.factors, "reference")]
     attributes = frame["attribute"].unique(maintain_order=True).to_list()
     if frame.select(*scope, "attribute").n_unique() == frame.height and len(attributes) > 1:
-        title = f"{prose.short[:1].upper()}{prose.short[1:]}, by attribute{suffix}"
+        title = f"{prose.heading}, by attribute{suffix}"
         if frame.select(scope).n_unique() == 1:
             return [_dots_figure(material, frame, prose, title, f"{prose.name}-attributes")]
         averaged = has_head and prose.section == "divergence"
@@ -132,7 +132,7 @@ def _strips_figure(
         name=safe_name(f"{prose.name}-values"),
         title=title,
         prose=prose,
-        n=n_text(frame),
+        n=n_text(material, frame),
         panels=[],
         table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         notes=[*notes, *notes_of(frame, 0, 0, dots=False)],
@@ -217,7 +217,7 @@ def _dots_figure(
             layout = replace(layout, panels=[first], rows=[*rest, *value, *layout.rows], most=_TOP_ROWS)
             parts = parts_of(material, frame, layout.panels)
     ends = frame.select("value", "low", "high", "floor").to_dicts()
-    domain = domain_of(ends, ranks=prose.unit.startswith("rank"))
+    domain = domain_of(ends, ranks=prose.scale == "rank")
     names: list[str] = []
     if layout.series:
         factor = layout.series
@@ -242,7 +242,7 @@ def _dots_figure(
         name=safe_name(name),
         title=title,
         prose=prose,
-        n=n_text(frame),
+        n=n_text(material, frame),
         panels=panels,
         table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         notes=notes,
@@ -280,13 +280,16 @@ def _dot_rows(
     elif layout.most < _ROWS_A_PANEL:
         records.sort(key=lambda r: -abs(r["value"]))
     else:
-        upwards = 1.0 if prose.unit.startswith("rank") else -1.0
+        upwards = 1.0 if prose.scale == "rank" else -1.0
         records.sort(key=lambda r: upwards * r["value"])
-    return dot_rows(records[: layout.most], layout.rows, series), max(0, len(records) - layout.most)
+    return dot_rows(material, records[: layout.most], layout.rows, series), max(0, len(records) - layout.most)
 
 
 def dot_rows(
-    records: Sequence[Mapping[str, Any]], columns: Sequence[str], series: str | None = None
+    material: Material,
+    records: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    series: str | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a panel: what is drawn of each defined estimate, and a label that no other row has."""
     named = [str(r[series]) if r[series] is not None else "–" for r in records] if series else []
@@ -300,7 +303,7 @@ def dot_rows(
         labels = distinct_labels(records, labels)
     rows = []
     for i, (r, label) in enumerate(zip(records, labels, strict=True)):
-        said = estimate_text(r)
+        said = estimate_text(material, r)
         text = said
         if r["q_value"] is not None:
             q = probability(r["q_value"])

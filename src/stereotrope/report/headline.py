@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.datatable import estimate_text
-from stereotrope.report.material import Material, RunLike, image_ids, words
+from stereotrope.report.escape import ellipsis, visible
+from stereotrope.report.material import Material, RunLike, Words, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
-from stereotrope.report.prose import asked, explain, measures_in_order
+from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.terminal import captions_tables
 from stereotrope.report.sections.judges import judge_sentences
 from stereotrope.report.sections.spending import cost_table
 from stereotrope.run import changes_told
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED
 
-__all__ = ["headline", "headline_of", "missing_items", "missing_table", "reasons"]
+__all__ = ["asked", "headline", "headline_of", "missing_items", "missing_table", "reasons"]
 
 _FINDINGS = 5
 _MOST_NOTES = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
 
 
-def headline(run: RunLike) -> dict[str, Any]:
+def headline(run: RunLike, *, words: Words | None = None) -> dict[str, Any]:
     """Return what a person should read first, as plain data.
 
     Parameters
     ----------
     run
         An opened run.
+    words
+        Makes the words of measures where the run stores none, as older ones do.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def headline(run: RunLike) -> dict[str, Any]:
         Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
     """
     with changes_told(run.path):
-        return headline_of(Material(run))
+        return headline_of(Material(run, words))
 
 
 def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:
@@ -79,6 +83,38 @@ def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:
         "captions": captions_tables(material) if tables else [],
         "tables": [t for m in headline_measures(material) * tables for t in _tables(material, m)],
     }
+
+
+def asked(material: Material) -> list[dict[str, Any]]:
+    """What was asked, as (term, words) pairs for the first screen."""
+    rows: list[dict[str, Any]] = []
+    models = [ellipsis(visible(g), 80) for g in material.named_generators]
+    rows.append({"term": "Models" if len(models) != 1 else "Model", "text": listing(models), "quote": False})
+    for factor in material.shown:
+        levels = [ellipsis(visible(v), 80) for v in material.level_order[factor]]
+        rows.append({"term": words(factor).capitalize(), "text": listing(levels, most=12), "quote": False})
+    texts = material.prompts["text"].drop_nulls().unique(maintain_order=True).to_list()
+    if texts:
+        plain = "For example" if len(texts) > 1 else "Prompt"
+        rows.append({"term": plain, "text": texts[min(1, len(texts) - 1)], "quote": True})
+    baseline = material.info.get("baseline") or {}
+    if baseline:
+        text = listing([f"{words(f)} = {level}" for f, level in baseline.items()])
+        text += _shared_with_baseline(material, baseline)
+        rows.append({"term": "Compared with", "text": text, "quote": False})
+    return rows
+
+
+def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> str:
+    """Which other factors a condition shares with the baseline that it is compared with."""
+    of_design = {f: level for f, level in baseline.items() if f in material.factors}
+    prompts = material.prompts.filter(**of_design)
+    parts = [
+        f"{'same' if prompts[f].drop_nulls().len() else 'no'} {words(f)}"
+        for f in material.shown
+        if f not in of_design and prompts.height
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _counts(material: Material) -> dict[str, int]:
@@ -135,7 +171,7 @@ def _finding(row: dict[str, Any], rank: int) -> dict[str, Any]:
 def headline_measures(material: Material) -> list[str]:
     """Measures that have a headline row: no attribute, or the mean over them."""
     head = _head(material.estimates)
-    return measures_in_order(head["measure"].unique(maintain_order=True).to_list())
+    return material.prose.in_order(head["measure"].unique(maintain_order=True).to_list())
 
 
 def _head(frame: pl.DataFrame) -> pl.DataFrame:
@@ -157,8 +193,8 @@ def _tables(material: Material, measure: str) -> list[dict[str, Any]]:
 
 def _table(material: Material, frame: pl.DataFrame, definition: str | None, several: bool) -> dict[str, Any]:
     measure = str(frame["measure"][0])
-    prose = explain(measure, definition)
-    title = prose.short[:1].upper() + prose.short[1:]
+    prose = material.explain(measure, definition)
+    title = prose.heading
     if several and definition:
         title += f" ({words(definition)})"
     scope = [
@@ -171,7 +207,13 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
         adjusted = interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"])
         n = "" if r["n"] is None else thousands(r["n"])
         rows.append(
-            [*(str(r[c] or "–") for c in scope), estimate_text(r), adjusted, probability(r["q_value"]), n]
+            [
+                *(str(r[c] or "–") for c in scope),
+                estimate_text(material, r),
+                adjusted,
+                probability(r["q_value"]),
+                n,
+            ]
         )
         plain.append({k: v for k, v in r.items() if v is not None or k in ("value", "undefined")})
     columns = [*(words(c) for c in scope), "value [interval]", "adjusted [interval]", "q", "n"]

@@ -80,7 +80,7 @@ def heat_figure(
             part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
         )
         labels = _lines(records, lines_by, column)
-        rows = [_cell(r, label, column) for r, label in zip(records, labels, strict=True)]
+        rows = [_cell(material, r, label, column) for r, label in zip(records, labels, strict=True)]
         return rows, [words(c) if column == "attribute" else c for c in across]
 
     every = parts_of(material, frame, panels_by)
@@ -92,7 +92,7 @@ def heat_figure(
         safe_name(name),
         title,
         prose,
-        n_text(frame),
+        n_text(material, frame),
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         _notes(frame, drawn=bool(panels)),
@@ -123,7 +123,10 @@ def overview_figure(
         records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
         present = set(part[column].to_list())
         labels = _lines(records, [down], column)
-        rows = [_cell(r, label, column, heads[r[column]]) for r, label in zip(records, labels, strict=True)]
+        rows = [
+            _cell(material, r, label, column, heads[r[column]])
+            for r, label in zip(records, labels, strict=True)
+        ]
         return rows, [heads[level] for level in order if level in present]
 
     every = parts_of(material, frame, panels_by)
@@ -135,7 +138,7 @@ def overview_figure(
         safe_name(name),
         title,
         prose,
-        n_text(frame),
+        n_text(material, frame),
         panels,
         table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
         [*_notes(frame, drawn=bool(panels)), intervals],
@@ -158,7 +161,7 @@ def _lines(records: Sequence[Mapping[str, Any]], by: Sequence[str], column: str)
 
 def _is_change(prose: MeasureProse) -> bool:
     """Whether the sign says a direction: such numbers get a scale of two colours."""
-    return prose.unit.startswith(("difference", "change"))
+    return prose.scale == "signed"
 
 
 def _top(frame: pl.DataFrame) -> float:
@@ -225,7 +228,9 @@ def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:
     return notes
 
 
-def _cell(r: Mapping[str, Any], line: str, column: str, head: str | None = None) -> dict[str, Any]:
+def _cell(
+    material: Material, r: Mapping[str, Any], line: str, column: str, head: str | None = None
+) -> dict[str, Any]:
     star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
     across = head or (words(r["attribute"]) if column == "attribute" else str(r[column]))
     text = "n. d." if r["value"] is None else ("0" if r["value"] == 0 else number(r["value"], r["n"])) + star
@@ -237,5 +242,5 @@ def _cell(r: Mapping[str, Any], line: str, column: str, head: str | None = None)
         "column": across,
         "value": r["value"],
         "text": ellipsis(text, 22),
-        "tip": f"{line}, {across}: {estimate_text(r)}, n = {r['n']}",
+        "tip": f"{line}, {across}: {estimate_text(material, r)}, n = {r['n']}",
     }

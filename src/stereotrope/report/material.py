@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES
 
-__all__ = ["QUALITY", "Material", "RunLike", "Sheet", "words"]
+__all__ = ["QUALITY", "Material", "RunLike", "Sheet", "Words", "words"]
 
 QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
@@ -21,6 +22,10 @@ QUALITY = QUALITY_ATTRIBUTES
 _LEXICON = "LexiconAnnotator"
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
 _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
+
+
+Words = Callable[[], Mapping[str, Any]]
+"""Makes the words of measures, for a run that stores none."""
 
 
 class RunLike(Protocol):
@@ -111,9 +116,11 @@ class Material:
         The factor whose levels are set side by side, the contrast of most estimates.
     """
 
-    def __init__(self, run: RunLike) -> None:
+    def __init__(self, run: RunLike, words: Words | None = None) -> None:
         self.run = run
         self.info = run.info
+        stored = run.info.get("words")
+        self.prose = Prose(words() if stored is None and words is not None else stored or {})
         self.prompts = run.prompts
         self.estimates = run.estimates
         self.findings = _told_once(run.findings)
@@ -121,6 +128,10 @@ class Material:
         self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
         self.shown = _irredundant(self.prompts.select(self.factors))
         self.row_factor = self._row_factor()
+
+    def explain(self, measure: str, definition: str | None = None) -> MeasureProse:
+        """Words for rows of a measure, of one definition where these differ."""
+        return self.prose.explain(measure, definition)
 
     @cached_property
     def generators(self) -> list[str]:

@@ -28,7 +28,7 @@ from stereotrope.report.headline import headline_of, reasons
 from stereotrope.report.material import Material, image_ids, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure
-from stereotrope.report.prose import PERCEIVED, SECTIONS, explain, listing, measures_in_order, split_name
+from stereotrope.report.prose import PERCEIVED, SECTIONS, listing
 from stereotrope.report.sections.captions import captions_blocks, chosen_pictures
 from stereotrope.report.sections.distributions import Distribution, Spread, spread
 from stereotrope.report.sections.exhibits import MOST_EXHIBITED, Exhibits
@@ -103,7 +103,7 @@ class Page:
 def build(material: Material, *, budget: int, stop: threading.Event | None = None) -> Page:
     """Put the page together."""
     head = headline_of(material, tables=False)
-    measures = measures_in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
+    measures = material.prose.in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
     thumbs = Thumbnails.make(
         material,
@@ -308,14 +308,16 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
 
 def _measures_words(material: Material, measures: Sequence[str]) -> list[dict[str, str]]:
     """Every measure in words; differences from the baseline model are one entry at the end."""
-    first = sorted(measures, key=lambda m: bool(split_name(m)[1] or explain(m).beneath))
+    first = sorted(
+        measures, key=lambda m: bool(material.prose.split_name(m)[1] or material.explain(m).beneath)
+    )
     entries = [entry for m in first if not m.endswith(DELTA) for entry in _measure_words(material, m)]
     deltas = [m for m in measures if m.endswith(DELTA)]
     if len(deltas) < 2:
         return entries + [entry for m in deltas for entry in _measure_words(material, m)]
     every = material.estimates.filter(pl.col("measure").is_in(deltas))
-    scores = [explain(m.removesuffix(DELTA)).short for m in deltas]
-    entry = _entry(every, deltas[0], None, "")
+    scores = [material.explain(m.removesuffix(DELTA)).short for m in deltas]
+    entry = _entry(material, every, deltas[0], None, "")
     return [
         *entries,
         {
@@ -335,15 +337,23 @@ def _measure_words(material: Material, measure: str) -> list[dict[str, str]]:
     """A measure in words: once, or once a definition where the words differ."""
     every = material.estimates.filter(pl.col("measure") == measure)
     definitions = every["definition"].unique(maintain_order=True).to_list()
-    if len({explain(measure, name).definition for name in definitions}) == 1:
-        return [_entry(every, measure, definitions[0], "")]
+    if len({material.explain(measure, name).definition for name in definitions}) == 1:
+        return [_entry(material, every, measure, definitions[0], "")]
     return [
-        _entry(every.filter(pl.col("definition").eq_missing(name)), measure, name, f" ({words(str(name))})")
+        _entry(
+            material,
+            every.filter(pl.col("definition").eq_missing(name)),
+            measure,
+            name,
+            f" ({words(str(name))})",
+        )
         for name in definitions
     ]
 
 
-def _entry(every: pl.DataFrame, measure: str, definition: str | None, named: str) -> dict[str, str]:
+def _entry(
+    material: Material, every: pl.DataFrame, measure: str, definition: str | None, named: str
+) -> dict[str, str]:
     whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
     frame = whole if whole.height else every
 
@@ -356,10 +366,10 @@ def _entry(every: pl.DataFrame, measure: str, definition: str | None, named: str
             most=4,
         )
 
-    prose = explain(measure, definition)
+    prose = material.explain(measure, definition)
     return {
         "name": measure,
-        "title": f"{prose.short[:1].upper()}{prose.short[1:]}{named}",
+        "title": f"{prose.heading}{named}",
         "definition": prose.definition,
         "definitions": distinct("definition"),
         "sources": distinct("source").rstrip(".") or prose.source,

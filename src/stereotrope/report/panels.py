@@ -14,7 +14,7 @@ from stereotrope.report.datatable import MOST_ROWS, Table
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
-from stereotrope.report.prose import MeasureProse, explain, listing
+from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.tables import AVERAGE, ESTIMATES
 
 __all__ = [
@@ -186,7 +186,7 @@ def safe_name(name: str) -> str:
     return f"{safe[:71]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def n_text(frame: pl.DataFrame) -> str:
+def n_text(material: Material, frame: pl.DataFrame) -> str:
     """How many pictures, or scores, a row is made of."""
     n = frame["n"].drop_nulls()
     if not len(n):
@@ -199,7 +199,7 @@ def n_text(frame: pl.DataFrame) -> str:
         .select("measure", "definition", "attribute", "n_excluded")
         .iter_rows()
     ):
-        what = explain(measure, definition).counts_left_out(attribute)
+        what = material.explain(measure, definition).counts_left_out(attribute)
         most[what] = max(excluded, most.get(what, 0))
     counted = listing([count(n, what) if what else thousands(n) for what, n in most.items()])
     left = f", at most {counted} left out" if most else ""

@@ -1,33 +1,19 @@
-"""Words of the report: what was asked, how a measure is explained, what perceived means."""
+"""Words of the report: how a measure is explained, what perceived means."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ruamel.yaml import YAML
-
-from stereotrope.report.escape import ellipsis, visible
-from stereotrope.report.material import Material, words
+from stereotrope.report.escape import visible
 from stereotrope.report.numbers import count
 from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, DELTA, WITHOUT_VIOLATIONS
 
-__all__ = [
-    "PERCEIVED",
-    "SECTIONS",
-    "SUFFIXES",
-    "MeasureProse",
-    "asked",
-    "explain",
-    "listing",
-    "measures_in_order",
-    "split_name",
-]
+__all__ = ["PERCEIVED", "SECTIONS", "SUFFIXES", "MeasureProse", "Prose", "listing"]
 
-SECTIONS = ("missing", "divergence", "shares", "captions", "cases", "other")
+SECTIONS = ("divergence", "shares", "captions", "cases", "missing", "other")
 
 PERCEIVED = (
     "Where labels speak of people (gender, age, skin tone, ethnicity …), they are perceived presentation "
@@ -37,66 +23,114 @@ PERCEIVED = (
 )
 
 
+_SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
+
+
 @dataclass(frozen=True)
 class MeasureProse:
     """Title, definition and reading of a measure; ``beneath`` names the one below which it is shown.
 
+    ``scale`` is ``rank``, ``signed`` where the sign is a direction, or nothing.
     ``left_out`` is what ``n_excluded`` counts, in the singular, and ``left_out_of_all`` what it counts in
     rows over all attributes where that is something else.
     """
 
     name: str
-    section: str
-    title: str
-    short: str
-    unit: str
-    definition: str
-    reads: str
-    source: str
+    section: str = "other"
+    title: str = ""
+    short: str = ""
+    unit: str = ""
+    scale: str = ""
+    definition: str = ""
+    reads: str = ""
+    source: str = ""
     beneath: str = ""
     left_out: str = "picture"
     left_out_of_all: str = ""
+
+    @property
+    def abbreviation(self) -> str:
+        """``CBS`` of ``Composite bias score (CBS)``; the short name where it has no abbreviation."""
+        found = _SHORT_NAME.search(self.short)
+        return found.group(1) if found else self.short
+
+    @property
+    def sense(self) -> str:
+        """What a high score means where its name says otherwise: ``high is low diversity``; else empty."""
+        return self.unit.partition(";")[2].strip()
+
+    @property
+    def heading(self) -> str:
+        """The short name, with a capital."""
+        return f"{self.short[:1].upper()}{self.short[1:]}"
 
     def counts_left_out(self, attribute: str | None) -> str:
         """What ``n_excluded`` of a row counts, in the singular; empty where it is not known."""
         return (self.left_out_of_all if attribute == ALL_ATTRIBUTES else "") or self.left_out
 
 
-@cache
-def _catalogue() -> dict[str, dict[str, Any]]:
-    text = files("stereotrope.report").joinpath("measures.yaml").read_text(encoding="utf-8")
-    return dict(YAML(typ="safe").load(text))
+_FIELDS = {field.name for field in fields(MeasureProse)} - {"name"}
 
 
-def explain(measure: str, definition: str | None = None) -> MeasureProse:
-    """Words for a measure; one that is not in ``measures.yaml`` goes by its own name.
+class Prose:
+    """The words that a run stores for its measures.
 
-    A name that ends in :data:`SUFFIXES` gets the words of what stands before, and what the suffix says.
-    ``definition`` chooses the words of one definition where ``measures.yaml`` has several.
+    Parameters
+    ----------
+    stored
+        ``words`` of ``run.json``: by name of the rows, in the order in which they are read.
     """
-    base, suffixes = split_name(measure)
-    known = _catalogue().get(base)
-    if known is None:
-        name = words(measure)
-        return MeasureProse(measure, "other", name[:1].upper() + name[1:], name, "", "", "", "", left_out="")
-    said = {k: v for k, v in known.items() if k != "definitions"}
-    said |= known.get("definitions", {}).get(definition or "", {})
-    prose = MeasureProse(name=measure, **said)
-    for suffix in suffixes:
-        prose = _MODIFIED[suffix](prose)
-    return prose
 
+    def __init__(self, stored: Mapping[str, Any]) -> None:
+        self._explained: dict[tuple[str, str | None], MeasureProse] = {}
+        self._stored = {str(name): told for name, told in stored.items() if isinstance(told, Mapping)}
 
-def split_name(measure: str) -> tuple[str, tuple[str, ...]]:
-    """The measure before its suffixes, and these in the order in which they were put on.
+    def explain(self, measure: str, definition: str | None = None) -> MeasureProse:
+        """Words for rows, of one definition where these differ; without any they go by their own name.
 
-    ``bds_without_violations_average`` → ``bds``, (``_without_violations``, ``_average``).
-    """
-    name, found = measure, []
-    while name not in _catalogue() and (end := next((s for s in SUFFIXES if name.endswith(s)), None)):
-        name = name.removesuffix(end)
-        found.append(end)
-    return (name, tuple(reversed(found))) if name in _catalogue() else (measure, ())
+        A name that ends in :data:`SUFFIXES` gets the words of what stands before, and what the suffix says.
+        """
+        if (measure, definition) not in self._explained:
+            self._explained[measure, definition] = self._explain(measure, definition)
+        return self._explained[measure, definition]
+
+    def _explain(self, measure: str, definition: str | None) -> MeasureProse:
+        base, suffixes = self.split_name(measure)
+        known = self._stored.get(base)
+        if known is None:
+            name = measure.replace("_", " ")
+            return MeasureProse(measure, title=name[:1].upper() + name[1:], short=name, left_out="")
+        definitions = known.get("definitions")
+        differs = definitions.get(definition) if isinstance(definitions, Mapping) else None
+        told = {**known, **(differs if isinstance(differs, Mapping) else {})}
+        prose = MeasureProse(measure, **{k: visible(str(v)) for k, v in told.items() if k in _FIELDS})
+        for suffix in suffixes:
+            prose = _MODIFIED[suffix](prose)
+        return prose
+
+    def split_name(self, measure: str) -> tuple[str, tuple[str, ...]]:
+        """The measure before its suffixes, and these in the order in which they were put on.
+
+        ``bds_without_violations_average`` → ``bds``, (``_without_violations``, ``_average``).
+        """
+        name, found = measure, []
+        while name not in self._stored and (end := next((s for s in SUFFIXES if name.endswith(s)), None)):
+            name = name.removesuffix(end)
+            found.append(end)
+        return (name, tuple(reversed(found))) if name in self._stored else (measure, ())
+
+    def in_order(self, present: list[str]) -> list[str]:
+        """Measures in the order of the sections and of their words, each before what derives from it."""
+        order = list(self._stored)
+
+        def place(measure: str) -> tuple[int, int, int, str]:
+            name, suffixes = self.split_name(measure)
+            derived = sum((1, 2)[suffix == WITHOUT_VIOLATIONS] for suffix in suffixes)
+            at = order.index(name) if name in order else len(order)
+            section = self.explain(name).section
+            return (SECTIONS.index(section) if section in SECTIONS else len(SECTIONS), at, derived, measure)
+
+        return sorted(present, key=place)
 
 
 def _averaged(of: MeasureProse) -> MeasureProse:
@@ -129,6 +163,7 @@ def _compared(of: MeasureProse) -> MeasureProse:
         title=f"{of.title}, less that of the baseline model",
         short=f"{of.short}, difference from the baseline model",
         unit="difference of two scores",
+        scale="signed",
         definition=(
             f"{of.short} of a model less that of the baseline model, for the same prompt and group. The "
             "interval joins those of the two scores by square-and-add."
@@ -150,53 +185,9 @@ SUFFIXES = tuple(_MODIFIED)
 """Endings of a measure's name that say how it was derived from the one before them."""
 
 
-def measures_in_order(present: list[str]) -> list[str]:
-    """Known measures in the order of ``measures.yaml``, each before what derives from it; others by name."""
-    order = list(_catalogue())
-
-    def place(measure: str) -> tuple[int, int, str]:
-        name, suffixes = split_name(measure)
-        derived = sum((1, 2)[suffix == WITHOUT_VIOLATIONS] for suffix in suffixes)
-        return (order.index(name) if name in order else len(order), derived, measure)
-
-    return sorted(present, key=place)
-
-
 def listing(items: list[str], *, most: int = 8) -> str:
     """``a, b and c``; a long list is cut and counted."""
     shown = (
         items if len(items) <= most else [*items[: most - 1], count(len(items) - most + 1, "more", "more")]
     )
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
-
-
-def asked(material: Material) -> list[dict[str, Any]]:
-    """What was asked, as (term, words) pairs for the first screen."""
-    rows: list[dict[str, Any]] = []
-    models = [ellipsis(visible(g), 80) for g in material.named_generators]
-    rows.append({"term": "Models" if len(models) != 1 else "Model", "text": listing(models), "quote": False})
-    for factor in material.shown:
-        levels = [ellipsis(visible(v), 80) for v in material.level_order[factor]]
-        rows.append({"term": words(factor).capitalize(), "text": listing(levels, most=12), "quote": False})
-    texts = material.prompts["text"].drop_nulls().unique(maintain_order=True).to_list()
-    if texts:
-        plain = "For example" if len(texts) > 1 else "Prompt"
-        rows.append({"term": plain, "text": texts[min(1, len(texts) - 1)], "quote": True})
-    baseline = material.info.get("baseline") or {}
-    if baseline:
-        text = listing([f"{words(f)} = {level}" for f, level in baseline.items()])
-        text += _shared_with_baseline(material, baseline)
-        rows.append({"term": "Compared with", "text": text, "quote": False})
-    return rows
-
-
-def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> str:
-    """Which other factors a condition shares with the baseline that it is compared with."""
-    of_design = {f: level for f, level in baseline.items() if f in material.factors}
-    prompts = material.prompts.filter(**of_design)
-    parts = [
-        f"{'same' if prompts[f].drop_nulls().len() else 'no'} {words(f)}"
-        for f in material.shown
-        if f not in of_design and prompts.height
-    ]
-    return f" ({', '.join(parts)})" if parts else ""

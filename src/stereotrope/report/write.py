@@ -21,9 +21,8 @@ from stereotrope.report.exports import (
     write_table,
 )
 from stereotrope.report.headline import missing_table
-from stereotrope.report.material import Material, RunLike
+from stereotrope.report.material import Material, RunLike, Words
 from stereotrope.report.page import build
-from stereotrope.report.prose import explain
 from stereotrope.report.sections.distributions import Distribution
 from stereotrope.report.thumbnails import BUDGET
 from stereotrope.run import changes_told, make_folder, sweep
@@ -39,6 +38,7 @@ def write(
     out: Path | str | None = None,
     figures: bool = True,
     budget: int = BUDGET,
+    words: Words | None = None,
     stop: threading.Event | None = None,
 ) -> Path:
     """Write the report of a run: the page, its tables and its figures, each file whole or not at all.
@@ -58,6 +58,8 @@ def write(
     budget
         Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
         and the page says so.
+    words
+        Makes the words of measures where the run stores none, as older ones do.
     stop
         When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised; called
         again, the report is written anew.
@@ -73,17 +75,16 @@ def write(
         The run has no tables yet, or the disk is full: files of an earlier report stay as they were.
     """
     with changes_told(run.path):
-        return _write(run, out, figures=figures, budget=budget, stop=stop)
+        return _write(Material(run, words), out, figures=figures, budget=budget, stop=stop)
 
 
 def _write(
-    run: RunLike, out: Path | str | None, *, figures: bool, budget: int, stop: threading.Event | None
+    material: Material, out: Path | str | None, *, figures: bool, budget: int, stop: threading.Event | None
 ) -> Path:
-    folder = make_folder(Path(out) if out is not None else run.path / "report")
+    folder = make_folder(Path(out) if out is not None else material.run.path / "report")
     tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
     for place in (folder, tables.folder, drawings.folder):
         sweep(place, below=False)
-    material = Material(run)
     page = build(material, budget=budget, stop=stop)
     Exports(folder, stop).write("index.html", page.html.encode("utf-8"))
     _write_tables(material, tables)
@@ -102,7 +103,7 @@ def _write(
 def _write_tables(material: Material, out: Exports) -> None:
     for measure in material.estimates["measure"].unique(maintain_order=True).to_list():
         frame = material.estimates.filter(pl.col("measure") == measure)
-        write_table(frame, out, _file_name(measure), caption=explain(measure).title)
+        write_table(frame, out, _file_name(measure), caption=material.explain(measure).title)
     write_table(material.findings, out, "findings", caption="Findings")
     missing = missing_table(material)
     columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}

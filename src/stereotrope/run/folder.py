@@ -298,6 +298,7 @@ _KINDS: Mapping[str, Any] = {
     "notes": [str],
     "seed": int,
     "title": str,
+    "words": dict,
 }
 """Key of ``run.json`` → its type, where it is there; a list names the type of its entries."""
 _ENTRIES: Mapping[str, Mapping[str, Any]] = {

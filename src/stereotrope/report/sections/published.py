@@ -13,7 +13,6 @@ from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import number, thousands
 from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
-from stereotrope.report.prose import explain
 from stereotrope.tables import ESTIMATES
 
 __all__ = ["PublishedComparison", "corrected_figures", "published_beside"]
@@ -53,6 +52,7 @@ def published_beside(material: Material) -> PublishedComparison:
     for measure in dict.fromkeys(str(row["measure"]) for row in stored):
         theirs = [row for row in stored if row["measure"] == measure]
         ours = material.estimates.filter(pl.col("measure") == measure)
+        name = material.explain(measure).heading
         for definition in dict.fromkeys(row["definition"] for row in theirs):
             rows = [row for row in theirs if row["definition"] == definition]
             same = ours.filter(pl.col("definition") == definition)
@@ -61,11 +61,10 @@ def published_beside(material: Material) -> PublishedComparison:
                 if pairs:
                     figures.append(_figure(material, measure, definition, pairs))
                 else:
-                    notes.append(_none_alike(measure, rows))
+                    notes.append(f"{name}: {_none_alike(rows)}")
             elif ours.height:
-                notes.append(
-                    _other_definition(measure, rows, ours["definition"].drop_nulls().unique().to_list())
-                )
+                used = ours["definition"].drop_nulls().unique().sort().to_list()
+                notes.append(f"{name}: {_other_definition(rows, used)}")
     return PublishedComparison(figures, notes)
 
 
@@ -96,25 +95,20 @@ def _alike(material: Material, column: str, theirs: Mapping[str, Any], ours: Any
     return bool(told == ours)
 
 
-def _other_definition(measure: str, rows: Sequence[Mapping[str, Any]], ours: Sequence[str]) -> str:
-    used = " and ".join(f"“{words(name)}”" for name in sorted(ours))
+def _other_definition(rows: Sequence[Mapping[str, Any]], ours: Sequence[str]) -> str:
+    used = " and ".join(f"“{words(name)}”" for name in ours)
     return (
-        f"{_name(measure)}: the published figures ({_sources(rows)}) follow the definition "
+        f"the published figures ({_sources(rows)}) follow the definition "
         f"“{words(str(rows[0]['definition']))}”, this run {used}. Scores of two definitions are not "
         "set side by side; measure with the same definition to compare."
     )
 
 
-def _none_alike(measure: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def _none_alike(rows: Sequence[Mapping[str, Any]]) -> str:
     return (
-        f"{_name(measure)}: the published figures ({_sources(rows)}) are of other conditions than the "
+        f"the published figures ({_sources(rows)}) are of other conditions than the "
         "scores of this run: another model, object or group, or a mean over them."
     )
-
-
-def _name(measure: str) -> str:
-    short = explain(measure).short
-    return f"{short[:1].upper()}{short[1:]}"
 
 
 def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -127,7 +121,7 @@ def _figure(
     definition: str | None,
     pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
 ) -> Figure:
-    prose = explain(measure, definition)
+    prose = material.explain(measure, definition)
     title = f"{prose.short}: this run beside the published figures"
     mine = pl.DataFrame([m for m, _ in pairs], schema=material.estimates.schema)
     varying = material.scope_columns(mine)
@@ -142,7 +136,7 @@ def _figure(
         their = number(row["value"], places=3)
         panels.setdefault(heading, []).extend(
             [
-                _dot(label, names[0], m, estimate_text(m)),
+                _dot(label, names[0], m, estimate_text(material, m)),
                 _dot(label, names[1], {"value": row["value"]}, their),
             ]
         )
@@ -150,7 +144,7 @@ def _figure(
         cells.append(
             [
                 *(TableCell(_said(c, m[c])) for c in varying),
-                TableCell(estimate_text(m), numeric=m["value"] is not None),
+                TableCell(estimate_text(material, m), numeric=m["value"] is not None),
                 TableCell(their, numeric=True),
                 TableCell("" if m["n"] is None else thousands(m["n"]), numeric=True),
                 TableCell(str(row.get("source") or "")),
@@ -219,7 +213,7 @@ def corrected_figures(material: Material, definition: str | None = None) -> list
     """Shares corrected for the annotator's errors beside the shares as labelled, one figure an attribute."""
     both = material.estimates.filter(pl.col("measure").is_in([CORRECTED, RAW]))
     figures = []
-    prose = explain(CORRECTED)
+    prose = material.explain(CORRECTED)
     for attribute in both["attribute"].unique(maintain_order=True).to_list():
         frame = both.filter(pl.col("attribute") == attribute)
         values = frame["category"].drop_nulls().unique().to_list()
@@ -231,7 +225,7 @@ def corrected_figures(material: Material, definition: str | None = None) -> list
 
 
 def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: str) -> Figure:
-    prose = explain(CORRECTED)
+    prose = material.explain(CORRECTED)
     names = ("corrected", "as labelled")
     scope = material.scope_columns(frame)
     rows_by = [str(material.row_factor)] if material.row_factor in scope else scope[-1:]
@@ -250,13 +244,13 @@ def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: s
         label = ", ".join(str(one[c]) for c in rows_by if one.get(c) is not None)
         drawn = panels.setdefault(heading, [])
         drawn += [
-            _dot(label, name, pair[m], estimate_text(pair[m]))
+            _dot(label, name, pair[m], estimate_text(material, pair[m]))
             for m, name in zip((CORRECTED, RAW), names, strict=True)
             if m in pair
         ]
         sheet = material.find_sheet(one)
         texts = [
-            TableCell(estimate_text(pair[m]), numeric=pair[m]["value"] is not None)
+            TableCell(estimate_text(material, pair[m]), numeric=pair[m]["value"] is not None)
             if m in pair
             else TableCell("–")
             for m in (CORRECTED, RAW)

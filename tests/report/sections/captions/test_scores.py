@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from tests.report.sections.captions.made_up_gallery import gallery_run
 
+from stereotrope.measure import measure_words
 from stereotrope.report.material import Material
+from stereotrope.report.prose import Prose
 from stereotrope.report.sections.captions.scores import (
-    abbreviated,
     band_of,
-    direction,
     edges_text,
     parts_by_definition,
     prompt_factor,
@@ -18,6 +18,8 @@ from stereotrope.report.sections.captions.scores import (
     warnings,
 )
 from stereotrope.tables import BANDS
+
+PROSE = Prose(measure_words())
 
 
 def estimate(value: float | None, low: float | None, high: float | None, flags: str | None = None) -> Any:
@@ -49,10 +51,10 @@ def test_edges_of_all_bands_are_the_numbers_of_the_table() -> None:
 
 
 def test_the_two_scores_have_names_that_tell_them_apart_and_their_sense() -> None:
-    assert abbreviated("cbs") == "CBS"
-    assert abbreviated("contextual_diversity") == "Contextual diversity"
-    assert direction("cbs") == ""
-    assert direction("contextual_diversity") == "high is low diversity"
+    assert PROSE.explain("cbs").abbreviation == "CBS"
+    assert PROSE.explain("contextual_diversity").abbreviation == "Contextual diversity"
+    assert PROSE.explain("cbs").sense == ""
+    assert PROSE.explain("contextual_diversity").sense == "high is low diversity"
 
 
 def test_warnings_leave_out_what_says_a_band() -> None:

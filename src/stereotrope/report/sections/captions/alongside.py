@@ -253,7 +253,7 @@ def figure_of(
         name=safe_name(name),
         title=prose.title,
         prose=prose,
-        n=n_text(frame),
+        n=n_text(material, frame),
         panels=list(panels[:MOST_PANELS]),
         table=table_of(material, frame, prose.title, file=f"tables/{frame['measure'][0]}.csv"),
         notes=[*notes, *said, *notes_of(frame, 0, 0, dots=False)],

@@ -10,7 +10,7 @@ from stereotrope.report.contract import Block
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import Figure, Panel
-from stereotrope.report.prose import MeasureProse, explain, listing
+from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.sections.captions.alongside import (
     MOST_ENTRIES,
     SeriesStyle,
@@ -44,7 +44,7 @@ def _figure(material: Material, basis: Basis) -> Figure:
         rows = frame.filter(pl.col("measure") == measure)
         if not rows.height:
             continue
-        prose = explain(measure, definition)
+        prose = material.explain(measure, definition)
         parts.append(prose)
         look = replace(
             SeriesStyle.for_frame(frame, prose.unit, zero_line=False),

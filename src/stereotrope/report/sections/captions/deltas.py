@@ -26,7 +26,6 @@ from stereotrope.report.sections.captions.alongside import (
 )
 from stereotrope.report.sections.captions.bases import Basis, block_by_basis
 from stereotrope.report.sections.captions.parity import declared
-from stereotrope.report.sections.captions.scores import abbreviated
 from stereotrope.tables import DELTA
 
 __all__ = ["deltas_block"]
@@ -114,14 +113,15 @@ def _entries(material: Material, part: pl.DataFrame, *, by_encoder: bool) -> lis
     order = {f"{score}{DELTA}": i for i, score in enumerate(_DRAWN)}
     rows = sorted(part.iter_rows(named=True), key=lambda r: order[r["measure"]])
     ordered = pl.DataFrame(rows, schema=part.schema)
-    return entries_by_scope(material, ordered, (), lambda r: _label(r, by_encoder=by_encoder))
+    return entries_by_scope(material, ordered, (), lambda r: _label(material, r, by_encoder=by_encoder))
 
 
-def _label(row: Mapping[str, Any], *, by_encoder: bool) -> str:
+def _label(material: Material, row: Mapping[str, Any], *, by_encoder: bool) -> str:
     score = str(row["measure"]).removesuffix(DELTA)
     if score == _PARITY:
         return words(str(row["category"]))
+    name = material.explain(score).abbreviation
     if score == "shannon_entropy" and row["attribute"]:
-        return f"{abbreviated(score)}, {words(str(row['attribute']))}"
+        return f"{name}, {words(str(row['attribute']))}"
     encoder = row.get("annotator") if by_encoder else None
-    return f"{abbreviated(score)}, by {ellipsis(str(encoder), 40)}" if encoder else abbreviated(score)
+    return f"{name}, by {ellipsis(str(encoder), 40)}" if encoder else name

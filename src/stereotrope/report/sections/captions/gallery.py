@@ -14,14 +14,12 @@ from stereotrope.report.datatable import Table, TableCell, estimate_text, left_o
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
-from stereotrope.report.prose import explain, listing
+from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.sections.captions.pictures import MOST_PICTURES, Chooser
 from stereotrope.report.sections.captions.scores import (
     COMPOSITE_MEASURES,
     Part,
-    abbreviated,
     band_of,
-    direction,
     edges_text,
     in_band,
     line_label,
@@ -163,24 +161,24 @@ def _gallery(chooser: Chooser, shown: Exhibits, part: Part, name: str) -> Galler
             for model in models[:MOST_COLUMNS]
         ]
         drawn.append(GalleryLine(line_label(rows[0], part.lines), _prompt_text(material, rows[0]), cells))
-    measures = [m for m in COMPOSITE_MEASURES if m in part.frame["measure"].to_list()]
+    present = part.frame["measure"].to_list()
+    proses = [material.explain(m, part.definition) for m in COMPOSITE_MEASURES if m in present]
     suffix = f" ({part.named})" if part.named else ""
     return Gallery(
         name=name,
         title=f"What each model shows for each prompt, and how its captions score{suffix}",
-        n=n_text(part.frame),
+        n=n_text(material, part.frame),
         models=models[:MOST_COLUMNS],
         lines=drawn,
         bands=[(band.name, edges_text(band)) for band in BANDS],
         tentative=_TENTATIVE if any(tentative(row) for row in part.frame.iter_rows(named=True)) else "",
-        scores=[(abbreviated(m), _meaning(m, part.definition)) for m in measures],
+        scores=[(prose.abbreviation, _meaning(prose)) for prose in proses],
         notes=_notes(material, part, lines, models),
         table=_table(chooser, part, lines),
     )
 
 
-def _meaning(measure: str, definition: str | None) -> str:
-    prose = explain(measure, definition)
+def _meaning(prose: MeasureProse) -> str:
     return f"{prose.definition} Unit: {prose.unit}. Source: {prose.source}."
 
 
@@ -204,7 +202,7 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[
     usable = sum(1 for i in sheet.images if i["status"] in LABELLED) if sheet else 0
     return GalleryCell(
         model,
-        [_score(row) for row in rows],
+        [_score(chooser.material, row) for row in rows],
         pictures,
         chooser.named(rows[0]),
         sheet.anchor if sheet else "",
@@ -212,9 +210,9 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[
     )
 
 
-def _score(row: Mapping[str, Any]) -> Score:
-    sense = direction(row["measure"], row["definition"])
-    name = abbreviated(row["measure"]) + (f"; {sense}" if sense else "")
+def _score(material: Material, row: Mapping[str, Any]) -> Score:
+    prose = material.explain(row["measure"], row["definition"])
+    name = prose.abbreviation + (f"; {prose.sense}" if prose.sense else "")
     size = "" if row["n"] is None else f"n = {thousands(row['n'])}"
     n = "; ".join(text for text in (size, warnings(row, banded=row["value"] is not None)) if text)
     if row["value"] is None:
@@ -249,13 +247,13 @@ def _table(chooser: Chooser, part: Part, lines: Sequence[Sequence[Mapping[str, A
                     [
                         TableCell(line_label(row, part.lines)),
                         TableCell(model),
-                        TableCell(explain(row["measure"]).short),
+                        TableCell(material.explain(row["measure"]).short),
                         TableCell(words(str(row["attribute"])) if row["attribute"] else "–"),
-                        TableCell(estimate_text(row), numeric=row["value"] is not None),
+                        TableCell(estimate_text(material, row), numeric=row["value"] is not None),
                         TableCell(reach(row) or "–"),
                         TableCell(chooser.named(row) or "–"),
                         TableCell("" if row["n"] is None else thousands(row["n"]), numeric=True),
-                        TableCell(left_out_text(row)),
+                        TableCell(left_out_text(material, row)),
                         TableCell(warnings(row)),
                         TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
                     ]
@@ -303,7 +301,7 @@ def _exported(material: Material, part: Part, gallery: Gallery) -> Figure:
     return Figure(
         name=gallery.name,
         title=title,
-        prose=explain(str(part.frame["measure"][0]), part.definition),
+        prose=material.explain(str(part.frame["measure"][0]), part.definition),
         n=gallery.n,
         panels=[Panel(edges, spec, panel_words(title, "", rows), 2 * len(gallery.lines))],
         table=gallery.table,

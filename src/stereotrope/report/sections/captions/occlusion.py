@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.report.contract import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.panels import Figure
-from stereotrope.report.prose import MeasureProse, explain
+from stereotrope.report.prose import MeasureProse
 from stereotrope.report.sections.captions.alongside import (
     ScoreEntry,
     SeriesStyle,
@@ -47,7 +47,7 @@ def _figure(material: Material, basis: Basis) -> Figure:
     scores = _with_whole(material, frame, definition)
     rows = pl.concat([frame.filter(pl.col("measure") != SCORE_WITHOUT), scores])
     shares = frame.filter(pl.col("measure").is_in((UNKNOWN_SHARE, OCCLUDED_SHARE)))
-    prose = _prose(definition, rows, basis.named)
+    prose = _prose(material, definition, rows, basis.named)
     panels = []
     for heading, share, score in _parts(material, shares, scores, scope):
         lead = f"{heading}: " if heading else ""
@@ -63,7 +63,7 @@ def _figure(material: Material, basis: Basis) -> Figure:
                 )
             )
         if score.height:
-            look = SeriesStyle.for_frame(scores, explain(SCORE, definition).short)
+            look = SeriesStyle.for_frame(scores, material.explain(SCORE, definition).short)
             panels.append(
                 panel_of(
                     material,
@@ -127,9 +127,11 @@ def _scores(material: Material, rows: pl.DataFrame) -> list[ScoreEntry]:
     return entries_by_scope(material, rows, (), which)
 
 
-def _prose(definition: str | None, rows: pl.DataFrame, named: str) -> MeasureProse:
+def _prose(material: Material, definition: str | None, rows: pl.DataFrame, named: str) -> MeasureProse:
     parts = [
-        explain(m, definition) for m in rows["measure"].unique(maintain_order=True).to_list() if m != SCORE
+        material.explain(m, definition)
+        for m in rows["measure"].unique(maintain_order=True).to_list()
+        if m != SCORE
     ]
     sources = dict.fromkeys(s for p in parts for s in p.source.split("; "))
     return replace(

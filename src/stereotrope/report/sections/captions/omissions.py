@@ -11,7 +11,6 @@ from stereotrope.report.contract import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
 from stereotrope.report.panels import Figure, Panel
-from stereotrope.report.prose import explain
 from stereotrope.report.sections.captions.alongside import (
     MOST_LINES,
     ScoreEntry,
@@ -49,7 +48,7 @@ def _missing(material: Material, measure: str) -> list[Figure]:
     figures = []
     for basis in bases_of(material, every):
         frame = basis.frame
-        prose = explain(measure, basis.definition)
+        prose = material.explain(measure, basis.definition)
         prose = replace(prose, title=f"{prose.title}{basis.named}")
         scope = scope_of(material, frame)
         look = SeriesStyle.for_frame(frame, f"{prose.unit} that lack it", bars=True)
@@ -86,7 +85,7 @@ def _held(material: Material) -> list[Figure]:
         frame = basis.frame
         scope = scope_of(material, frame)
         present = [m for m in HELD if (frame["measure"] == m).any()]
-        parts = [explain(m, basis.definition) for m in present]
+        parts = [material.explain(m, basis.definition) for m in present]
         prose = parts[0]
         if len(present) > 1:
             prose = replace(

@@ -12,7 +12,6 @@ from stereotrope.report.contract import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count
 from stereotrope.report.panels import Figure
-from stereotrope.report.prose import explain
 from stereotrope.report.sections.captions.alongside import (
     SeriesStyle,
     entries_by_scope,
@@ -65,7 +64,7 @@ def _figure(material: Material, basis: Basis) -> Figure | None:
     drawn = rows.filter(pl.col("measure") == measure)
     if not drawn.height:
         return None
-    prose = explain(measure, basis.definition)
+    prose = material.explain(measure, basis.definition)
     prose = replace(prose, title=f"{prose.title}{basis.named}")
     scope = scope_of(material, frame)
     look = SeriesStyle.for_frame(drawn, prose.unit)

@@ -14,7 +14,7 @@ from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import thousands
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
-from stereotrope.report.prose import explain, listing
+from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import Part, line_label, parts_by_definition, warnings
 
 __all__ = ["plane_blocks"]
@@ -73,7 +73,9 @@ def _figure(material: Material, part: Part, pairs: Mapping[str, Sequence[_Pair]]
     models = [g for g in material.named_generators if g in frame["generator"].to_list()]
     panels, undrawn = [], []
     for heading, of_prompt in list(pairs.items())[:MOST_PANELS]:
-        rows = [_dot(x, y) for x, y in of_prompt if x["value"] is not None and y["value"] is not None]
+        rows = [
+            _dot(material, x, y) for x, y in of_prompt if x["value"] is not None and y["value"] is not None
+        ]
         undrawn += [
             f"{x['generator']}, {heading}" for x, y in of_prompt if x["value"] is None or y["value"] is None
         ]
@@ -88,23 +90,24 @@ def _figure(material: Material, part: Part, pairs: Mapping[str, Sequence[_Pair]]
     return Figure(
         name=name,
         title=title,
-        prose=explain(_ACROSS, part.definition),
-        n=n_text(frame),
+        prose=material.explain(_ACROSS, part.definition),
+        n=n_text(material, frame),
         panels=panels,
         table=_table(material, part, every, title),
-        notes=[*notes, *_meaning(part.definition)],
+        notes=[*notes, *_meaning(material, part.definition)],
         reads=_READS,
         defined=False,
     )
 
 
-def _meaning(definition: str | None) -> list[str]:
+def _meaning(material: Material, definition: str | None) -> list[str]:
     """What the two scores are."""
-    prose = [explain(measure, definition) for measure in (_ACROSS, _UP)]
+    prose = [material.explain(measure, definition) for measure in (_ACROSS, _UP)]
     return [f"{p.short}: {p.definition} Source: {p.source}." for p in prose if p.definition]
 
 
-def _dot(x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
+def _dot(material: Material, x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
+    across, up = estimate_text(material, x), estimate_text(material, y)
     return {
         "name": str(x["generator"]),
         "x": x["value"],
@@ -113,7 +116,7 @@ def _dot(x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
         "y": y["value"],
         "y_low": y["low"],
         "y_high": y["high"],
-        "tip": f"{x['generator']}: CAR {estimate_text(x)}, CAS {estimate_text(y)}, n = {x['n']}",
+        "tip": f"{x['generator']}: CAR {across}, CAS {up}, n = {x['n']}",
     }
 
 
@@ -125,7 +128,10 @@ def _table(material: Material, part: Part, pairs: Sequence[_Pair], title: str) -
             [
                 TableCell(line_label(x, part.lines)),
                 TableCell(str(x["generator"])),
-                *(TableCell(estimate_text(row), numeric=row["value"] is not None) for row in (x, y)),
+                *(
+                    TableCell(estimate_text(material, row), numeric=row["value"] is not None)
+                    for row in (x, y)
+                ),
                 *(TableCell("" if r["n"] is None else thousands(r["n"]), numeric=True) for r in (x, y)),
                 TableCell("; ".join(dict.fromkeys(w for r in (x, y) if (w := warnings(r))))),
                 TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),

@@ -15,12 +15,10 @@ from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
-from stereotrope.report.prose import explain, listing
+from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import (
     COMPOSITE_MEASURES,
     Part,
-    abbreviated,
-    direction,
     edges_text,
     line_label,
     parts_by_definition,
@@ -80,7 +78,7 @@ def _profile(material: Material, part: Part, name: str) -> Profile:
     title = f"The composite scores of each model over the prompts{suffix}"
     notes, why = [], _why_not(lines)
     shown = [m for m in models if any(scores[m, i]["value"] is not None for i in range(len(lines)))]
-    panels = [] if why or not shown else _panels(lines, shown, scores, told, title)
+    panels = [] if why or not shown else _panels(material, lines, shown, scores, told, title)
     if why:
         notes.append(why)
     if left := shown[MOST_PANELS:]:
@@ -91,14 +89,14 @@ def _profile(material: Material, part: Part, name: str) -> Profile:
     figure = Figure(
         name=name,
         title=title,
-        prose=replace(explain("radar_area", part.definition), unit=""),
-        n=n_text(part.frame),
+        prose=replace(material.explain("radar_area", part.definition), unit=""),
+        n=n_text(material, part.frame),
         panels=panels,
         table=_table(material, part, lines, models, scores),
         notes=[*notes, *notes_of(part.frame, 0, 0, dots=False)],
-        reads=_reads(part, behind=_behind(models)) if panels else "",
+        reads=_reads(material, part, behind=_behind(models)) if panels else "",
     )
-    return Profile(figure, _ranks(told, models), _order_sentence(told, models))
+    return Profile(figure, _ranks(material, told, models), _order_sentence(told, models))
 
 
 _Scores = dict[tuple[str, int], Mapping[str, Any]]
@@ -153,10 +151,11 @@ def _behind(models: Sequence[str]) -> bool:
     return 1 < len(models) <= _MOST_BEHIND + 1
 
 
-def _reads(part: Part, *, behind: bool) -> str:
+def _reads(material: Material, part: Part, *, behind: bool) -> str:
     edges = "; ".join(f"{band.name} {edges_text(band)}" for band in BANDS)
     mixed = part.frame["measure"].n_unique() > 1
-    told = "".join(f"; {abbreviated(m)}: {sense}" for m in COMPOSITE_MEASURES if (sense := direction(m)))
+    proses = [material.explain(measure) for measure in COMPOSITE_MEASURES]
+    told = "".join(f"; {prose.abbreviation}: {prose.sense}" for prose in proses if prose.sense)
     return " ".join(
         [
             f"Every axis runs from 0 in the middle to 1; rings are the edges of the bands: {edges}. "
@@ -168,10 +167,15 @@ def _reads(part: Part, *, behind: bool) -> str:
 
 
 def _panels(
-    lines: _Lines, models: Sequence[str], scores: _Scores, told: Mapping[str, Mapping[str, Any]], title: str
+    material: Material,
+    lines: _Lines,
+    models: Sequence[str],
+    scores: _Scores,
+    told: Mapping[str, Mapping[str, Any]],
+    title: str,
 ) -> list[Panel]:
-    mixed = len({measure for _, measure in lines}) > 1
-    axes = [f"{label}\n{abbreviated(measure)}" if mixed else label for label, measure in lines]
+    short = {measure: material.explain(measure).abbreviation for _, measure in lines}
+    axes = [f"{label}\n{short[measure]}" if len(short) > 1 else label for label, measure in lines]
     values = {m: [scores[m, i]["value"] for i in range(len(lines))] for m in models}
     panels = []
     for place, model in enumerate(models[:MOST_PANELS]):
@@ -182,7 +186,8 @@ def _panels(
                 "low": row["low"],
                 "high": row["high"],
                 "text": number(row["value"], places=2) if len(lines) <= _MOST_NUMBERED else "",
-                "tip": f"{label}, {abbreviated(measure)}: {estimate_text(row)}, {reach(row)}, n = {row['n']}",
+                "tip": f"{label}, {short[measure]}: {estimate_text(material, row)}, {reach(row)}, "
+                f"n = {row['n']}",
             }
             for row, (label, measure) in zip(rows, lines, strict=True)
         ]
@@ -215,7 +220,7 @@ def _stored(material: Material, part: Part) -> dict[str, dict[str, Mapping[str, 
     return found
 
 
-def _ranks(told: Mapping[str, Mapping[str, Any]], models: Sequence[str]) -> Table | None:
+def _ranks(material: Material, told: Mapping[str, Mapping[str, Any]], models: Sequence[str]) -> Table | None:
     """Models by the area of their polygon, the smallest first."""
     there = [m for m in models if m in told]
     if not there:
@@ -228,7 +233,7 @@ def _ranks(told: Mapping[str, Mapping[str, Any]], models: Sequence[str]) -> Tabl
     columns = [m for m in _HEADS if any(m in told[model] for model in there)]
     rows = []
     for model in sorted(there, key=rank):
-        texts = [_ranked(told[model].get(m), m) for m in columns]
+        texts = [_ranked(material, told[model].get(m), m) for m in columns]
         n = next((row["n"] for row in told[model].values() if row["n"] is not None), None)
         prompts = TableCell("" if n is None else thousands(n), numeric=True)
         rows.append([TableCell(model), *(TableCell(t, numeric=t[:1].isdigit()) for t in texts), prompts])
@@ -237,14 +242,14 @@ def _ranks(told: Mapping[str, Mapping[str, Any]], models: Sequence[str]) -> Tabl
     return Table(title, heads, rows[: shown_rows(len(rows))], len(rows), "tables/radar_area.csv")
 
 
-def _ranked(row: Mapping[str, Any] | None, measure: str) -> str:
+def _ranked(material: Material, row: Mapping[str, Any] | None, measure: str) -> str:
     if row is None:
         return "–"
     if row["value"] is None:
-        return estimate_text(row)
+        return estimate_text(material, row)
     if measure == "radar_rank":
         return number(row["value"], places=0 if float(row["value"]).is_integer() else 1)
-    return _share(row["value"]) if measure == "radar_rank_orders" else estimate_text(row)
+    return _share(row["value"]) if measure == "radar_rank_orders" else estimate_text(material, row)
 
 
 def _share(value: float) -> str:
@@ -292,9 +297,9 @@ def _table(material: Material, part: Part, lines: _Lines, models: Sequence[str],
             rows.append(
                 [
                     TableCell(label),
-                    TableCell(abbreviated(measure)),
+                    TableCell(material.explain(measure).abbreviation),
                     TableCell(model),
-                    TableCell(estimate_text(row), numeric=row["value"] is not None),
+                    TableCell(estimate_text(material, row), numeric=row["value"] is not None),
                     TableCell(reach(row) or "–"),
                     TableCell("" if row["n"] is None else thousands(row["n"]), numeric=True),
                     TableCell(warnings(row)),

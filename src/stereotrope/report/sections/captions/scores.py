@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +10,15 @@ import polars as pl
 
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
-from stereotrope.report.prose import explain
 from stereotrope.report.sections.captions.bases import bases_of
 from stereotrope.tables import BANDS, Band
 
 __all__ = [
     "COMPOSITE_MEASURES",
     "Part",
-    "abbreviated",
     "band_name",
     "band_of",
     "band_words",
-    "direction",
     "edges_text",
     "in_band",
     "line_label",
@@ -40,7 +36,6 @@ _BAND = "band="
 _DOUBTED = "mostly_unknown"
 _SLACK = 1e-12
 _MOST_PLACES = 4
-_SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
 
 
 @dataclass(frozen=True)
@@ -69,18 +64,6 @@ class Part:
     lines: Sequence[str]
     frame: pl.DataFrame
     named: str
-
-
-def abbreviated(measure: str) -> str:
-    """``CBS`` of ``Composite bias score (CBS)``; the short name where it has no abbreviation."""
-    short = explain(measure).short
-    found = _SHORT_NAME.search(short)
-    return found.group(1) if found else short
-
-
-def direction(measure: str, definition: str | None = None) -> str:
-    """What a high score means where its name says otherwise: ``high is low diversity``; else empty."""
-    return explain(measure, definition).unit.partition(";")[2].strip()
 
 
 def tentative(row: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from stereotrope.report.contract import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, panel_words
-from stereotrope.report.prose import explain, listing
+from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.alongside import (
     MOST_LINES,
     MOST_SERIES,
@@ -63,7 +63,7 @@ def shares_block(material: Material) -> Block | None:
 def _shares(material: Material, basis: Basis) -> Figure:
     """A panel an attribute: stacked bars, and of very many groups a dot each."""
     frame = basis.frame
-    prose = explain(SHARES, basis.definition)
+    prose = material.explain(SHARES, basis.definition)
     prose = replace(prose, title=f"{prose.title}{basis.named}")
     scope = scope_of(material, frame)
     look = SeriesStyle.for_frame(frame, prose.unit, bars=True)
@@ -190,7 +190,7 @@ def _evenness(material: Material, basis: Basis) -> Figure:
     """Entropy and bias amplification side by side, a line a prompt and attribute; KL is in the table."""
     frame = basis.frame
     scope = scope_of(material, frame)
-    parts = {m: explain(m, basis.definition) for m in EVENNESS if (frame["measure"] == m).any()}
+    parts = {m: material.explain(m, basis.definition) for m in EVENNESS if (frame["measure"] == m).any()}
     first = next(iter(parts.values()))
     drawn = [m for m in parts if m != "kl_from_uniform"] or list(parts)
     panels: list[Panel] = []

@@ -12,7 +12,6 @@ from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count
 from stereotrope.report.panels import Figure, Panel
-from stereotrope.report.prose import explain
 from stereotrope.report.sections.captions.alongside import (
     MOST_ENTRIES,
     SeriesStyle,
@@ -80,7 +79,7 @@ def _figure(material: Material, name: str, measures: tuple[str, ...], basis: Bas
     scope = scope_of(material, frame)
     present = [m for m in measures if (frame["measure"] == m).any()]
     present = [m for m in present if m != _UNDRAWN] or present
-    parts = [explain(m, definition) for m in present]
+    parts = [material.explain(m, definition) for m in present]
     title = parts[0].title
     if any(m not in ("cas", "vendi", "vendi_normalised", "clip_proxy") for m in present):
         title = _TITLES.get(name, title)
