@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from stereotrope import measure
-from stereotrope.annotate.marks import MARK, WORDS
 from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.plan import Plan, encodes, is_given
 from stereotrope.audit.plan import looks as looks_at
 from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import InputError, UsageError
 from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
+from stereotrope.measure.instrument_warnings import marks_read
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
@@ -147,8 +147,8 @@ def estimate(
         images=images,
         captions=[frames[read] for read in lexicons_read],
         lexicons=lexicons,
-        marks=_marks(labels, images),
-        failed=_failed(plan),
+        marks=marks_read(labels, images),
+        failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.failed},
     )
     return estimates, found
 
@@ -157,40 +157,6 @@ def _unasked(call: MeasureCall | None, tables: RunTables) -> list[pl.DataFrame]:
     """What measures add of themselves after a call, or at the end."""
     made = [info.unasked(call, tables) for info in measure.REGISTRY.values() if info.unasked is not None]
     return [rows for rows in made if rows is not None]
-
-
-def _failed(plan: Plan) -> set[tuple[str, str]]:
-    """Annotators with the attributes on which they failed their check."""
-    return {
-        (name, row["attribute"])
-        for name, check in plan.checks.items()
-        for row in check.card["rows"]
-        if row["verdict"] == "fail"
-    }
-
-
-def _marks(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    """Readings of text that are marks, with their models and how many pictures of these were read."""
-    placed = labels.join(images.select(subject_id="image_id", generator="generator"), on="subject_id")
-    keys = ["generator", "annotator"]
-    readers = pl.col("attribute").is_in([MARK, *WORDS])
-    of = (
-        placed.filter(readers, pl.col("status") == "ok")
-        .group_by(keys)
-        .agg(of=pl.col("subject_id").n_unique())
-    )
-    return (
-        placed.filter(pl.col("attribute") == MARK)
-        .join(of, on=keys, maintain_order="left")
-        .select(
-            *keys,
-            "of",
-            image_id="subject_id",
-            mark="value",
-            words=pl.coalesce("written", "value"),
-            place="rationale",
-        )
-    )
 
 
 def _what_there_is(call: MeasureCall, frames: Mapping[MeasureFrame, pl.DataFrame], why: str) -> pl.DataFrame:

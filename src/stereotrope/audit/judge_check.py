@@ -38,6 +38,11 @@ class JudgeCheck:
     card: Mapping[str, Any]
     confusion: pl.DataFrame
 
+    @property
+    def failed(self) -> set[str]:
+        """Attributes on which the annotator failed."""
+        return {row["attribute"] for row in self.card["rows"] if row["verdict"] == "fail"}
+
 
 def judge_check_of(folder: Path | str, annotator: Any) -> JudgeCheck:
     """Read what a calibration found of the instrument that an audit uses.

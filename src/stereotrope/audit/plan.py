@@ -10,18 +10,18 @@ from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 import polars as pl
 
-from stereotrope import annotate, design, generate
+from stereotrope import annotate, generate
 from stereotrope.audit.design_columns import leave_design, tell_design
+from stereotrope.audit.designing import baseline_model_of, baseline_of, designed_prompts
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.audit.requests import Requests, requests_of
 from stereotrope.clients import Account
-from stereotrope.design.own_prompts import own_prompts
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
-from stereotrope.measure import GENERATOR, MeasureCall, require_model
+from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
 from stereotrope.tables import CAPTION, factors_of
@@ -181,7 +181,7 @@ def make_plan(
         generators = _created(make, spec.generators, source, "generators")
         _refuse_same_pictures(generators, source)
         prompts, requests, notes = requests_of(
-            _designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
+            designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
         )
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
         names: Sequence[str] = list(dict.fromkeys(request.generator for _, request in requests))
@@ -195,7 +195,7 @@ def make_plan(
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
         _require_encoders(annotators, source)
-    baseline, model = _baseline(spec, prompts, source), _baseline_model(spec, names, source)
+    baseline, model = baseline_of(spec, prompts, source), baseline_model_of(spec, names, source)
     setting = setting_of(
         spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model
     )
@@ -374,68 +374,6 @@ def _refuse_same_labels(annotators: Sequence[Annotator], source: Source) -> None
             )
 
 
-def _designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
-    things = spec.objects or suite.get("objects")
-    try:
-        if spec.prompts is not None:
-            if spec.objects or spec.dimensions:
-                raise source.error(
-                    "prompts: give either `prompts` or `objects` and `dimensions`, not both", "prompts"
-                )
-            return own_prompts(spec.prompts, source.base)
-        if not things:
-            return own_prompts(suite["prompts"], source.base) if "prompts" in suite else None
-        templates = spec.templates.model_dump() if spec.templates else suite.get("templates")
-        if templates is None:
-            raise source.error(
-                "objects: need `templates: {baseline: …, cue: …}` or `suite: objects`", "objects"
-            )
-        return design.cued_prompts(
-            things,
-            spec.dimensions or suite.get("dimensions") or {},
-            phrasings=spec.phrasings or suite.get("phrasings") or ["for"],
-            mitigations=_mitigations(spec, suite, source),
-            **templates,
-        )
-    except (UsageError, InputError) as error:
-        key = "prompts" if spec.prompts is not None else _key_of(str(error))
-        raise source.error(f"{key}: {error}", key) from None
-
-
-def _key_of(message: str) -> str:
-    for word, key in (("template", "templates"), ("phrasings", "phrasings"), ("objects", "objects")):
-        if word in message.split(";")[0]:
-            return key
-    return "dimensions"
-
-
-def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> dict[str, str]:
-    given = spec.mitigations
-    if given is None:
-        return dict(suite.get("mitigations") or {"none": ""})
-    if isinstance(given, dict):
-        return given
-    known: dict[str, str] = dict(suite.get("known_mitigations") or {"none": ""})
-    for name in given:
-        if name not in known:
-            raise source.error(
-                f"mitigations: {name!r} has no wording; known are {', '.join(known)}; write `{name}: suffix`",
-                "mitigations",
-            )
-    return {name: known[name] for name in given}
-
-
-def _baseline_model(spec: AuditSpec, models: Sequence[str], source: Source) -> str | None:
-    """The model that others are compared with, where the audit names one."""
-    name = (spec.baseline or {}).get(GENERATOR)
-    if name is not None:
-        try:
-            require_model(name, models)
-        except UsageError as error:
-            raise source.error(f"baseline: {error}", "baseline", GENERATOR) from None
-    return name
-
-
 def _require_comparison(model: str | None, measures: Sequence[MeasureCall], source: Source) -> None:
     if model is not None and not any(call.factor == GENERATOR for call in measures):
         raise source.error(
@@ -444,33 +382,3 @@ def _require_comparison(model: str | None, measures: Sequence[MeasureCall], sour
             "baseline",
             GENERATOR,
         )
-
-
-def _baseline(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:
-    """Factor and level that other levels are compared with; models are compared apart from that."""
-    given = {factor: level for factor, level in (spec.baseline or {}).items() if factor != GENERATOR}
-    if given or spec.baseline == {}:
-        for factor, level in given.items():
-            factors = factors_of(prompts.columns)
-            if factor not in factors:
-                raise source.error(
-                    f"baseline: no factor {shorten(factor)}; the prompts have {', '.join(factors) or 'none'}",
-                    "baseline",
-                    factor,
-                )
-            levels = prompts[factor].drop_nulls().unique().sort().to_list()
-            if level not in levels:
-                raise source.error(
-                    f"baseline: factor {factor!r} has no level {shorten(level)}; it has "
-                    f"{shorten(levels, 200)}",
-                    "baseline",
-                    factor,
-                )
-        if len(given) != 1:
-            raise source.error(
-                "baseline: name one factor and its level, for example {group: base}", "baseline"
-            )
-        return given
-    if "group" in prompts.columns and (prompts["group"] == design.BASE).any():
-        return {"group": design.BASE}
-    return {}

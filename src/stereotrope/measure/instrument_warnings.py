@@ -13,7 +13,10 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
 
-__all__ = ["copied_pictures", "disagreements", "marked_pictures", "unusable_labels"]
+__all__ = ["copied_pictures", "disagreements", "marked_pictures", "marks_read", "unusable_labels"]
+
+MARK = "text_mark"
+"""Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
 
 LITTLE_LABELLED = 0.05
 """Share of unusable labels above which the annotator itself is a finding."""
@@ -75,6 +78,27 @@ def disagreements(evidence: RunEvidence) -> Iterator[Candidate]:
         yield Candidate.warns(scope_of(row), row["attribute"], sentence, "agreement")
 
 
+def marks_read(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    """Readings of text that are marks of a model, and how many of its pictures were read.
+
+    ``generator, annotator, of, image_id, mark, words, place``.
+    """
+    keys = ["generator", "annotator"]
+    placed = labels.join(images.select(subject_id="image_id", generator="generator"), on="subject_id")
+    read = placed.filter(status="ok").group_by(keys).agg(of=pl.col("subject_id").n_unique())
+    return (
+        placed.filter(attribute=MARK)
+        .join(read, on=keys, maintain_order="left")
+        .select(
+            *(*keys, "of"),
+            image_id="subject_id",
+            mark="value",
+            words=pl.coalesce("written", "value"),
+            place="rationale",
+        )
+    )
+
+
 @finder("instrument", place=93)
 def marked_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
     """Text that a model puts at one place of its pictures, which is nothing that they show."""
@@ -95,7 +119,7 @@ def marked_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
             f"{told}; it is not counted as text of the pictures."
         )
         scope = {"generator": str(generator), "annotator": str(annotator)}
-        yield Candidate.warns(scope, None, sentence, "text_mark", str(mark), images=shown)
+        yield Candidate.warns(scope, None, sentence, MARK, str(mark), images=shown)
 
 
 @finder("instrument", place=94)
