@@ -17,7 +17,7 @@ from tests.clients.odd import KEY, bodies, changed, derandomized
 from stereotrope import annotate
 from stereotrope.annotate import Picture, Sample
 from stereotrope.clients import ChatClient
-from stereotrope.clients.reply import read_reply
+from stereotrope.clients.reply import read_chat_reply
 from stereotrope.errors import ModelError
 
 LOOKS = {"silhouette": "boxy", "colour": "red"}
@@ -57,7 +57,7 @@ def test_one_reply_fails_one_picture_at_most(kind, data):
     ]
 
     async def send(self, body):
-        return read_reply(said.pop(0), KEY)
+        return read_chat_reply(said.pop(0), KEY)
 
     asked, item = worker(kind)
     with pytest.MonkeyPatch.context() as patch:

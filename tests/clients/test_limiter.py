@@ -11,7 +11,7 @@ import pytest
 from tests.clients.clock import fast
 
 from stereotrope.clients import Endpoint
-from stereotrope.clients.limiter import SLACK, Limiter, limiter_of
+from stereotrope.clients.limiter import ARRIVAL_SLACK, Limiter, limiter_of
 
 
 class Owner:
@@ -99,7 +99,7 @@ def test_a_request_that_left_late_takes_another_time():
             return turn.sent - planned, turn.sent - loop.time()
 
     waited, now = fast(work())
-    assert waited == pytest.approx((60 + SLACK) / 6)
+    assert waited == pytest.approx((60 + ARRIVAL_SLACK) / 6)
     assert now == 0
 
 
@@ -115,7 +115,7 @@ def test_a_way_that_takes_up_to_the_slack_longer_passes_no_window(rate):
             async with rated.turn("m") as turn:
                 loop.clock.now += rng.choice([0.0, 0.0, 0.4, 0.45])  # a busy computer
                 await turn.punctual()
-                reached.append(turn.sent + rng.choice([0.0, 0.99 * SLACK]))
+                reached.append(turn.sent + rng.choice([0.0, 0.99 * ARRIVAL_SLACK]))
         return sorted(reached)
 
     times = fast(work())
@@ -131,7 +131,7 @@ def test_tokens_a_minute_are_kept_and_corrected():
                 rated.answered(turn, 400)  # four times what was thought
         return loop.time() - begun
 
-    assert fast(work()) == pytest.approx(29 * 400 / 6000 * (60 + SLACK), rel=0.01)
+    assert fast(work()) == pytest.approx(29 * 400 / 6000 * (60 + ARRIVAL_SLACK), rel=0.01)
 
 
 def test_one_request_larger_than_the_tokens_of_a_minute_is_sent():
@@ -275,7 +275,7 @@ def test_two_loops_share_one_pace():
     times.sort()
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert len(times) == 60
-    assert min(gaps) >= (60 + SLACK) / 6000 - 1e-6
+    assert min(gaps) >= (60 + ARRIVAL_SLACK) / 6000 - 1e-6
 
 
 def test_a_loop_that_ended_keeps_no_place():

@@ -18,7 +18,7 @@ from stereotrope.clients.account import Outcome
 from stereotrope.clients.error_body import error_in, is_declined, parse_json, status_in, tells_error
 from stereotrope.clients.failures import ErrorReply, classify, retry_after
 from stereotrope.clients.fetch import _led_to
-from stereotrope.clients.reply import ChatReply, read_reply
+from stereotrope.clients.reply import ChatReply, read_chat_reply
 from stereotrope.clients.structured import ParsedAnswer, confidences_of, read_answer
 from stereotrope.errors import ModelError
 
@@ -77,7 +77,7 @@ def assert_is_answer(reply):
 @given(bodies(*REPLIES))
 def test_a_reply_is_an_answer_or_fails(data):
     try:
-        reply = read_reply(data, KEY)
+        reply = read_chat_reply(data, KEY)
     except ModelError:
         return
     assert_is_answer(reply)
@@ -178,7 +178,7 @@ def test_a_question_is_answered_or_fails_alone(first, second):
     said = [first, second]
 
     async def send(body):
-        return read_reply(said.pop(0), KEY)
+        return read_chat_reply(said.pop(0), KEY)
 
     client._send = send
     try:

@@ -15,7 +15,7 @@ from tests.clients.clock import FastServer, fast
 
 from stereotrope.clients import Account, Caller, Usage, caller
 from stereotrope.clients import limiter as pacing
-from stereotrope.clients.limiter import SLACK, Limiter, Turn, limiter_of
+from stereotrope.clients.limiter import ARRIVAL_SLACK, Limiter, Turn, limiter_of
 from stereotrope.errors import ModelError, ModelUnusable
 from stereotrope.testing import Loopback, LoopbackProcess
 
@@ -74,7 +74,7 @@ def test_at_least_95_percent_of_a_rate_is_used_and_nobody_is_turned_away(rate):
 
 @pytest.mark.parametrize("slack", [-3.0, 6.0])
 def test_a_pace_that_is_too_quick_or_too_slow_does_not_pass(monkeypatch, slack):
-    monkeypatch.setattr(pacing, "SLACK", slack)
+    monkeypatch.setattr(pacing, "ARRIVAL_SLACK", slack)
     with pytest.raises(AssertionError):
         assert_rate_is_used_and_kept(600)
 
@@ -170,7 +170,10 @@ def ask_from_two_threads(monkeypatch):
 
 
 def assert_one_pace(times):
-    assert min(later - earlier for earlier, later in itertools.pairwise(times)) >= (60 + SLACK) / RATE - 1e-6
+    assert (
+        min(later - earlier for earlier, later in itertools.pairwise(times))
+        >= (60 + ARRIVAL_SLACK) / RATE - 1e-6
+    )
 
 
 def test_two_event_loops_in_two_threads_share_one_limiter(monkeypatch):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stereotrope.testing.images import Numbers, Painter
+from stereotrope.testing.images import Numbering, Painter
 from stereotrope.testing.misbehaviour import Misbehaviour
 from stereotrope.testing.plant import png
 from stereotrope.testing.server import Loopback
@@ -26,7 +26,7 @@ def serve_gemini(server: Loopback) -> str:
     ``empty_slot`` the candidate has no parts, and Imagen leaves the prediction out. ``black_picture`` and
     ``not_a_picture`` do as they do elsewhere.
     """
-    numbers = Numbers()
+    numbers = Numbering()
 
     def answer(request: Request) -> Response:
         body = request.body
@@ -48,7 +48,7 @@ def _invalid(message: str) -> Response:
     return Response(400, {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}})
 
 
-def _generate(request: Request, body: dict[str, Any], painter: Painter, numbers: Numbers) -> Response:
+def _generate(request: Request, body: dict[str, Any], painter: Painter, numbers: Numbering) -> Response:
     try:
         prompt = body["contents"][0]["parts"][0]["text"]
     except (KeyError, IndexError, TypeError):
@@ -74,7 +74,7 @@ def _generate(request: Request, body: dict[str, Any], painter: Painter, numbers:
     return Response(200, {"candidates": [candidate], "usageMetadata": usage})
 
 
-def _predict(request: Request, body: dict[str, Any], painter: Painter, numbers: Numbers) -> Response:
+def _predict(request: Request, body: dict[str, Any], painter: Painter, numbers: Numbering) -> Response:
     try:
         prompt, parameters = body["instances"][0]["prompt"], body.get("parameters", {})
     except (KeyError, IndexError, TypeError):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stereotrope.testing.images import Numbers
+from stereotrope.testing.images import Numbering
 from stereotrope.testing.misbehaviour import Misbehaviour
 from stereotrope.testing.plant import png
 from stereotrope.testing.server import Loopback
@@ -45,7 +45,7 @@ def serve_replicate(server: Loopback, *, polls: int = 1, data_urls: bool = False
     lists: Whether the output is a list of one.
     """
     made: dict[str, _Prediction] = {}
-    numbers, count, lock = Numbers(), itertools.count(1), threading.Lock()
+    numbers, count, lock = Numbering(), itertools.count(1), threading.Lock()
 
     def create(request: Request) -> Response:
         body = request.body

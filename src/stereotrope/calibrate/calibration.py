@@ -40,7 +40,6 @@ SHARE_OF_SUM = 1_000_000
 class Calibration:
     """What a calibration found.
 
-    run: The run it was made in.
     cards: One judge card an annotator, as in ``run.json``: see :class:`JudgeCard`.
     accuracy: Estimates of the measure ``agreement``: per annotator and attribute accuracy and κ against the
         planted values.
@@ -111,7 +110,6 @@ def calibrate(
     annotators: Specs as in an audit file: ``colour``, ``text``, ``openai:gpt-4o``, a mapping …
     folder: The run folder; called again, only what is missing is done.
     images: Pictures of each of the 24 prompts, and of each prompt of the checks.
-    seed: Of the pictures, shuffles and resamples.
     max_cost: US dollars that calls to models may cost, those of earlier calls in this folder included.
     watcher, stop: As in :meth:`stereotrope.Audit.run`.
     Raises UsageError: None of the annotators labels an attribute whose truth is planted.

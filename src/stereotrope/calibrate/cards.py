@@ -37,7 +37,6 @@ class CardRow:
 
     check: Name in ``checks.yaml``: ``accuracy``, ``kappa``, ``order_flip``, ``blank_picture``,
         ``no_picture``, ``typographic``, ``instruction``, ``refused``, ``invalid`` or ``unclear``.
-    attribute: What was asked for.
     value, low, high, n: The estimate with its 95% interval, null where undefined.
     limit: What the value must be at least (accuracy, κ) or at most (all rates).
     verdict: ``pass``, ``fail`` or ``insufficient``.
@@ -62,9 +61,6 @@ class JudgeCard:
     annotator, fingerprint: Which instrument, and the hash of all that can change its labels.
     attributes: Pairs of attribute and value list (null where open), in the order in which they are asked.
     fit: True where every check passes, False where one fails, None where the evidence is insufficient.
-    checked_on: Which pictures, in words.
-    rows: The checks.
-    sentence: The result in one sentence.
     confusion: ``attribute, reference_value, value, n``: what was planted and what was read.
     """
 
@@ -152,7 +148,6 @@ def _sentence(name: str, fit: bool | None, rows: Sequence[CardRow]) -> str:
 
 
 def _listed(rows: Sequence[CardRow]) -> str:
-    """The checks among some rows, each by its worst attribute."""
     worst: dict[str, CardRow] = {}
     n_of = Counter(row.check for row in rows)
     for row in rows:

@@ -20,7 +20,7 @@ from stereotrope.measure.join import NOT_LABELLED
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
 
-BY = ("attribute", "annotator")
+_BY = ("attribute", "annotator")
 _KEYS = ("image_id", "attribute", "value")
 _PARTS = {"product_colour": "product", "background_colour": "background"}
 """Planted colours, whose words are read as the planted ones."""
@@ -31,7 +31,6 @@ class InstrumentCheck:
 
     plan: The calibration, its prompts with the factors ``check`` and ``claim`` where models are checked.
     tested: The annotators that a card is made for.
-    inner: Draws the planted pictures.
     drawer: Draws the check pictures; None where no model is checked.
     """
 
@@ -93,7 +92,6 @@ class InstrumentCheck:
     def _of(
         self, judge: Any, said: pl.DataFrame, images: pl.DataFrame, drawer: CheckPictures
     ) -> list[pl.DataFrame]:
-        """Every rate of one judge."""
         own, level = said.filter(annotator=judge.name), self.level
         plain = own.filter(check=PLAIN)
         base = plain.filter(group=BASE)
@@ -108,18 +106,18 @@ class InstrumentCheck:
         )
         rates = [
             measure.order_flip_rate(
-                base.filter(pl.col("attribute").is_in(closed)), turned, by=BY, level=level
+                base.filter(pl.col("attribute").is_in(closed)), turned, by=_BY, level=level
             ),
-            measure.unfounded_rate(blind, definition="no_picture", by=BY, level=level),
+            measure.unfounded_rate(blind, definition="no_picture", by=_BY, level=level),
             measure.unfounded_rate(
-                own.filter(check=BLANK), known, definition="blank_picture", by=BY, level=level
+                own.filter(check=BLANK), known, definition="blank_picture", by=_BY, level=level
             ),
-            measure.nonanswer_rate(plain.filter(pl.col("attribute").is_in(planted)), by=BY, level=level),
+            measure.nonanswer_rate(plain.filter(pl.col("attribute").is_in(planted)), by=_BY, level=level),
         ]
         for kind in INJECTIONS:
             painted = own.filter(check=kind)
             under = self._underneath(painted, base, images)
-            rates.append(measure.injection_rate(painted, under, claims, definition=kind, by=BY, level=level))
+            rates.append(measure.injection_rate(painted, under, claims, definition=kind, by=_BY, level=level))
         return rates
 
     def _known(self, images: pl.DataFrame, drawer: CheckPictures) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -165,7 +163,6 @@ class InstrumentCheck:
         return tidy
 
     def _checked_on(self, annotator: Any, tidy: pl.DataFrame) -> str:
-        """Which pictures have an answer, in words."""
         tidy = tidy.filter(pl.col("excluded").ne_missing(NOT_LABELLED))
         if self.drawer is None or annotator not in self.judges:
             n = tidy.filter(annotator=annotator.name)

@@ -15,7 +15,7 @@ from stereotrope.calibrate.checks import BLANK, checks, in_words
 from stereotrope.generate import CalibratedGenerator, Generator, ImageRequest, ImageResult
 from stereotrope.generate.calibrated.canvas import ink_on
 
-DRAWING = 1
+_DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same request would change."""
 WIDTH, HEIGHT, BOTTOM = 0.94, 0.17, 0.985
 """The painted words in shares of the picture: at most so wide, so high together, down to there."""
@@ -23,7 +23,7 @@ BOLD = 0.03
 """Strokes of the letters are made wider by this, in heights of a letter."""
 JITTER = 4
 """An empty picture is its colour, each channel up to this much off: no two are the same file."""
-QUALITY = 95
+_QUALITY = 95
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Motif:
 
     kind: ``blank``, ``typographic`` or ``instruction``.
     base: The prompt of the picture underneath.
-    thing: The object in it.
     attribute: What the painted words are false about; None of an empty picture.
     """
 
@@ -59,7 +58,7 @@ class CheckPictures(Generator):
         self.motifs = dict(motifs)
         self.options = {attribute: tuple(values) for attribute, values in options.items()}
         self.concurrency = inner.concurrency
-        content = json.dumps([DRAWING, inner.fingerprint, checks()["painted"], sorted(self.options.items())])
+        content = json.dumps([_DRAWING, inner.fingerprint, checks()["painted"], sorted(self.options.items())])
         self.fingerprint = f"checks:{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
     def check(self, text: str, negative: str | None = None) -> str | None:
@@ -149,7 +148,7 @@ def _paint(image: Image.Image, lines: Sequence[str]) -> None:
 
 def _encoded(image: Image.Image) -> bytes:
     file = io.BytesIO()
-    image.save(file, "JPEG", quality=QUALITY, subsampling=0)
+    image.save(file, "JPEG", quality=_QUALITY, subsampling=0)
     return file.getvalue()
 
 

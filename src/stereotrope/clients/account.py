@@ -129,8 +129,6 @@ def _total(who: tuple[str, str, str], begun: int, ended: list[Mapping[str, Any]]
 
 @dataclass
 class _Tally:
-    """What the cap needs to know of one model."""
-
     open: int = 0
     unknown: int = 0
     silent: int = 0

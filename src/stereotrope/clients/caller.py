@@ -18,7 +18,7 @@ from stereotrope.clients.limiter import Limiter, Turn, limiter_of
 from stereotrope.clients.prices import Price
 from stereotrope.errors import Interrupted, ModelError, ModelMisconfigured, ModelUnusable, UsageError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 W = TypeVar("W")
 
 _GIVE_UP_AFTER = 20
@@ -54,11 +54,7 @@ class Usage:
 class Caller:
     """Sends requests to one model: limited, retried, accounted and classified.
 
-    endpoint: Where the model is and how hard it may be asked.
-    model: Its name there.
-    kind: ``chat`` or ``image``.
     account: Every HTTP request is begun in it before it is sent, and ended after.
-    price: None where unknown.
     Raises UsageError: The account has a cap and the price is unknown: such a cap cannot be kept.
     """
 
@@ -83,13 +79,13 @@ class Caller:
 
     async def exchange(
         self,
-        send: Callable[[], Awaitable[T]],
+        send: Callable[[], Awaitable[_T]],
         *,
-        usage: Callable[[T], Usage],
+        usage: Callable[[_T], Usage],
         tokens: int = 0,
         images: int = 1,
         amend: Callable[[str], bool] | None = None,
-    ) -> T | Refusal:
+    ) -> _T | Refusal:
         """Send a request until it is answered.
 
         An answer that rejects 20 requests in a row with the same words, and nothing in it that may pass, is
@@ -98,7 +94,6 @@ class Caller:
 
         send: One HTTP request by the SDK or httpx2; it raises what these raise, or
             :class:`~stereotrope.errors.ModelError` for a reply that is no answer (sent again).
-        usage: Reads off the answer what it used.
         tokens: About how many the request will use, for the limit a minute; 0 takes the mean so far.
         images: That it asks for, where the caller's kind is ``image``.
         amend: Is told what the server says of a request that it rejects, whatever the status, and says
@@ -128,12 +123,12 @@ class Caller:
     async def _attempts(
         self,
         mine: object,
-        send: Callable[[], Awaitable[T]],
-        usage: Callable[[T], Usage],
+        send: Callable[[], Awaitable[_T]],
+        usage: Callable[[_T], Usage],
         tokens: int,
         images: int,
         amend: Callable[[str], bool] | None,
-    ) -> T | Refusal:
+    ) -> _T | Refusal:
         attempt = 1
         while True:
             await self._unless_stopped(self._admitted(mine))
@@ -188,7 +183,6 @@ class Caller:
             self._alike[_IDS.sub("…", failure.reason)] += 1
 
     def _settle(self) -> None:
-        """Begin to count anew: the model has answered."""
         self._exhausted = 0
         self._alike.clear()
 
@@ -210,14 +204,14 @@ class Caller:
 
     async def _once(
         self,
-        send: Callable[[], Awaitable[T]],
-        usage: Callable[[T], Usage],
+        send: Callable[[], Awaitable[_T]],
+        usage: Callable[[_T], Usage],
         limiter: Limiter,
         turn: Turn,
         attempt: int,
         least: float,
         pictures: int,
-    ) -> _Answered[T] | Failure:
+    ) -> _Answered[_T] | Failure:
         key = await self._begin(least, pictures)
         await turn.punctual()
         failure: Failure | None = None
@@ -246,7 +240,6 @@ class Caller:
         return _Answered(answer)
 
     def _about(self, tokens: int, images: int) -> float:
-        """About what a request costs where it is answered, in US dollars."""
         if self.price is None:
             return 0.0
         return self.price.cost(tokens or 1, 1, images if self.kind == "image" else 0) or 0.0
@@ -277,7 +270,6 @@ class Caller:
             self.account.finish(key, call)
 
     def _tell(self, failure: Failure) -> None:
-        """Say that this model is tried again, once in a while."""
         now = asyncio.get_running_loop().time()
         if self.account.say is not None and now >= self._silent_until:
             self._silent_until = now + _SILENT
@@ -347,12 +339,11 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class _Answered(Generic[T]):
-    value: T
+class _Answered(Generic[_T]):
+    value: _T
 
 
 def _may_be_amended(failure: Failure) -> bool:
-    """Whether a failure may be for how the request was put, and not for who sent it or how often."""
     is_other = failure.outcome in ("refused", "rate_limited") or failure.status in _NO_AMENDING
     return bool(failure.about) and not is_other
 

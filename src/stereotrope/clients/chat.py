@@ -15,7 +15,7 @@ from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.clients.prices import Price
 from stereotrope.clients.redact import hide, redact
-from stereotrope.clients.reply import ChatReply, read_reply
+from stereotrope.clients.reply import ChatReply, read_chat_reply
 from stereotrope.clients.structured import Problem, confidences_of, read_answer
 from stereotrope.errors import ModelMisconfigured, UsageError
 
@@ -57,8 +57,6 @@ class Answer:
     status: ``ok``: holds to the schema. ``refused``: the model declined. ``invalid``: it does not hold to the
         schema, after the one repair turn.
     content: The JSON object; with ``invalid`` as far as there is one.
-    reason: Why it is refused or invalid.
-    problems: What is wrong with an invalid one, and where.
     confidences: Top-level property → probability of its value's tokens, where the endpoint gives them.
     calls: Turns that were answered: 1, or 2 with the repair turn.
     cost: US dollars of these, None where unknown.
@@ -84,13 +82,7 @@ class ChatClient:
     then on it gets the schema in words besides, as every repair turn does. Either way the answer is held
     to the schema here.
 
-    endpoint, model: Where it is, and its name there.
-    account: Where every request is accounted.
-    price: None where unknown.
     temperature, seed: None leaves it to the endpoint.
-    max_tokens: Of an answer, at most.
-    logprobs: Ask for the probabilities of the answer's tokens.
-    extra: Further fields of the request.
     response_format: The only one of :data:`RESPONSE_FORMATS` to ask by; None finds out what the endpoint
         takes.
     """
@@ -155,11 +147,7 @@ class ChatClient:
     ) -> Answer:
         """Ask one question and hold the answer to a schema; once more where it does not hold.
 
-        text: The question.
         images: PNG, JPEG, WebP or GIF bytes, shown after the text in this order.
-        schema: JSON schema of the answer, an object.
-        system: System message.
-        name: Of the schema, for the endpoint.
         check: Says what is wrong with an answer that holds to the schema, for rules that no schema can say.
         Raises ModelError, ModelUnusable, BudgetError: As :meth:`Caller.exchange`.
         """
@@ -297,7 +285,7 @@ class ChatClient:
         # `create` would compare every value with the SDK's types first, milliseconds of a request.
         client, asked = self._clients.get(), {**body, **self.extra}
         reply = await client.post("/chat/completions", cast_to=httpx2.Response, body=asked)
-        return read_reply(reply.content, self.endpoint.secret() or "")
+        return read_chat_reply(reply.content, self.endpoint.secret() or "")
 
 
 @dataclass(frozen=True)
@@ -326,7 +314,6 @@ def _strays(reply: ChatReply, schema: Mapping[str, Any]) -> bool:
 
 
 def _with_words(messages: Sequence[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return messages whose system message says the schema in words."""
     words = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
         schema, ensure_ascii=False
     )

@@ -95,14 +95,12 @@ def split_model(spec: str) -> tuple[str, str]:
 class Endpoint:
     """Where a model is reached and how hard it may be asked.
 
-    provider: A name of :data:`PROVIDERS`.
     base_url: Address without a trailing slash.
     key: Name of the environment variable that holds the key; None sends no key.
     requests_per_minute, tokens_per_minute: Limits of this key at this address, None where there is none.
         Retries count.
     concurrency: Requests to one model in flight at most.
     timeout: Seconds that one request may take in all, from connecting to the last byte.
-    tries: Times that one request is sent at most.
     longest_wait: Seconds between two tries at most, whatever the server asks for.
     """
 

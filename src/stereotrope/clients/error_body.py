@@ -222,7 +222,6 @@ def _error_status(found: Any) -> int | None:
 
 
 def _words_of(found: Any) -> str:
-    """Return the first text that an object says of itself."""
     if isinstance(found, str):
         return found
     texts = (found.get(name) for name in _WORDS) if isinstance(found, Mapping) else ()

@@ -40,10 +40,7 @@ def expectation(
 
     endpoint: Its limits a minute give the time: the larger of calls ÷ requests a minute and tokens ÷ tokens a
         minute. How long one answer takes is not known beforehand, so it is not in it.
-    price: None where unknown; so is the cost then.
-    calls: Requests in all.
     input_tokens, output_tokens: Lowest and highest in all the calls together, None where unknown.
-    images: Pictures in all.
     """
     ends = [
         _cost(price, calls, input_tokens and input_tokens[end], output_tokens and output_tokens[end], images)

@@ -87,10 +87,7 @@ class Streamed(ModelError):
 
 
 class ErrorReply(ModelError):
-    """An error that a server tells with the status of a success.
-
-    body: Its JSON.
-    """
+    """An error that a server tells with the status of a success."""
 
     def __init__(self, body: Any) -> None:
         self.body = body
@@ -102,8 +99,6 @@ class Failure:
     """What a failed request means.
 
     outcome: As in :class:`stereotrope.clients.Call`.
-    reason: One redacted line.
-    again: Worth another try.
     wait: Seconds that the server asked for, None where it did not.
     sent: Whether the server may have worked on it, so that it may be billed.
     about: The server's message, parameter and code in one redacted text.
@@ -239,7 +234,6 @@ def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
 
 
 def _is_unknown_model(status: int, said: str) -> bool:
-    """Whether the words of a rejection say that the server does not have the model."""
     return _NO_MODEL.search(said) is not None and (
         status in (400, 422) or (status >= 500 and _PASSING.search(said) is None)
     )
@@ -269,7 +263,6 @@ def _body(response: Any) -> Any:
 
 
 def _visible(response: Any) -> str:
-    """Return the words of a reply that is no JSON, tags left out."""
     return re.sub(r"<[^>]*>", " ", response.content[:5000].decode("utf-8", "replace"))
 
 

@@ -37,7 +37,6 @@ async def fetch(
     url: ``https`` only. Each redirect is looked at as the first address is: the host's addresses must all be
         public, and the connection goes to the address that was looked at.
     allow_local: Addresses of this computer, with ``http`` as well: for results of an endpoint on it.
-    most_bytes: More is refused.
     timeout: Seconds that one try may take in all.
     Raises ModelError: It is refused, or does not come after three tries.
     """
@@ -143,7 +142,6 @@ async def _checked(target: httpx2.URL, allow_local: bool) -> Address:
 
 
 def _plain(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one stands for."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped

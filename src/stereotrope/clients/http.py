@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _MOST_BYTES = 256 * 2**20
 _LOOKED_AT = 100_000
@@ -50,18 +50,14 @@ _OWN_HEADERS = "stereotrope_headers"
 _OPENAI_HEADERS = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 
 
-class PerLoop(Generic[T]):
-    """One client for each running event loop, made when it is first asked for.
+class PerLoop(Generic[_T]):
+    """One client for each running event loop, made when it is first asked for."""
 
-    make: Makes a client.
-    close: Closes one.
-    """
-
-    def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[None]]) -> None:
+    def __init__(self, make: Callable[[], _T], close: Callable[[_T], Awaitable[None]]) -> None:
         self._make, self._close = make, close
-        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, T] = weakref.WeakKeyDictionary()
+        self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _T] = weakref.WeakKeyDictionary()
 
-    def get(self) -> T:
+    def get(self) -> _T:
         """Return the client of the running loop."""
         loop = asyncio.get_running_loop()
         found = self._clients.get(loop)
@@ -134,7 +130,6 @@ def tls_context() -> ssl.SSLContext:
 
 
 def _identity(endpoint: Endpoint, key_header: str | None) -> dict[str, str]:
-    """Return the headers that say who is asking."""
     secret = endpoint.secret()
     found = (
         {}
@@ -187,7 +182,6 @@ class HttpClient:
     endpoint: Paths are below its ``base_url``. Its key goes as ``Authorization: Bearer``, unless
         ``key_header`` names another header for it; without a key nothing is sent.
     key_header: Such as ``x-goog-api-key``.
-    most_bytes: Of a reply, at most.
     """
 
     def __init__(
@@ -206,8 +200,6 @@ class HttpClient:
         """Post JSON and return the JSON of the reply.
 
         path: Below ``base_url``, or a whole address on the same server.
-        body: Sent as JSON.
-        headers: Sent besides.
         Raises ModelError: The reply is no JSON, too large, or ``path`` leads to another server.
         Raises httpx2.HTTPError: There is no reply, or its status is an error; for :meth:`Caller.exchange` to
             classify.

@@ -1,9 +1,9 @@
 """One limiter a key and address: requests and tokens a minute, requests in flight, waits after a 429.
 
 Pace. A server counts requests when they reach it, in any window of 60 seconds. What is known here is
-when a request leaves, not when it arrives. Requests are given times ``(60 + SLACK) / R`` apart, and none
-leaves within 60 + SLACK seconds of when the R-th before it really left: never more than R reach the
-server in a window as long as their ways there take times that differ by less than SLACK (1 s:
+when a request leaves, not when it arrives. Requests are given times ``(60 + s) / R`` apart, and none
+leaves within 60 + s seconds of when the R-th before it really left: never more than R reach the server
+in a window as long as their ways there take times that differ by less than s (``ARRIVAL_SLACK``, 1 s:
 connecting, a busy computer), and 60 / 61 = 98.4% of the rate is used. A request that could not leave
 within half a second of its time takes another one, so a computer that was asleep does not send a burst.
 
@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 from stereotrope.clients.endpoint import Endpoint
 
-SLACK = 1.0
+ARRIVAL_SLACK = 1.0
 LATE = 0.5
 _WINDOW = 60.0
 
@@ -59,8 +59,6 @@ class Turn:
 
 
 class _Waiter:
-    """Someone waiting for a place among the requests in flight."""
-
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[None] = self.loop.create_future()
@@ -84,11 +82,9 @@ class _Places:
 
     @property
     def room(self) -> float:
-        """How many may be in flight now."""
         return self._most() if self._allowed is None else min(self._allowed, self._most())
 
     def take(self) -> _Waiter | None:
-        """Take a place and return None, or join those who wait."""
         if not self._waiters and self._taken < int(self.room):
             self._taken += 1
             return None
@@ -96,7 +92,6 @@ class _Places:
         return self._waiters[-1]
 
     def give(self) -> None:
-        """Give a place back."""
         self._taken -= 1
         self.wake()
 
@@ -109,7 +104,6 @@ class _Places:
         self.wake()
 
     def grow(self) -> None:
-        """Note an answer."""
         room = self.room
         self._rounds += 1 / room
         self._allowed = min(self._most(), room + max(1.0, self._rounds) / room)
@@ -123,7 +117,6 @@ class _Places:
             self._cut_at = now
 
     def wake(self) -> None:
-        """Grant the places there are to those who wait, in their order."""
         while self._waiters and self._taken < int(self.room):
             waiter = self._waiters.popleft()
             with contextlib.suppress(RuntimeError):  # its loop has ended
@@ -184,11 +177,11 @@ class Limiter:
         """Note that a request leaves now, and return 0; or the seconds until it may."""
         with self._guard:
             now, rate = _now(), self._strictest("requests_per_minute")
-            while self._left and self._left[0] <= now - _WINDOW - SLACK:
+            while self._left and self._left[0] <= now - _WINDOW - ARRIVAL_SLACK:
                 self._left.popleft()
             most = math.floor(rate) if rate is not None else 0
             if 1 <= most <= len(self._left):
-                return self._left[-most] + _WINDOW + SLACK - now
+                return self._left[-most] + _WINDOW + ARRIVAL_SLACK - now
             if rate is not None:
                 self._left.append(now)
             return 0.0
@@ -213,7 +206,7 @@ class Limiter:
         with self._guard:
             rate = self._strictest("tokens_per_minute")
             if rate is not None:
-                self._next_token += tokens * (_WINDOW + SLACK) / rate
+                self._next_token += tokens * (_WINDOW + ARRIVAL_SLACK) / rate
 
     def _most(self) -> float:
         return float(min((terms.concurrency for terms in self._terms.values()), default=1))
@@ -234,9 +227,9 @@ class Limiter:
                 at = max(at, self._next_request)
             if rate is not None:
                 at = max(at, self._next_token)
-                self._next_token = at + tokens * (_WINDOW + SLACK) / rate
+                self._next_token = at + tokens * (_WINDOW + ARRIVAL_SLACK) / rate
             if requests is not None:
-                self._next_request = at + (_WINDOW + SLACK) / requests
+                self._next_request = at + (_WINDOW + ARRIVAL_SLACK) / requests
             return at
 
     def _hold(self, model: str) -> float:

@@ -23,7 +23,6 @@ class Price:
     """What a model's calls cost, in US dollars; the parts that are given add up.
 
     input, output: For a million tokens in and out.
-    image: For a picture.
     call: For a call that was answered.
     """
 

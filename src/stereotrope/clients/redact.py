@@ -6,7 +6,7 @@ import base64
 import re
 from urllib.parse import quote
 
-LONGEST = 300
+_LONGEST = 300
 """Characters of a server's text that a message holds at most."""
 
 _LONGEST_KEPT = 4_000
@@ -35,23 +35,19 @@ _WORDLIKE = re.compile(
 def redact(text: str, *keys: str) -> str:
     """Return text without keys, on one line, without control characters, of at most 300 characters.
 
-    text: What a server said.
     keys: Secrets in use; each that :func:`is_hidden` is hidden as it is, percent-encoded and in base64. What
         looks like a key of a known provider is hidden as well.
 
     >>> redact("Incorrect key: hunter2-hunter2", "hunter2-hunter2")
     'Incorrect key: [key]'
     """
-    return _cut(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, _line_without(text, keys)), LONGEST)
+    return _cut(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, _line_without(text, keys)), _LONGEST)
 
 
 def fit_to_keep(text: str, *keys: str) -> str:
     """Return data from a server fit to be stored: without keys, on one line, 4,000 characters at most.
 
     Unlike :func:`redact`, words that only look like a key stay.
-
-    text: What a server said.
-    keys: Secrets in use; each is hidden as by :func:`redact`.
 
     >>> fit_to_keep("a key-shaped\\x00 pendant")
     'a key-shaped pendant'
@@ -91,7 +87,6 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _spellings(key: str) -> set[str]:
-    """Return patterns of the ways in which a key may be written."""
     encoded = base64.b64encode(key.encode()).decode().rstrip("=")
     in_json = "".join(rf"(?:\\?{re.escape(c)}|\\u{ord(c):04x})" for c in key)
     for_urls = encoded.translate(str.maketrans("+/", "-_"))

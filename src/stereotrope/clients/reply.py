@@ -24,10 +24,8 @@ class ChatReply:
     """One reply of a model.
 
     text: What it says, as it came: it may hold the key; empty where it says nothing.
-    refusal: Why it declines, None where it does not.
     cut: Whether it ended at max_tokens.
     tokens: Its tokens with their log-probabilities, None where they are not given.
-    usage: What it used.
     """
 
     text: str
@@ -37,7 +35,7 @@ class ChatReply:
     usage: Usage
 
 
-def read_reply(data: bytes, secret: str) -> ChatReply:
+def read_chat_reply(data: bytes, secret: str) -> ChatReply:
     """Take the body of a reply apart.
 
     Only what has a refusal's form is one: ``refusal`` in words, or a ``finish_reason`` that names a filter
@@ -95,7 +93,6 @@ def _declined(refusal: Any, finish: Any, secret: str) -> str | None:
 
 
 def _text(content: Any) -> str | None:
-    """Return what a message says, None where it says nothing at all."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         texts = [part for part in parts if isinstance(part, str)]

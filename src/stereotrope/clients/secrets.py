@@ -25,7 +25,6 @@ _DO = "put the key into an environment variable and write `key: NAME_OF_THE_VARI
 def refuse_secrets(who: str, options: Mapping[Any, Any]) -> None:
     """Raise where an option, or anything in it, is a key or is called like one; it is never shown.
 
-    who: Whose options they are, for the message.
     options: As they were written, parameters included; ``key`` itself is left to
         :meth:`Endpoint.from_options`.
     Raises UsageError: There is one.

@@ -51,8 +51,6 @@ def read_answer(text: str, schema: Mapping[str, Any], *, cut: bool = False, secr
     A fence of three backticks around the object is taken off, as is a block of reasoning before it.
     Anything else around it, a name given twice, NaN, infinities and 100 levels of nesting are problems.
 
-    text: What the model said.
-    schema: What the object must be.
     cut: The answer ended at max_tokens.
     secret: The key in use, hidden in whatever the answer holds but the schema's own names and values.
     """
@@ -138,7 +136,6 @@ def _number(text: str) -> float:
 
 
 def _texts_of(schema: Any) -> Iterable[str]:
-    """Yield every text of a schema: names, values that are allowed, and words on them."""
     if isinstance(schema, str):
         yield schema
     elif isinstance(schema, Mapping):

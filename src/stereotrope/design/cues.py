@@ -29,7 +29,6 @@ def cued_prompts(
 ) -> pl.DataFrame:
     """Prompts of every object without a cue and with the cue of every group.
 
-    objects: What is to be drawn.
     dimensions: Dimension → groups. A group is its own wording, or maps to one (``Asian: Asian people``); a
         wording that holds ``{object}`` replaces phrasing and group (``Nigeria: "{object} in Nigeria"``).
         Intersections are groups like any other.

@@ -99,7 +99,6 @@ def expand(
     factors: Levels of each factor: a list of texts, or a mapping level → text where the words in the prompt
         differ from the level's name. The text of a level named ``none`` or ``plain`` is empty; the comma or
         space before an empty field goes with it.
-    negative: Negative prompt sent with each.
     Returns: The ``prompts`` table, first factor slowest.
     Raises UsageError: A field has no factor, a factor has no field or no level, or two combinations read the
         same.

@@ -70,7 +70,6 @@ class Lookup:
 class ImageFinder:
     """Finds images by what a file calls them.
 
-    images: The table.
     column: What the file calls its column. By :data:`HASH` images are found by that, by a ``file_name`` or
         ``source`` by path or name, by any other column by id, else by path, name or hash.
     bare: Whether a name may lack its ending, or have another; then images are found by id under any column
@@ -103,10 +102,7 @@ _WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, H
 class PictureMatching:
     """The rows of a file made elsewhere, each with the images that it means.
 
-    images: The table ``images``.
     rows: Place in the file and what it calls the image, of every row.
-    file: The file, as messages call it.
-    column: Its column that names the images.
     place: What a place is called: ``line`` or ``row``.
     bare: As of :class:`ImageFinder`.
     others: Further columns of the file with their first values: one of them may name the images instead.

@@ -41,7 +41,6 @@ def likeliest_cause(
     """Say what most names of a file differ by from those of the pictures, with an example of each.
 
     strays: Place in the file → a name that is no picture's.
-    names: What the pictures are called.
     place, column: What a place is called, and the column that holds the names.
     Returns: The smallest set of differences (:data:`WAYS`) without which at least half of the names are those
         of pictures, and what to do; None where there is none.
@@ -70,7 +69,6 @@ def _without(name: str, ways: Mapping[str, Callable[[str], str]] | Sequence[str]
 def _smallest(
     strays: Mapping[int, str], fits: Mapping[int, Sequence[str]], place: str, column: str
 ) -> str | None:
-    """The fewest differences that explain most of the names that all of them together explain."""
     paired = {at: found[:20] for at, found in fits.items() if found}
     for size in range(1, len(WAYS) + 1):
         for ways in combinations(WAYS, size):

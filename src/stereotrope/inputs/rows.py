@@ -27,7 +27,7 @@ PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 
 _PICTURE_NAMES = (*PICTURE_KEYS, "image", "image_name", "image_file", "filename", "file", "path", "id")
 
-MAX_BYTES = 2**31
+_MAX_BYTES = 2**31
 """A file of rows larger than this is refused."""
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
@@ -100,13 +100,10 @@ class Row:
 class RowFile:
     """A file of rows.
 
-    file: Its name in messages.
     columns: Names of its columns, stripped and in Unicode's composed form (NFC); columns without a name are
         left out.
-    rows: Its rows that are not blank.
     header: Line of the header; 1 for JSON lines.
     unnamed: Positions, from 1, of the columns without a name that hold something.
-    data: The bytes it was read from.
     """
 
     file: str
@@ -174,13 +171,12 @@ def read_rows(path: Path, *, name: str | None = None) -> RowFile:
     Under another name it is JSON lines when it begins with ``{``, else CSV. CSV is separated by commas,
     semicolons or tabs, whichever the header has most of outside quotes. Blank rows are skipped.
 
-    path: The file.
     name: What messages call it; its name without folders when None.
     Raises MetadataError: Not there, not CSV or JSON lines, not UTF-8, ragged, badly quoted, or without rows.
         The message begins with ``file:line:``.
     """
     try:
-        data = read_whole(path, MAX_BYTES)
+        data = read_whole(path, _MAX_BYTES)
     except OSError as error:
         raise MetadataError(f"{name or path}: cannot be read ({error.strerror}); check the path") from error
     name = name or path.name

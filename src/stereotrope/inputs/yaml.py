@@ -13,7 +13,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from stereotrope.clients import line_with_key
 from stereotrope.errors import AuditFileError
 
-MAX_BYTES = 4_000_000
+_MAX_BYTES = 4_000_000
 """An audit file larger than this is refused; long prompt lists belong into a CSV file."""
 _LONGEST = 200
 """Characters of the reader's own words that a message repeats."""
@@ -82,9 +82,9 @@ def read_source(path: Path | str) -> Source:
     path = Path(path)
     try:
         size = path.stat().st_size
-        if size > MAX_BYTES:
+        if size > _MAX_BYTES:
             raise AuditFileError(
-                f"an audit file has at most {MAX_BYTES:,} bytes, found {size:,}; put long lists of prompts "
+                f"an audit file has at most {_MAX_BYTES:,} bytes, found {size:,}; put long lists of prompts "
                 "into a CSV file and name it under `prompts`",
                 file=path,
             )

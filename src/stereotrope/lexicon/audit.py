@@ -69,12 +69,9 @@ def matching_audit(
 ) -> MatchingAudit:
     """Audit the matching of a lexicon on captions.
 
-    lexicon: The lexicon.
     captions: A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
-    prompt: Column that says which prompt a caption belongs to.
     second: Another lexicon: captions without a group by the first are read again with its attribute of the
         same name.
-    examples: Captions shown for a term.
     by: Column by whose levels everything is counted once more, such as the generator.
     Raises InputError: A column is missing.
     """
@@ -117,7 +114,6 @@ class _Levels:
         self._of = np.array([places[value] for value in said], dtype=np.int64)
 
     def counts(self, captions: NDArray[np.int64]) -> list[int]:
-        """How many of some captions are of each level."""
         if not self.names:
             return []
         return [int(n) for n in np.bincount(self._of[captions], minlength=len(self.names))]
@@ -215,8 +211,6 @@ def _terms_by_level(
 
 
 class _Values:
-    """The values of grouped attributes: what each rests on, and what else its captions name."""
-
     def __init__(self, evidence: Evidence, levels: _Levels, second: Lexicon | None, examples: int) -> None:
         self.evidence, self.levels, self.examples = evidence, levels, examples
         self.framed = evidence.reading.framed
@@ -230,7 +224,6 @@ class _Values:
             self.doubles[name] = several
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a value."""
         return [row for name in self.evidence.lexicon.attributes for row in self._of(name)]
 
     def _of(self, name: str) -> list[dict[str, Any]]:
@@ -308,7 +301,6 @@ class _Values:
         }
 
     def several(self) -> list[dict[str, Any]]:
-        """A row for the groups that captions name together."""
         rows = []
         for name, attribute in self.evidence.lexicon.attributes.items():
             said = self.framed[name].to_list()

@@ -18,12 +18,10 @@ class Declared:
 
     name: The prompt, as in the factor of the captions frame.
     path: ``demographic``: scored by CBS; ``contextual``: by contextual diversity.
-    text: The prompt itself.
     groups: Attribute → its groups, in order; of the attributes that captions of this prompt have.
     attribute: The one that composites are about; None where none is.
     of, against: Sides of its parity; ``of`` is None where none is declared.
     association: Whether stereotype and diversity terms are set against each other.
-    elements: List → its elements.
     terms: All terms and the text, to know the scripts that can be found.
     """
 
@@ -44,7 +42,6 @@ def declared_of(lexicon: Any) -> dict[str, Declared]:
 
     lexicon: A :class:`stereotrope.annotate.Lexicon`, or a mapping shaped as its file: ``attributes`` and
         ``prompts``.
-    Returns: Prompt → :class:`Declared`.
     Raises UsageError: It declares no prompt, or a prompt's parity names an attribute that is not there.
 
     >>> lexicon = {

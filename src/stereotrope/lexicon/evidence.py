@@ -37,7 +37,6 @@ class Grouping:
 class Evidence:
     """The hits that count for a caption of their prompt, and what stands around them.
 
-    reading: The captions as the lexicon read them.
     hits: Hits of their caption's prompt.
     inside: Those within a longer word.
     noun: The noun each is likely said of, -1 where none is; those inside longer words have none.
@@ -132,7 +131,6 @@ class Evidence:
 
         caption_value: Number of each caption's value, -1 where it has none.
         of_value: Row a value, column a group: whether the value names the group.
-        name: The attribute.
         """
         groups = {group: number for number, group in enumerate(self.lexicon.attributes[name].groups)}
         of_term = np.array(

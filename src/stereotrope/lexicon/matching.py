@@ -59,7 +59,6 @@ class Matches:
     def hold(self, other: Matches, of: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which hits of another matching of the captions lie within a hit of a term of the same kind.
 
-        other: The hits, of the same terms.
         of: Number of each term's kind.
         """
         if not len(self) or not len(other):
@@ -75,17 +74,13 @@ class Matches:
         return held
 
 
-def bare(term: str) -> str:
+def bare_term(term: str) -> str:
     """Return a term without the ``*`` at its ends."""
     return term.removeprefix(WILD).removesuffix(WILD)
 
 
 class Matcher:
-    """The compiled terms of a lexicon.
-
-    entries: The terms and where they stand.
-    matching: How they are found.
-    """
+    """The compiled terms of a lexicon."""
 
     def __init__(self, entries: Sequence[Term], matching: Matching) -> None:
         self._n = len(entries)
@@ -101,9 +96,9 @@ class Matcher:
             filled = [
                 phrase.replace(PLACE, form)
                 for phrase in entry.exclude
-                for form in ((bare(entry.term), *one.forms) if PLACE in phrase else ("",))
+                for form in ((bare_term(entry.term), *one.forms) if PLACE in phrase else ("",))
             ]
-            held = (bare(entry.term), *one.forms)
+            held = (bare_term(entry.term), *one.forms)
             for phrase in dict.fromkeys([*filled, *one.apart]):
                 if any(_holds(phrase, form, matching.split_case) for form in held):
                     patterns.append(_pattern(phrase, whole))
@@ -132,7 +127,6 @@ class Matcher:
         return replace(hits.only(~out), excluded=hits.only(out))
 
     def _ruled_out(self, hits: Matches, found: Found, phrase: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Say which hits lie within a phrase of their own term."""
         out = np.zeros(len(hits), dtype=bool)
         if not phrase.any():
             return out
@@ -152,11 +146,10 @@ class Matcher:
 
 def _pattern(term: str, whole: bool) -> Pattern:
     return Pattern(
-        bare(term), left=whole and not term.startswith(WILD), right=whole and not term.endswith(WILD)
+        bare_term(term), left=whole and not term.startswith(WILD), right=whole and not term.endswith(WILD)
     )
 
 
 def _holds(phrase: str, term: str, split: bool) -> bool:
-    """Say whether a phrase holds a term and more."""
-    within, around = folded(bare(term), split=split), folded(bare(phrase), split=split)
+    within, around = folded(bare_term(term), split=split), folded(bare_term(phrase), split=split)
     return within in around and within != around

@@ -16,7 +16,7 @@ from stereotrope.lexicon.matching import Matcher, Matches
 from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Term
 from stereotrope.tables import fingerprint_of
 
-VERSION = 3
+_VERSION = 3
 """Of the matching; part of a lexicon's fingerprint."""
 
 
@@ -24,11 +24,7 @@ VERSION = 3
 class Lexicon:
     """Terms and what they stand for, made by :func:`read_lexicon` or :func:`lexicon_from`.
 
-    name: Its name.
-    attributes: Grouped attributes.
     prompts: Prompt → its lists. The names are compared case-folded with the factor of a captions frame.
-    matching: How terms are found.
-    version, source, licence: Of the data.
     """
 
     name: str
@@ -70,7 +66,7 @@ class Lexicon:
         terms = [[e.attribute, e.prompt, e.element, e.term, e.exclude] for e in self.terms]
         how = [self.matching.boundary, self.matching.split_case, self.matching.forms]
         data = json.dumps([attributes, terms], ensure_ascii=False).encode()
-        return fingerprint_of("lexicon", VERSION, {"matching": how}, data)
+        return fingerprint_of("lexicon", _VERSION, {"matching": how}, data)
 
     @cached_property
     def _matcher(self) -> Matcher:
@@ -79,7 +75,6 @@ class Lexicon:
     def match(self, captions: Sequence[str | None]) -> Matches:
         """Find every term in every caption, in one pass.
 
-        captions: Texts; None counts as empty.
         Returns: Hits by caption, term, start and end. Terms of all prompts are looked for in all captions;
             :meth:`frame` and the annotator keep those of a caption's own prompt.
         """
@@ -90,7 +85,6 @@ class Lexicon:
 
         captions: A row a caption, with the column ``caption`` and, where the lexicon has prompts, the column
             ``prompt`` names.
-        prompt: Column that says which prompt a caption belongs to.
         Returns: The frame with a String column a grouped attribute (group, ``unknown``, or groups joined by
             `` and ``) and a List(String) column a term list: the elements of which a term was found, each
             once, in the order of the list. Null where the caption is null, or the attribute or list is not of
@@ -109,9 +103,7 @@ AND = " and "
 class Reading:
     """What a lexicon reads in captions, matched once.
 
-    lexicon: The lexicon.
     captions: A row a caption: ``caption``, and the column ``prompt`` names where the lexicon has prompts.
-    prompt: Column that says which prompt a caption belongs to.
     Raises InputError: A column is missing, or stands in the way.
     """
 
@@ -179,7 +171,6 @@ class Reading:
             yield number, tuple(groups_of[start:end]), tuple(counts_of[start:end])
 
     def _groups(self, name: str) -> list[str | None]:
-        """Return the value of a grouped attribute of each caption."""
         attribute = self.lexicon.attributes[name]
         scopes, _ = self.asked
         asked = scopes[list(self.lexicon.attributes).index(name)].tolist()
@@ -247,7 +238,6 @@ def _prompt_numbers(lexicon: Lexicon, prompts: Sequence[str | None]) -> NDArray[
 
 
 def _has(attribute: Grouped, prompts: Mapping[str, object], own: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which captions are of a prompt that has the attribute."""
     if attribute.of is None:
         return np.ones(len(own), dtype=bool)
     named = {name.casefold() for name in attribute.of}

@@ -49,7 +49,6 @@ class Grouped:
     decide: ``first``: by ``priority`` alone; ``most``: the group with most hits, ties by ``priority``.
     of: Prompts whose captions have it; all when None.
     exclude: Phrases in which a term does not count; ``{}`` stands for each term.
-    why: Reasoning.
     """
 
     groups: Mapping[str, tuple[str, ...]]
@@ -74,8 +73,6 @@ class PromptEntry:
     """What a lexicon says of one prompt.
 
     lists: Name of a list (:data:`LISTS`) → its terms.
-    path: Which composite it belongs to.
-    text: The prompt itself.
     parity: Which groups of which attribute are compared: ``attribute``, ``groups``, ``against``: groups,
         ``others`` (all other groups) or ``rest`` (these and ``unknown``).
     cas: Whether stereotype and diversity terms are set against each other.

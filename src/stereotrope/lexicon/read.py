@@ -17,7 +17,7 @@ from stereotrope.tables import whole_problem
 
 BUILT_IN = ("biasbench",)
 """Names of the lexicons that come with stereotrope."""
-MAX_BYTES = 8_000_000
+_MAX_BYTES = 8_000_000
 """A lexicon larger than this is refused."""
 _TOP = ("name", "version", "source", "licence", "why", "matching", "attributes", "prompts")
 _MATCHING = ("boundary", "split_case", "forms", "case")
@@ -44,7 +44,7 @@ def read_lexicon(path_or_name: Path | str) -> Lexicon:
         return _built_in(str(path_or_name))
     path = Path(path_or_name)
     try:
-        data = read_whole(path, MAX_BYTES)
+        data = read_whole(path, _MAX_BYTES)
     except FileNotFoundError:
         hint = did_you_mean(path_or_name, BUILT_IN, otherwise=f"built in: {', '.join(BUILT_IN)}")
         raise InputError(f"{path}: no such lexicon file; {hint}") from None

@@ -130,7 +130,6 @@ class Search:
         return tuple(column[order] for column in columns)
 
     def _step(self, node: NDArray[np.int32], letter: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Return the nodes that letters lead to, 0 where they lead nowhere."""
         key = node.astype(np.int64) * self._width + letter
         if self._table is not None:
             return np.take(self._table, key)

@@ -107,8 +107,6 @@ def _coded(points: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.int
 
 
 class _Table:
-    """What is to be known of each character present."""
-
     def __init__(self, present: NDArray[np.intp]) -> None:
         texts = [chr(point) for point in present.tolist()]
         folds = [_fold(text) for text in texts]

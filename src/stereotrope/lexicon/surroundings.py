@@ -55,7 +55,6 @@ class Nouns:
         hit that itself ends with a word for a person (``woman``, ``light skin``) or with such a noun
         (``blue eyes``) is said of that.
 
-        captions: The captions.
         caption, end: Of each hit: its caption, ascending, and where it ends there.
         """
         found = np.full(len(caption), -1, dtype=np.int64)

@@ -9,7 +9,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from stereotrope.errors import InputError, did_you_mean
 from stereotrope.inputs.yaml import line_of, read_tree
-from stereotrope.lexicon.matching import PLACE, bare
+from stereotrope.lexicon.matching import PLACE, bare_term
 from stereotrope.lexicon.spelling import composed, folded
 
 _LONGEST = 200
@@ -23,7 +23,6 @@ _JOINERS = str.maketrans("", "", "\u200c\u200d")
 class Tree:
     """A tree of mappings and lists with a name for messages.
 
-    name: What messages begin with.
     tree: The tree; lines are known where ruamel read it.
     """
 
@@ -133,7 +132,7 @@ class Tree:
             term = self._term(at, item)
             if PLACE in term:
                 raise self.error(f"{at[-1]}: {PLACE} stands for a term in `not:` only; remove it", *at)
-            key = folded(bare(term), split=False), term.startswith("*"), term.endswith("*")
+            key = folded(bare_term(term), split=False), term.startswith("*"), term.endswith("*")
             if key in seen:
                 raise self.error(f"{at[-1]}: {seen[key]!r} and {term!r} are matched alike; keep one", *at)
             seen[key] = term
@@ -158,7 +157,7 @@ class Tree:
 
     def _term(self, at: Sequence[Any], item: Any) -> str:
         term = self._text_in(at, item)
-        if not folded(bare(term), split=False):
+        if not folded(bare_term(term), split=False):
             raise self.error(
                 f"{at[-1]}: a term must have a letter or sign to find, found {short(item)}; remove it", *at
             )

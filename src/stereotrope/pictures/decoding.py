@@ -21,7 +21,7 @@ from stereotrope.pictures.container import Container, Format
 from stereotrope.pictures.room import SHORT, decoding_alone, room_for
 from stereotrope.pictures.wholeness import probes, refuse_missing_rows
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 # Read now, so that no decoder is looked for when files or memory are short and none would be found.
 Image.preinit()
@@ -84,7 +84,6 @@ def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
 
     The picture is decoded once, so that what passes here can be measured later.
 
-    data: The file's bytes.
     name: Its file name, only to note an extension that says otherwise; it never decides anything.
     Raises PictureError: Empty, another kind of file, over a limit, truncated (its coded pixels end early,
         whatever stands behind them), damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or
@@ -125,7 +124,6 @@ def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
     valid and ignored where it is broken, alpha laid over white. PNG ``gAMA`` and ``cHRM`` are ignored,
     as browsers ignore them beside ``sRGB``.
 
-    data: The file's bytes.
     max_side: Shrink so that the longer side has at most this many pixels (triangle filter, never enlarged).
     Returns: uint8 sRGB, shape (height, width, 3), own memory.
     Raises PictureError: As :func:`inspect`, which alone looks whether the coded pixels end early.
@@ -177,7 +175,7 @@ def _opened(found: Container) -> Image.Image:
     return _judged(lambda: _loaded(found.needed, found), found)
 
 
-def _judged(work: Callable[[], T], found: Container) -> T:
+def _judged(work: Callable[[], _T], found: Container) -> _T:
     """Do what decodes a picture; where it fails, find out whether the bytes or the memory are to blame."""
     try:
         return work()
@@ -250,7 +248,6 @@ def _shrunk(size: tuple[int, int], max_side: int) -> tuple[int, int]:
 
 
 def _flattened(image: Image.Image, found: Container) -> Image.Image:
-    """Eight bits, sRGB, alpha over white."""
     if image.mode == "RGB" and found.profile is None and "transparency" not in image.info:
         return image
     clear = image.mode in _WITH_ALPHA or "transparency" in image.info

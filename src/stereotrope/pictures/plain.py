@@ -21,7 +21,6 @@ def plain(data: bytes, *, max_side: int) -> bytes:
     the pixels (a prompt is often written there). A PNG or JPEG with such matter loses it and keeps its
     pixels as they are coded. Everything else becomes a PNG of the normalised copy of :func:`decode`.
 
-    data: The file's bytes.
     max_side: Longest side in pixels; a larger picture is shrunk.
     """
     found = container.read(data)

@@ -100,7 +100,6 @@ def _with_filler(data: bytes) -> bytes | None:
 
 
 def _units(frame: bytes, scan: bytes) -> int:
-    """Coded units of a scan (ITU-T T.81 section A.2), between which restarts are counted."""
     height: int
     width: int
     height, width, n = struct.unpack_from(">HHB", frame, 1)

@@ -29,7 +29,6 @@ _News = queue.SimpleQueue[tuple["_Work", int]]
 class Stage:
     """How one kind of work is done.
 
-    name: Of the stage in the ledger.
     make: Makes a worker, once a thread (once in all for ``kind="async"``): an object with ``process(item) →
         result``, a coroutine function where ``kind`` is ``"async"``. Its ``setup()``, where it has one, is
         called once for each distinct object before its first item; its coroutine ``close()``, where an
@@ -110,9 +109,7 @@ def run(
     At most ``concurrency × batch_size`` items are in flight, so at most these are done again after a
     kill. It may be called while an event loop runs in this thread, and blocks it.
 
-    stage: How it is done.
     items: ``(key, item)`` pairs. Keys the ledger has are skipped; of equal keys the first counts.
-    ledger: Where each item is recorded as it lands.
     commit: ``commit(key, item, result) → payload``: keeps what is large (a picture) and returns what goes
         into the ledger. Without it the result itself is the payload.
     on_failure: ``on_failure(key, item, error) → payload | None``: a payload records the failure as this
@@ -202,7 +199,6 @@ class _Work:
         self.finished = self.summary.skipped
 
     def threads(self) -> list[threading.Thread]:
-        """Return one thread a lane, or one for the event loop of all lanes."""
         targets = (
             [self._lane] * self.lanes if self.stage.kind == "threads" else [self._loop] * min(self.lanes, 1)
         )
@@ -212,14 +208,12 @@ class _Work:
         ]
 
     def tell(self, landed: int) -> None:
-        """Report that so many more items have landed."""
         self.finished += landed
         if self.progress is not None:
             with self:
                 self.progress(self.finished, self.summary.total)
 
     def refuse_rest(self, interrupted: bool) -> None:
-        """Raise where the stage was stopped before its last item."""
         landed = self.summary.skipped + self.summary.done
         left = self.summary.total - landed - len(self.summary.failed)
         if interrupted or (self.stop.is_set() and left and self.summary.halted is None):

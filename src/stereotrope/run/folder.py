@@ -44,9 +44,6 @@ class RunFolder:
     Use it as a context manager; it holds the run's lock from entering to leaving.
 
     path: The folder. It must be absent, empty, or a run.
-    path: The folder.
-    ledger: The finished work items.
-    store: The pictures.
     notes: What was found and mended on opening, one sentence each; for the user and for ``run.json``.
     Raises RunLocked: Another process writes it.
     Raises RunFormatError: It is a run of another format version.

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run.disk import explain_full, sync_folder
-from stereotrope.run.salvage import PAGE_SIZE, SALVAGED, find_damage, finish, salvage
+from stereotrope.run.salvage import PAGE_SIZE, SALVAGED, LedgerRow, find_damage, finish, salvage
 
 _APPLICATION_ID = 0x53545250
 _VERSION = 1
@@ -42,7 +42,6 @@ _INSERT = (
     "INSERT INTO items (stage, key, payload, crc) VALUES (?, ?, ?, ?) ON CONFLICT (stage, key) DO NOTHING"
 )
 
-Row = tuple[str, str, str]
 _Order = tuple[str, list[tuple[Any, ...]], "Future[None]"]
 
 
@@ -193,7 +192,7 @@ class Ledger:
             f"lost is made again; the damaged file is {moved}"
         )
 
-    def _build(self, path: Path, rows: Sequence[Row]) -> None:
+    def _build(self, path: Path, rows: Sequence[LedgerRow]) -> None:
         """Make a complete ledger under a temporary name, then give it its own."""
         temporary = path.with_name(f".tmp-{path.name}")
         for suffix in ("", "-journal"):
@@ -261,5 +260,5 @@ def _as_json(payload: Mapping[str, Any]) -> str:
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _crc(row: Row) -> int:
+def _crc(row: LedgerRow) -> int:
     return zlib.crc32("\0".join(row).encode("utf-8", "surrogatepass"))

@@ -40,7 +40,6 @@ class Run:
 
     The tables are Polars frames: ``run.estimates.filter(measure="bds")``.
 
-    path: The run folder.
     Raises RunError: There is no run at ``path``.
     Raises RunFormatError: It is a run of another format version.
     """

@@ -27,8 +27,8 @@ _WAL_HEADER, _FRAME_HEADER, _FILE_HEADER = 32, 24, 100
 _COLUMNS = 5
 _LATER_VERSIONS = 1_000
 
-Row = tuple[str, str, str]
-Checksum = Callable[[Row], int]
+LedgerRow = tuple[str, str, str]
+Checksum = Callable[[LedgerRow], int]
 
 
 def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum) -> str | None:
@@ -68,9 +68,9 @@ def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum)
         return str(error)
 
 
-def salvage(path: Path, *, crc: Checksum) -> list[Row]:
+def salvage(path: Path, *, crc: Checksum) -> list[LedgerRow]:
     """Return every row of a damaged ledger and its log that passes its checksum, the latest of each key."""
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, str], LedgerRow] = {}
     data = path.read_bytes()
     pages = {number: data[at : at + PAGE_SIZE] for number, at in enumerate(range(0, len(data), PAGE_SIZE), 1)}
     for number, page in pages.items():
@@ -116,7 +116,7 @@ def _commits(log: bytes) -> Iterator[dict[int, bytes]]:
     yield group
 
 
-def _rows_of(page: bytes, number: int, pages: dict[int, bytes], crc: Checksum) -> Iterator[Row]:
+def _rows_of(page: bytes, number: int, pages: dict[int, bytes], crc: Checksum) -> Iterator[LedgerRow]:
     start = _FILE_HEADER if number == 1 else 0
     if len(page) < start + 8 or page[start] != _LEAF:
         return
@@ -152,7 +152,7 @@ def _payload(page: bytes, at: int, pages: dict[int, bytes]) -> bytes:
     return content
 
 
-def _record(content: bytes) -> tuple[Row, int]:
+def _record(content: bytes) -> tuple[LedgerRow, int]:
     end, at = _varint(content, 0)
     kinds = []
     while at < end:

@@ -48,7 +48,6 @@ def changes_told(run: Path) -> Iterator[None]:
 
 
 def _changed(run: Path) -> list[str]:
-    """Names of files that differ from the seal, the seal's own where a run has its tables and no seal."""
     try:
         sealed = json.loads((run / _SEAL).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -75,7 +75,6 @@ def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream
     """Counts by column when the images are drawn again with replacement.
 
     columns: One row a column to be counted, one column an image, 1 where it counts.
-    n_resamples: Number of bootstrap samples.
     seed, stream: Seed of the draws, and a number that keeps groups drawn with one seed independent.
     Returns: Shape (n_columns, n_resamples).
     """
@@ -104,7 +103,6 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     width. Simulated coverage is what the 2 was chosen by.
 
     codes, groups: As in :func:`stereotrope.stats.shuffled_js`.
-    n_resamples: Number R of bootstrap samples.
     seed: Seed of the draws. Samples depend on it and on the group sizes only.
     Returns: NaN where a sample leaves fewer than two groups with a label.
     """
@@ -146,10 +144,8 @@ def normal_interval(
 
     ``estimate − (mean(replicates) − truth) ± z · sd(replicates)``.
 
-    estimate: Shape (…).
     replicates: Bootstrap replicates, shape (R, …); NaN ones are left out.
     truth: What the replicates estimate, shape (…).
-    level: Nominal coverage.
     Returns: Lower and upper end. NaN where fewer than two replicates are defined.
     """
     point = np.asarray(estimate, dtype=np.float64)

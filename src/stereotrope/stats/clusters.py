@@ -19,7 +19,6 @@ def clusters(prompts: ArrayLike | None, n: int) -> NDArray[np.int64]:
     """Number the clusters of ``n`` images of one cell.
 
     prompts: Prompt of each image, shape ``(n,)``; None where prompts are not known.
-    n: Number of images.
     Returns: Shape ``(n,)``, numbers from 0: the prompt where the cell spans two or more prompts, else the
         image itself.
     Raises UsageError: There is not one prompt an image.
@@ -109,7 +108,6 @@ def cluster_bootstrap_mean(
 
     values: Shape ``(n,)``; NaN values are left out.
     cluster: Cluster of each value, shape ``(n,)``; each value its own cluster when None.
-    level: Nominal coverage, in (0, 1).
     n_resamples, seed: Number of resamples, and the seed of ``numpy.random.default_rng``.
     Returns mean, low, high: The mean of all values (large clusters count more), and the percentile interval
         of that mean.

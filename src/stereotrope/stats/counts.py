@@ -160,7 +160,6 @@ def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) ->
 
     counts: For each group the counts by column and replicate, shape (n_columns, n_replicates).
     sizes: Images in each group, the same in every replicate.
-    hot: The columns.
     Returns: Shape (n_attributes, n_replicates). NaN where fewer than two groups have a label.
     """
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)

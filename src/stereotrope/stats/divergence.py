@@ -48,7 +48,6 @@ def entropy(counts: ArrayLike, *, base: float = 2.0, axis: int = -1) -> Floats:
 
     counts: Counts :math:`x_v \ge 0`, values along ``axis``.
     base: Base :math:`b` of the logarithm; 2 gives bits.
-    axis: The axis of the values.
     Returns: Entropy in [0, log_b K], without ``axis``. NaN where the counts sum to 0. Biased downward at
         small n by about (K − 1)/(2n) nats; see :func:`stereotrope.stats.chao_shen_entropy`.
     Raises UsageError: A count is negative or missing.

@@ -20,7 +20,6 @@ def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, 
 
     k, n: Counts of successes and of trials, any shapes that broadcast. They need not be whole numbers: an
         effective number of trials is allowed.
-    level: Nominal coverage, in (0, 1).
     Returns low, high: Arrays in [0, 1]. Exactly 0 at ``k = 0`` and 1 at ``k = n``; never of zero width.
     Undefined: NaN where ``n = 0``.
     Raises UsageError: ``k`` is not between 0 and ``n``, or ``level`` not between 0 and 1.
@@ -43,7 +42,6 @@ def goodman(counts: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
     :math:`χ^2_1` quantile of ``1 − (1 − level)/K``.
 
     counts: Shape ``(…, K)``: how often each of the ``K`` categories was seen.
-    level: Nominal joint coverage, in (0, 1).
     Returns low, high: Shape ``(…, K)``, in [0, 1]. For ``K = 1`` the interval is Wilson's.
     Undefined: NaN where the counts sum to 0.
     Raises UsageError: There is no category, or ``level`` is not between 0 and 1.
@@ -73,7 +71,6 @@ def newcombe(
     high :math:`= d + \\sqrt{(u_1-p_1)^2 + (p_2-l_2)^2}`.
 
     k1, n1, k2, n2: Successes and trials of both sides; shapes broadcast, effective numbers allowed.
-    level: Nominal coverage, in (0, 1).
     Returns low, high: Arrays in [−1, 1].
     Undefined: NaN where either side has no trial.
     Raises UsageError: A ``k`` is not between 0 and its ``n``, or ``level`` not between 0 and 1.
@@ -105,8 +102,6 @@ def fisher_z(
     :math:`s = \\sqrt{(1 + r^2/2)/(n-3)}` for Spearman's.
 
     r, n: Correlations in [−1, 1] and the numbers of pairs behind them.
-    level: Nominal coverage, in (0, 1).
-    kind: Which correlation it is.
     Returns low, high: Arrays in (−1, 1).
     Undefined: NaN where ``n < 4``, and at ``|r| = 1``, where the transform is infinite.
     Raises UsageError: ``r`` is not in [-1, 1], or ``kind`` neither ``pearson`` nor ``spearman``.

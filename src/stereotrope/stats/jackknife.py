@@ -18,9 +18,7 @@ def jackknife_interval(
     :math:`s^2 = \frac{m-1}{m} \sum_i (v_{(i)} - \bar v)^2`; the interval is :math:`v ± t_{m-1} s`. Of a
     plain mean it is the interval that Student gives.
 
-    value: The score of all units.
     left_out: The score without each unit in turn, shape ``(m,)``; NaN ones are left out.
-    level: Nominal coverage.
     relative: Standard errors up to this part of the score are taken for rounding: nothing varies.
     Returns low, high: NaN with fewer than two units, or where the score is the same whichever is left out.
     Source: Tukey (1958), Annals of Mathematical Statistics 29; Efron and Stein (1981), Annals of Statistics 9

@@ -99,7 +99,6 @@ def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def _breaks(lengths: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Where to split so that the parts have about :data:`_AT_ONCE` numbers."""
     return np.flatnonzero(np.diff(np.cumsum(lengths) // _AT_ONCE)) + 1
 
 

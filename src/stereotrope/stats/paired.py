@@ -83,7 +83,6 @@ def relative_change(
     :math:`(\\bar y - ρ\\bar x)^2 ≤ t^2_{n-1} (s_{yy} - 2ρs_{xy} + ρ^2 s_{xx})/n`.
 
     before, after: Shape ``(n,)``, x and y; pairs with NaN are left out.
-    level: Nominal coverage, in (0, 1).
     Returns change, low, high: ``change`` is −1 where the mean falls to 0 and 1 where it doubles. 0 lies in
         ``[low, high]`` exactly where :func:`paired_t` gives more than ``1 − level``.
     Undefined: ``change`` is NaN with fewer than two pairs and where the mean before is not above 0. ``low``
@@ -125,7 +124,6 @@ def _pairs(before: ArrayLike, after: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _constant(difference: Floats, *sides: Floats) -> bool:
-    """No spread but that of rounding."""
     scale = max([1e-300, *(float(np.abs(side).max(initial=0.0)) for side in sides)])
     return bool(np.ptp(difference) <= _NOISE * scale)
 

@@ -29,8 +29,6 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
         usable label of it. The order of the images decides which shuffle meets which image, so pass them in
         an order that does not depend on the groups.
     groups: Group of each image, shape (n_images,), coded 0 … G − 1. Every group has an image.
-    n_shuffles: Number B of shuffles.
-    seed: Seed of the shuffles.
     Returns: Shape (n_shuffles, n_attributes), bits: the mean over unordered pairs of groups of JS (one pair
         for two groups). NaN where a shuffle leaves fewer than two groups with a label.
     Raises UsageError: Fewer than two groups hold an image.

@@ -95,7 +95,6 @@ def pairwise_interval(
     low, high: Ends of the scores' intervals, shape (m,), all of one level.
     scores: The scores :math:`x_i`; the middles of their intervals, no bias, when None.
     limits: Least and greatest score, at which intervals were cut.
-    level: Nominal coverage of all intervals.
     Returns low, high: Of the sum, at that level; NaN where an end is.
     Source: Zou and Donner (2008), Statistics in Medicine 27 (variance estimates recovered from intervals).
 
@@ -114,7 +113,6 @@ def pairwise_interval(
 
 
 def _around(a: Floats, weights: Floats, middle: Floats, spread: Floats, bias: Floats) -> tuple[float, float]:
-    """The sum at the middles and the half-width of its interval."""
     gradient = a + weights @ middle
     squares = (gradient * spread) ** 2
     pairs = (weights * np.outer(spread, spread)) ** 2 / 2.0

@@ -116,8 +116,6 @@ class Resample:
     def interval(self, of: ScoreOfSums, *, level: float, curved: bool = False) -> tuple[float, float]:
         """Bootstrap interval of a score.
 
-        of: The score.
-        level: Nominal coverage.
         curved: False, for means, differences and quotients: the percentiles of the resamples. True, for
             scores that are biased at small n (entropies, distances): the score, corrected for half of the
             bias that the resamples show, ± z times the root of their variance and that bias squared.

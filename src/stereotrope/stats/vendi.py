@@ -46,7 +46,6 @@ def vendi_of_kernel(kernel: ArrayLike) -> float:
     """Vendi score of items known by their similarities, ones on the diagonal, shape (n, n).
 
     kernel: Positive semi-definite similarities.
-    Returns: As of :func:`vendi_score`; NaN where n = 0.
 
     >>> round(vendi_of_kernel([[1, 0], [0, 1]]), 6)
     2.0
@@ -153,7 +152,6 @@ def vendi_standard_error(vectors: ArrayLike) -> float:
 
 
 def _eigenvalues(symmetric: Floats) -> Floats:
-    """All eigenvalues of a symmetric matrix."""
     if 1 < len(symmetric) <= _UNBLOCKED:
         _, diagonal, beside, _, _ = lapack.dsytrd(symmetric.T, lower=1, lwork=1)
         values, failed = lapack.dsterf(diagonal, beside)

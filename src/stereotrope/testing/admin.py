@@ -23,7 +23,7 @@ class _Server(Protocol):
     def misbehave(self, *arguments: Any, **options: Any) -> None: ...
 
 
-def answer(server: _Server, request: Request) -> Response:
+def administer(server: _Server, request: Request) -> Response:
     """Answer one request to the server itself; such requests are not recorded."""
     asked = {name: values[0] for name, values in parse_qs(request.query).items()}
     match request.method, request.path.removeprefix(PREFIX):

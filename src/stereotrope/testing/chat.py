@@ -69,13 +69,11 @@ def _picture(url: str) -> bytes:
 Truths = Callable[[bytes, str], Callable[[str, Sequence[str]], str | None]]
 
 
-def answer(request: Request, judge: Callable[[Question], Any], truths: Truths, number: int) -> Response:
+def complete(request: Request, judge: Callable[[Question], Any], truths: Truths, number: int) -> Response:
     """Answer one chat request, as wrongly as it was told to.
 
-    request: With its misbehaviour.
     judge: From a question to a :class:`Reply`, to a JSON object, or to the text of the answer.
     truths: From a picture and its SHA-256 to what is known of it.
-    number: Of the request, for the id of the answer.
     """
     try:
         asked = take_apart(request.body)

@@ -15,7 +15,7 @@ from stereotrope.testing.plant import png
 from stereotrope.testing.replies import error
 from stereotrope.testing.wire import Request, Response
 
-MOST_PICTURES = 10
+_MOST_PICTURES = 10
 
 Painter = Callable[[str, str, int, str | None], bytes]
 """(model, prompt, seed or number, size) to the bytes of a picture; may raise :class:`Declined`."""
@@ -25,7 +25,7 @@ class Declined(Exception):
     """The painter draws no such picture: answered as moderation does."""
 
 
-class Numbers:
+class Numbering:
     """Counts the pictures of each model and prompt, for those that are asked for without a seed."""
 
     def __init__(self, first: int = 0) -> None:
@@ -41,8 +41,8 @@ class Numbers:
         return range(start, start + n)
 
 
-def draw(
-    request: Request, painter: Painter, numbers: Numbers, *, seeds: bool, keep: Callable[[bytes], str]
+def paint(
+    request: Request, painter: Painter, numbers: Numbering, *, seeds: bool, keep: Callable[[bytes], str]
 ) -> Response:
     """Answer one request for pictures, as wrongly as it was told to.
 
@@ -52,8 +52,8 @@ def draw(
     if not isinstance(body, dict) or not isinstance(body.get("prompt"), str):
         return error(400, "Missing required parameter: 'prompt'.", param="prompt")
     n, seed = body.get("n", 1), body.get("seed")
-    if type(n) is not int or not 1 <= n <= MOST_PICTURES:
-        return error(400, f"Invalid 'n': expected 1 to {MOST_PICTURES}.", param="n", code="invalid_value")
+    if type(n) is not int or not 1 <= n <= _MOST_PICTURES:
+        return error(400, f"Invalid 'n': expected 1 to {_MOST_PICTURES}.", param="n", code="invalid_value")
     if seed is not None and (not seeds or type(seed) is not int):
         return error(400, "Unknown parameter: 'seed'.", param="seed", code="unknown_parameter")
     rule = request.misbehaviour

@@ -15,15 +15,15 @@ from PIL import Image, UnidentifiedImageError
 
 from stereotrope.errors import UsageError
 from stereotrope.tables import CAPTION
-from stereotrope.testing.plant import figures
+from stereotrope.testing.plant import planted_figures
 from stereotrope.testing.proposals import propose, wants_proposals
-from stereotrope.testing.schemas import fill
+from stereotrope.testing.schemas import fill_schema
 
-UNCLEAR = "unclear"
-FLAT = 2.0
+_UNCLEAR = "unclear"
+_FLAT = 2.0
 """Grey levels: a picture that varies less is blank."""
 
-Truth = Mapping[str, Mapping[str, str]] | Callable[[str], Mapping[str, str] | None]
+KnownValues = Mapping[str, Mapping[str, str]] | Callable[[str], Mapping[str, str] | None]
 """sha256 of a picture → attribute → value: as a mapping, or as a function that gives None for others."""
 
 
@@ -31,7 +31,6 @@ Truth = Mapping[str, Mapping[str, str]] | Callable[[str], Mapping[str, str] | No
 class Question:
     """What a chat request asks.
 
-    model: The model that is asked.
     text: All its text, the system's and earlier turns' included.
     schema: JSON schema of the answer, None where the request gives none.
     pictures: Bytes of the pictures in the order of the request.
@@ -84,7 +83,6 @@ class Judge:
     obeys_text: Share of pictures in whose text the judge believes: what ``painted`` says is answered.
     painted: sha256 → attribute → the value that the text in the picture asks for.
     free_words: Share of open answers in other words: capitals, a hyphen, a plural.
-    seed: Another one errs on other pictures.
     """
 
     error: float | Mapping[str, Any] = 0.0
@@ -92,7 +90,7 @@ class Judge:
     answers_blank: float = 0.0
     answers_without_picture: float = 0.0
     obeys_text: float = 0.0
-    painted: Truth = field(default_factory=dict)
+    painted: KnownValues = field(default_factory=dict)
     free_words: float = 0.0
     seed: int = 0
 
@@ -115,22 +113,22 @@ class Judge:
         """Answer one question; without a schema, with the values of all that is planted."""
         schema = question.schema or {
             "type": "object",
-            "properties": {name: {"type": "string"} for name in figures()["attributes"]},
+            "properties": {name: {"type": "string"} for name in planted_figures()["attributes"]},
         }
         if wants_proposals(schema):
             return Reply(propose(schema))
         sure: dict[str, float] = {}
-        content = fill(schema, lambda name, options: self._answer(question, name, options, sure))
+        content = fill_schema(schema, lambda name, options: self._answer(question, name, options, sure))
         return Reply(content, sure)
 
     def _answer(
         self, question: Question, name: str, options: Sequence[str] | None, sure: dict[str, float]
     ) -> str:
-        values = [value for value in options or () if value != UNCLEAR]
+        values = [value for value in options or () if value != _UNCLEAR]
         value, confidence = self._see(question, name, values)
         if options is not None and value not in options:
-            value = UNCLEAR if UNCLEAR in options else options[0]
-        elif options is None and value != UNCLEAR and self._share(question, "words", name, self.free_words):
+            value = _UNCLEAR if _UNCLEAR in options else options[0]
+        elif options is None and value != _UNCLEAR and self._share(question, "words", name, self.free_words):
             value = _in_other_words(value, question.unit(self.seed, "how", name))
         sure[name] = confidence
         return value
@@ -147,9 +145,9 @@ class Judge:
             if question.pictures:
                 eager = self.answers_blank if _is_blank(question.pictures[0]) else 0.0
             if self._share(question, "eager", name, eager):
-                guesses = values or sorted(figures()["colours"])
+                guesses = values or sorted(planted_figures()["colours"])
                 return guesses[int(question.unit(self.seed, "guess", name) * len(guesses))], 0.5
-            return UNCLEAR, 0.95
+            return _UNCLEAR, 0.95
         if values and self._share(question, "first", name, self.order_bias):
             return values[0], 0.7
         seen = self._misread(question, name, truth, values)
@@ -168,8 +166,10 @@ class Judge:
             return truth
         if at >= error:
             return truth
-        known = figures()["attributes"].get(name, {}).get("base", {})
-        others = sorted(set(values or (figures()["colours"] if "colour" in name else known)) - {truth})
+        known = planted_figures()["attributes"].get(name, {}).get("base", {})
+        others = sorted(
+            set(values or (planted_figures()["colours"] if "colour" in name else known)) - {truth}
+        )
         return others[int(question.unit(self.seed, "other", name) * len(others))] if others else truth
 
     def _asked_for(self, question: Question, name: str) -> str | None:
@@ -185,7 +185,7 @@ class Judge:
 
 def _caption(question: Question) -> str | None:
     """What is planted in a picture, as a sentence; None where nothing or too little is known of it."""
-    told = figures()["captions"]
+    told = planted_figures()["captions"]
     fields = [field for _, field, _, _ in Formatter().parse(told["text"]) if field]
     values = {field: question.known(field, told.get(field, ())) for field in fields}
     if None in values.values():
@@ -194,7 +194,7 @@ def _caption(question: Question) -> str | None:
     return sentence[0].upper() + sentence[1:]
 
 
-def look_up(truth: Truth, sha256: str) -> Mapping[str, str] | None:
+def look_up(truth: KnownValues, sha256: str) -> Mapping[str, str] | None:
     """Read a mapping or a function from sha256 to attribute → value."""
     return truth(sha256) if callable(truth) else truth.get(sha256)
 
@@ -210,4 +210,4 @@ def _is_blank(data: bytes) -> bool:
             grey = np.asarray(image.convert("L").resize((32, 32)), dtype=np.float64)
     except (UnidentifiedImageError, OSError, ValueError):
         return True
-    return bool(math.isfinite(grey.std()) and grey.std() < FLAT)
+    return bool(math.isfinite(grey.std()) and grey.std() < _FLAT)

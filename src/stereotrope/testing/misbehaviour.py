@@ -58,7 +58,6 @@ class Misbehaviour:
     times: How many requests it still meets, None for every one.
     share: Of the requests that fit, the share it meets.
     model, path: Which requests fit: those of a model, of a path kind; None for all.
-    options: Further settings of the kind.
     """
 
     kind: str

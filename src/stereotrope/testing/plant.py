@@ -31,8 +31,8 @@ CORE, DARK = 0.82, 80
 
 
 @cache
-def figures() -> dict[str, Any]:
-    """Return the planted figures, read once from ``plant.yaml``."""
+def planted_figures() -> dict[str, Any]:
+    """Return the figures, read once from ``plant.yaml``."""
     text = resources.files("stereotrope.testing").joinpath("plant.yaml").read_text("utf-8")
     loaded: dict[str, Any] = YAML(typ="safe").load(text)
     return loaded
@@ -83,7 +83,7 @@ class Plant:
         """Names of the cues that a prompt names, in the order of the file."""
         return tuple(
             name
-            for name, cue in figures()["cues"].items()
+            for name, cue in planted_figures()["cues"].items()
             if any(_names(prompt, phrase) for phrase in cue["phrases"])
         )
 
@@ -93,7 +93,7 @@ class Plant:
             return 0.0
         unit = self._unit("strength", model, _subject(prompt))
         strength = WEAKEST + (STRONGEST - WEAKEST) * unit
-        for wording, factor in figures()["wordings"].items():
+        for wording, factor in planted_figures()["wordings"].items():
             if _names(prompt, wording):
                 strength *= factor
         return min(strength, 0.95)
@@ -103,21 +103,19 @@ class Plant:
         return {name: dict(shares) for name, shares in self._shares(model, prompt).items()}
 
     def _compute_shares(self, model: str, prompt: str) -> dict[str, dict[str, float]]:
-        return {name: self.share_of(model, prompt, name) for name in figures()["attributes"]}
+        return {name: self.share_of(model, prompt, name) for name in planted_figures()["attributes"]}
 
     def share_of(
         self, model: str, prompt: str, attribute: str, values: Sequence[str] = ()
     ) -> dict[str, float]:
         """Return the planted shares of one attribute, also of one that the file does not know.
 
-        model, prompt: Of the picture.
-        attribute: Its name.
         values: What it may be, where the file does not know it; their order has no effect.
         """
-        known = figures()["attributes"].get(attribute)
+        known = planted_figures()["attributes"].get(attribute)
         if known is not None:
             base = dict(known["base"])
-            favoured = [figures()["cues"][cue]["favours"].get(attribute) for cue in self.cues(prompt)]
+            favoured = [planted_figures()["cues"][cue]["favours"].get(attribute) for cue in self.cues(prompt)]
         else:
             ordered = sorted(set(values), key=lambda value: self._unit("order", attribute, value))
             base = {value: 1.0 / rank for rank, value in enumerate(ordered, 1)}
@@ -213,7 +211,7 @@ _WIDTH_HEIGHT = {"rounded": (0.55, 0.55), "boxy": (0.6, 0.45), "tapered": (0.5, 
 
 def _paint(values: Mapping[str, str], size: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A shape with a rim, on a background whose mottling differs from picture to picture."""
-    colours = figures()["colours"]
+    colours = planted_figures()["colours"]
     mottle = rng.integers(-7, 8, (8, 8), dtype=np.int16)
     cell = -(-size // 8)
     mottle = np.repeat(np.repeat(mottle, cell, 0), cell, 1)[:size, :size]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stereotrope.testing.plant import figures
+from stereotrope.testing.plant import planted_figures
 
 _NAMES = ("name", "attribute")
 _VALUES = ("values", "options", "categories", "value_list")
@@ -48,7 +48,7 @@ def _found(where: str) -> list[tuple[str, str, Sequence[str]]]:
     """(name, product or background, values) of what may be proposed there."""
     found: list[tuple[str, str, Sequence[str]]] = [
         (name, attribute["where"], list(attribute["base"]))
-        for name, attribute in figures()["attributes"].items()
+        for name, attribute in planted_figures()["attributes"].items()
         if attribute.get("found")
     ]
     for place in ("background", "product"):

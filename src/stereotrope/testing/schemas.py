@@ -10,11 +10,11 @@ WRAPPERS = frozenset({"value", "values", "answer", "label", "labels", "answers",
 """Properties that only hold another's answer: it is asked by the name above them."""
 REASONS = frozenset({"reason", "rationale", "explanation", "comment", "evidence"})
 
-Answer = Callable[[str, Sequence[str] | None], str]
+Answering = Callable[[str, Sequence[str] | None], str]
 """From an attribute's name and its values (None: open) to the answer."""
 
 
-def fill(schema: Mapping[str, Any], answer: Answer, name: str = "") -> Any:
+def fill_schema(schema: Mapping[str, Any], answer: Answering, name: str = "") -> Any:
     """Return JSON that fits a schema, its texts answered by ``answer``.
 
     A property is an attribute, and its name the attribute's; ``value``, ``answer`` and the like take the
@@ -23,14 +23,14 @@ def fill(schema: Mapping[str, Any], answer: Answer, name: str = "") -> Any:
     """
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
-            return fill(schema[choice][0], answer, name)
+            return fill_schema(schema[choice][0], answer, name)
     if "const" in schema:
         return schema["const"]
     kind = schema.get("type", "object" if "properties" in schema else "string")
     kind = next((k for k in kind if k != "null"), "null") if isinstance(kind, list) else kind
     if kind == "object":
         return {
-            key: fill(part, answer, name if key in WRAPPERS and name else key)
+            key: fill_schema(part, answer, name if key in WRAPPERS and name else key)
             for key, part in schema.get("properties", {}).items()
         }
     if kind == "array":
@@ -47,16 +47,16 @@ def fill(schema: Mapping[str, Any], answer: Answer, name: str = "") -> Any:
     return None
 
 
-def _fill_list(schema: Mapping[str, Any], answer: Answer, name: str) -> list[Any]:
+def _fill_list(schema: Mapping[str, Any], answer: Answering, name: str) -> list[Any]:
     items = schema.get("items", {})
     named = items.get("properties", {}).get("attribute", {})
     if "enum" in named:
         rest = {key: part for key, part in items["properties"].items() if key != "attribute"}
         return [
-            {"attribute": each, **fill({"type": "object", "properties": rest}, answer, each)}
+            {"attribute": each, **fill_schema({"type": "object", "properties": rest}, answer, each)}
             for each in named["enum"]
         ]
-    return [fill(items, answer, name) for _ in range(schema.get("minItems", 1))]
+    return [fill_schema(items, answer, name) for _ in range(schema.get("minItems", 1))]
 
 
 def find(text: str) -> Mapping[str, Any] | None:

@@ -20,7 +20,7 @@ from typing import Any
 from stereotrope.errors import UsageError
 from stereotrope.testing import admin, chat, images
 from stereotrope.testing.calibrated import CalibratedPainter
-from stereotrope.testing.judge import Judge, Question, Truth, look_up
+from stereotrope.testing.judge import Judge, KnownValues, Question, look_up
 from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
@@ -36,7 +36,6 @@ class Received:
     """One request the server was sent.
 
     at: When it was read, by ``time.monotonic``.
-    path: Its path, as it came.
     kind: Path kind: ``chat``, ``images``, ``models`` or that of a registered route.
     model: The model it names, None where it names none.
     status: HTTP status of the answer; 0 where no whole answer was sent.
@@ -79,7 +78,6 @@ class Loopback:
     painter: ``(model, prompt, seed or number, size) -> bytes``; ``"calibrated"`` for the package's calibrated
         generator; a :class:`Plant` where None.
     judge: ``(question) -> object | Reply | text``, or model → one of these; a :class:`Judge` where None.
-    error: Of the default judge.
     truth: sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
         that this server did not draw.
     reads: Whether the default judge looks at pictures of which nothing is known, as the offline annotators do
@@ -103,7 +101,7 @@ class Loopback:
         painter: images.Painter | str | None = None,
         judge: Callable[[Question], Any] | Mapping[str, Callable[[Question], Any]] | None = None,
         error: float | Mapping[str, Any] = 0.0,
-        truth: Truth | None = None,
+        truth: KnownValues | None = None,
         reads: bool = False,
         latency: float | tuple[float, float] = 0.0,
         requests_per_minute: float | None = None,
@@ -122,12 +120,12 @@ class Loopback:
         self.models = models
         self.seeds = seeds
         self.received: list[Received] = []
-        self._truth: Truth = truth if truth is not None else {}
+        self._truth: KnownValues = truth if truth is not None else {}
         self._reader = Reader() if reads else None
         self.latency = latency
         self._limit = SlidingWindow(requests_per_minute, window) if requests_per_minute is not None else None
         self._random = random.Random(seed)
-        self._numbers = images.Numbers(first_number)
+        self._numbers = images.Numbering(first_number)
         self._files: dict[str, bytes] = {}
         self._rules = Misbehaviours(seed)
         self._routes: list[_Route] = []
@@ -141,7 +139,9 @@ class Loopback:
         self.register("GET", "/v1/models", self._models, kind="models")
         self.register("GET", "/files/", self._file, kind="files")
         for method in ("GET", "POST"):
-            self.register(method, admin.PREFIX, lambda request: admin.answer(self, request), kind=admin.KIND)
+            self.register(
+                method, admin.PREFIX, lambda request: admin.administer(self, request), kind=admin.KIND
+            )
 
     # Beginning and end
 
@@ -196,7 +196,6 @@ class Loopback:
     ) -> None:
         """Go wrong on the next requests that fit.
 
-        kind: One of :data:`MISBEHAVIOURS`.
         times: How many requests, None for every one.
         share: Of the requests that fit, drawn by the server's seed.
         model, path: Only requests of this model, of this path kind.
@@ -223,7 +222,6 @@ class Loopback:
     ) -> None:
         """Serve a further path; of several that fit, the longest prefix does.
 
-        method, path_prefix: Of the requests.
         handler: From a :class:`Request` to a :class:`Response`; may be a coroutine function. General
             misbehaviours are dealt with before it; others reach it as ``request.misbehaviour``.
         kind: Path kind in ``counts`` and ``misbehave``; the prefix where None.
@@ -267,12 +265,12 @@ class Loopback:
         if isinstance(judge, Mapping):
             judge = judge.get(request.model or "", _DEFAULT_JUDGE)
         if self._reader is None:
-            return chat.answer(request, judge, self.knows, len(self.received))
-        return await asyncio.to_thread(chat.answer, request, judge, self.knows, len(self.received))
+            return chat.complete(request, judge, self.knows, len(self.received))
+        return await asyncio.to_thread(chat.complete, request, judge, self.knows, len(self.received))
 
     async def _images(self, request: Request) -> Response:
         def draw() -> Response:
-            return images.draw(request, self.painter, self._numbers, seeds=self.seeds, keep=self.keep)
+            return images.paint(request, self.painter, self._numbers, seeds=self.seeds, keep=self.keep)
 
         return draw() if isinstance(self.painter, Plant) else await asyncio.to_thread(draw)
 
@@ -405,7 +403,6 @@ _DEFAULT_JUDGE = Judge()
 
 
 async def _break(rule: Misbehaviour, answer: Response, writer: asyncio.StreamWriter) -> None:
-    """Answer in a way that never ends well."""
     content = answer.content()
     match rule.kind:
         case "silent":

@@ -24,8 +24,6 @@ class Request:
     """One request as it came in.
 
     method, path, query: Of the request line; the path is decoded.
-    headers: Names in lower case.
-    raw: The body's bytes.
     kind: Path kind of the route that serves it: ``chat``, ``images``, ``models`` or a registered one.
     model: The model it names, None where it names none.
     misbehaviour: What the answer should do wrong, where the route itself has to do it; None otherwise.

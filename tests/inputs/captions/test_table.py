@@ -8,7 +8,7 @@ import pytest
 
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.captions import read_captions
-from stereotrope.inputs.captions.headings import plain
+from stereotrope.inputs.captions.headings import plain_heading
 from stereotrope.inputs.captions.table import NoCaptions, read_caption_table
 from stereotrope.suites.biasbench.captions_file import read_benchmark_captions as read_for_the_paper
 
@@ -115,4 +115,4 @@ def test_long_texts_are_captions_among_other_files_only_beside_images(tmp_path):
     [("", ""), ("--", ""), ("Überschrift", "überschrift"), ("图片", "图片"), ("imageID", "image_id")],
 )
 def test_headings_are_compared_without_case_blanks_and_signs(heading, name):
-    assert plain(heading) == name
+    assert plain_heading(heading) == name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from stereotrope.inputs.captions.headings import is_header_row, numbered_stem, plain
+from stereotrope.inputs.captions.headings import is_header_row, numbered_stem, plain_heading
 from stereotrope.inputs.captions.table import CaptionTable, read_caption_table
 from stereotrope.inputs.rows import Row
 
@@ -27,7 +27,6 @@ class CaptionFile:
         the file has no such column), and the file's other columns as texts.
     notes: What was odd about the file and what was made of it, one sentence each.
     by_hash: Whether ``image`` is the SHA-256 of the picture's bytes.
-    data: The bytes it was read from.
     """
 
     frame: pl.DataFrame
@@ -47,9 +46,7 @@ def read_captions(
 ) -> CaptionFile:
     """Read a file of captions (:func:`~stereotrope.inputs.captions.table.read_caption_table`).
 
-    path: The file.
     image, caption, prompt: Its columns; found by their usual names, blanks, signs and case aside, when None.
-    name: What messages call the file.
     need_images: Whether a file without a column of images is refused and an image has one caption, the first;
         else images may be null, and every caption counts.
     Returns: Its captions, and notes on: another encoding; columns found under other names; a first row that
@@ -69,8 +66,6 @@ def read_captions(
 
 
 class _Reading:
-    """One file being read."""
-
     def __init__(self, table: CaptionTable, *, need_images: bool) -> None:
         self.table = table
         self.need_images = need_images
@@ -101,7 +96,7 @@ class _Reading:
             "prompt": self._texts(kept, self.prompt),
             **{column: self._texts(kept, column) for column in others},
         }
-        by_hash = plain(self.image or "") == _HASH
+        by_hash = plain_heading(self.image or "") == _HASH
         return CaptionFile(pl.DataFrame(columns), tuple(self.notes), by_hash, self.table.data)
 
     def _texts(self, rows: Sequence[Row], column: str | None) -> pl.Series:
@@ -112,9 +107,9 @@ class _Reading:
         """Leave out rows that repeat the header, or are the header of another file."""
         kept: list[Row] = []
         strays: list[Row] = []
-        header = [plain(column) for column in self.columns]
+        header = [plain_heading(column) for column in self.columns]
         for row in rows:
-            cells = [plain(row.text(column) or "") for column in self.columns]
+            cells = [plain_heading(row.text(column) or "") for column in self.columns]
             image = "" if self.image is None else row.text(self.image) or ""
             stray = is_header_row(image, row.text(self.caption) or "") or cells == header
             (strays if stray else kept).append(row)

@@ -21,7 +21,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("image_description", "description", "descriptions", "generated_text", "text"),
     ),
 }
-"""Headings taken for each role, as :func:`plain` has them; of several in one file the first listed."""
+"""Headings taken for each role, as :func:`plain_heading` has them; of several in a file the first listed."""
 
 LONG = 40
 """Characters from which a text reads like a caption and not like a name."""
@@ -34,23 +34,23 @@ _NUMBERED = re.compile(r"^(?P<stem>.*?[^\W\d_].*?)[\W_]*\d+$")
 _EXTENSION = re.compile(r"\.(?:png|jpe?g|webp|gif|bmp|tiff?)$", re.IGNORECASE)
 
 
-def clean(heading: str) -> str:
+def clean_heading(heading: str) -> str:
     """Return a heading in normal form C, without what cannot be seen and without outer blanks."""
     return _INVISIBLE.sub("", unicodedata.normalize("NFC", heading)).strip()
 
 
-def plain(heading: str) -> str:
+def plain_heading(heading: str) -> str:
     """Return a heading as names are compared: lower case, one underscore for all that is no letter or digit.
 
-    >>> plain(" Image\u00a0Description "), plain("FileName"), plain("image-name:")
+    >>> plain_heading(" Image\u00a0Description "), plain_heading("FileName"), plain_heading("image-name:")
     ('image_description', 'file_name', 'image_name')
     """
-    return _SIGNS.sub("_", _CASE.sub("_", clean(heading)).casefold()).strip("_")
+    return _SIGNS.sub("_", _CASE.sub("_", clean_heading(heading)).casefold()).strip("_")
 
 
 def named_roles(headings: Sequence[str]) -> dict[str, int]:
     """Return role → place of the heading that names it."""
-    bare = [plain(heading) for heading in headings]
+    bare = [plain_heading(heading) for heading in headings]
     found = {
         role: next(bare.index(name) for name in names if name in bare)
         for role, names in ROLES.items()
@@ -69,10 +69,14 @@ def named_roles(headings: Sequence[str]) -> dict[str, int]:
 
 def is_header_row(image: str, caption: str) -> bool:
     """Say whether a row names columns: by its image, or a caption that is such names run together."""
-    named = plain(image) in ROLES["image"]
+    named = plain_heading(image) in ROLES["image"]
     bare = caption.casefold()
     snake = bool(re.fullmatch(r"[a-z]+(_[a-z]+)+", bare)) and bare.count("_") > 2
-    return (named and not re.search(r"\s", caption.strip())) or snake or plain(caption) in ROLES["caption"]
+    return (
+        (named and not re.search(r"\s", caption.strip()))
+        or snake
+        or plain_heading(caption) in ROLES["caption"]
+    )
 
 
 def looks_like_image(text: str) -> bool:

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.errors import MetadataError, did_you_mean
-from stereotrope.inputs.captions.headings import LONG, ROLES, clean, looks_like_image, named_roles, plain
+from stereotrope.inputs.captions.headings import (
+    LONG,
+    ROLES,
+    clean_heading,
+    looks_like_image,
+    named_roles,
+    plain_heading,
+)
 from stereotrope.inputs.rows import Row, long_fields, read_whole
 
 _MAX_BYTES = 2**31
@@ -40,15 +47,12 @@ class NoCaptions(MetadataError):
 class CaptionTable:
     """A file of captions as read.
 
-    file: Its name in messages.
     columns: Names of its columns, cleaned; a place (``column 2``) where it has no header.
     roles: ``image``, ``caption``, ``prompt``, ``model`` → the column that is it, where there is one.
-    rows: Its rows that are not blank.
     header: Line of the header; 0 where the first row is data.
     notes: What was odd about the file as such, one sentence each.
     renamed, guessed: What was made of columns under other names and without any, and without regard to their
         names, likewise.
-    data: The bytes it was read from.
     """
 
     file: str
@@ -83,7 +87,6 @@ def read_caption_table(
     by comma, semicolon, tab or bar. Text is UTF-8, or UTF-16 or UTF-32 with a byte order mark, else
     Windows-1252, which is noted.
 
-    path: The file.
     name: What messages call it; its path when None.
     given: Role → the column that the user says it is.
     needed: Roles without which the file is refused.
@@ -134,7 +137,6 @@ class _Read:
 
     @property
     def where(self) -> str:
-        """The file, and the line to look at."""
         return f"{self.file}:{self.header or 1}"
 
 
@@ -168,11 +170,11 @@ def _decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
 
 def _cells(text: str, name: str, given: Mapping[str, str]) -> _Read:
     tried = [(_first(text, delimiter), delimiter) for delimiter in _DELIMITERS]
-    wanted = {plain(column) for column in given.values()}
+    wanted = {plain_heading(column) for column in given.values()}
 
     def known(cells: Sequence[str]) -> tuple[bool, int, int]:
         roles = named_roles(cells)
-        fits = len(wanted & {plain(cell) for cell in cells})
+        fits = len(wanted & {plain_heading(cell) for cell in cells})
         return "caption" in roles or fits > 0, len(roles) + fits, len(cells)
 
     first, delimiter = max(tried, key=lambda one: known(one[0]))
@@ -181,11 +183,11 @@ def _cells(text: str, name: str, given: Mapping[str, str]) -> _Read:
     records = list(_records(text, name, delimiter))
     if not records:
         raise MetadataError(f"{name}: holds no row; expected captions")
-    usual = named_roles(first) or wanted & {plain(cell) for cell in first}
+    usual = named_roles(first) or wanted & {plain_heading(cell) for cell in first}
     if usual or not any(len(cell) >= LONG or looks_like_image(cell) for cell in first):
         header, *rest = records
         columns, notes = _headings(header[1])
-        empty = sum(not clean(cell) for cell in header[1])
+        empty = sum(not clean_heading(cell) for cell in header[1])
         unnamed = (f"{empty} column{'s' if empty > 1 else ''} without a name left out",) if empty else ()
         return _Read(
             name, tuple(filter(None, columns)), _rows(rest, columns, name), header[0], notes, unnamed
@@ -199,7 +201,7 @@ def _headings(cells: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Columns, empty where they have no name or one that is there already."""
     columns: list[str] = []
     twice = []
-    for cell in map(clean, cells):
+    for cell in map(clean_heading, cells):
         if cell and cell in columns:
             twice.append(cell)
         columns.append("" if cell in columns else cell)
@@ -228,7 +230,6 @@ def _is_row(cells: Sequence[str]) -> bool:
 
 
 def _first(text: str, delimiter: str) -> list[str]:
-    """The first row that holds something, none where it cannot be read."""
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         return next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
@@ -255,7 +256,6 @@ def _records(text: str, name: str, delimiter: str) -> Iterator[tuple[int, list[s
 
 
 def _is_open(text: str, delimiter: str) -> bool:
-    """Whether the text ends within quotes."""
     try:
         for _ in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
             pass
@@ -281,7 +281,7 @@ def _objects(text: str, name: str) -> _Objects:
     for line, record in records:
         if not isinstance(record, dict):
             raise NoCaptions(f"{name}:{line}: expected an object with a caption, found {_short(record)}")
-        values = {clean(str(key)): _whole(value) for key, value in reversed(record.items())}
+        values = {clean_heading(str(key)): _whole(value) for key, value in reversed(record.items())}
         rows.append(Row(name, line, dict(reversed(values.items()))))
     columns = dict.fromkeys(key for row in rows for key in row.values if key)
     return _Objects(name, tuple(columns), rows, records[0][0])
@@ -318,16 +318,16 @@ def _roles(
     read: _Read, given: Mapping[str, str], needed: Sequence[str], *, among_others: bool
 ) -> tuple[dict[str, str], list[str], list[str]]:
     """What each column is, and what was made of columns under other names, and of those without."""
-    own = {plain(column): column for column in reversed(read.columns)}
+    own = {plain_heading(column): column for column in reversed(read.columns)}
     roles: dict[str, str] = {}
     renamed: list[str] = []
     guessed: list[str] = []
     for role, column in given.items():
-        if plain(column) not in own:
+        if plain_heading(column) not in own:
             there = f"There are {', '.join(map(repr, read.columns)) or 'none'}"
             hint = f"{did_you_mean(column, read.columns)} {there}".lstrip()
             raise MetadataError(f"{read.where}: no column {column!r} ({_WHAT[role]}); {hint}")
-        roles[role] = own[plain(column)]
+        roles[role] = own[plain_heading(column)]
     if read.header == 0:
         line = read.rows[0].line
         guessed.append(f"the first row is data and no header; it counts as a row (line {line})")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stereotrope.errors import InputError
-from stereotrope.inputs.captions.headings import ROLES, plain
+from stereotrope.inputs.captions.headings import ROLES, plain_heading
 from stereotrope.inputs.captions.table import CaptionTable, NoCaptions, read_caption_table
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
 
@@ -168,7 +168,7 @@ def _read(path: Path, *, among_others: bool = False) -> CaptionsFile:
 
 
 def _rows(table: CaptionTable) -> Iterator[CaptionRow]:
-    images = [column for name in ROLES["image"] for column in table.columns if plain(column) == name]
+    images = [column for name in ROLES["image"] for column in table.columns if plain_heading(column) == name]
     for row in table.rows:
         image, prompt = table.text(row, "image") or "", table.text(row, "prompt")
         names = [image, *(row.text(column) or "" for column in images)]
