@@ -76,7 +76,7 @@ def tables_page() -> str:
         "",
     ]
     names = ("PROMPTS", "IMAGES", "LABELS", "EMBEDDINGS", "ESTIMATES", "FINDINGS", "REFERENCE")
-    for name in (*names, "LEXICON_TERMS"):
+    for name in (*names, "SUBJECTS", "LEXICON_TERMS"):
         parts += [f"## {name.lower()}", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in getattr(tables, name)]
         parts += [""]

@@ -40,6 +40,7 @@ __all__ = [
     "REFERENCE",
     "RESERVED",
     "SCOPES",
+    "SUBJECTS",
     "WITHOUT_VIOLATIONS",
     "Band",
     "Column",
@@ -168,7 +169,7 @@ LABELLED = ("ok", ABSENT)
 
 LABELS = (
     Column("subject_kind", _S, "image | region | set"),
-    Column("subject_id", _S, "image_id, or the id of the region or set"),
+    Column("subject_id", _S, "image_id, or the id of the region or set in `subjects`"),
     Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a whole image"),
     Column("attribute", _S, "what was looked at"),
     Column("value", _S, "what was seen, as it is counted: open values folded; null unless status is ok"),
@@ -180,6 +181,15 @@ LABELS = (
     Column("derived_from", _S, "annotator whose labels it follows from; null where somebody looked"),
 )
 """Columns of ``labels``."""
+
+SUBJECTS = (
+    Column("subject_kind", _S, "region | set"),
+    Column("subject_id", _S, "as in labels: a short hash of image and box, or of the images in their order"),
+    Column("image_id", _S, "an image of the subject"),
+    Column("position", _I, "its place in the set, from 0"),
+    Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a set"),
+)
+"""Columns of ``subjects``, in runs with labels of regions or sets: a row an image of each."""
 
 EMBEDDINGS = (
     Column("subject_kind", _S, "image | text (of a prompt)"),

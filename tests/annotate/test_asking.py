@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from stereotrope import annotate
-from stereotrope.annotate import Picture, RemoteAnnotator
+from stereotrope.annotate import Picture
 from stereotrope.annotate.asking import picture_tokens
 from stereotrope.annotate.order import ORDERS
 from stereotrope.clients import Account
@@ -425,7 +425,6 @@ def test_fingerprints_follow_what_can_change_a_label_and_nothing_else(judging):
 
 def test_concurrency_is_the_endpoints(judging):
     assert judging.annotator(concurrency=7).concurrency == 7
-    assert isinstance(judging.annotator(), RemoteAnnotator)
 
 
 def test_what_to_expect_is_said_before_anything_is_sent(judging):

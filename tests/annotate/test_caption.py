@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from stereotrope import annotate
-from stereotrope.annotate import CaptionAnnotator, ImportedCaptions, LexiconAnnotator, TableAnnotator
+from stereotrope.annotate import CaptionAnnotator, ImportedCaptions, LexiconAnnotator
 from stereotrope.annotate.label import labels_frame
 from stereotrope.errors import InputError, MetadataError, UsageError
 
@@ -31,7 +31,6 @@ def test_images_are_found_by_id_by_path_and_by_bare_name(tmp_path):
         tmp_path, "image,caption\ni3,three\nBeauty_0,zero\n./sd/Beauty_1.png,one\nghost,none\n"
     )
     assert isinstance(annotator, ImportedCaptions)
-    assert isinstance(annotator, TableAnnotator)
     made = annotator.derive(IMAGES, labels_frame([]))
     assert made.select("subject_id", "attribute", "value", "annotator", "status").rows() == [
         ("i1", "caption", "zero", "blip", "ok"),

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 
-from stereotrope.annotate import FIXED_ATTRIBUTES, Sample
+from stereotrope.annotate import FIXED_ATTRIBUTES
 from stereotrope.errors import InputError, ModelError, PictureError, UsageError
 from stereotrope.testing.chat import take_apart
 
@@ -30,13 +30,13 @@ def changed(*path_and_value):
     return answer
 
 
-def sample(judging, n=6, subject="cup"):
-    pictures = tuple(judging.drawn(i, prompt="cup for women, one product only, no people") for i in range(n))
-    return Sample({"generator": "painter", "object": "cup", "group": "women"}, subject, pictures)
+def sample(judging, n=6):
+    return tuple(judging.drawn(i, prompt="cup for women, one product only, no people") for i in range(n))
 
 
 def discoverer(judging, **options):
-    return judging.annotator(discover=True, **options).discoverer
+    made = judging.annotator(discover=True, **options).discoverer
+    return made.within({"generator": "painter", "object": "cup", "group": "women"})
 
 
 def test_three_attributes_of_the_product_and_one_of_the_background_are_found(judging):
@@ -64,10 +64,10 @@ def test_the_pictures_come_shuffled_by_the_seed_whatever_order_they_are_given_in
     seen = sample(judging, 8)
     orders = []
     for seed in (0, 0, 1):
-        given = seen if len(orders) != 1 else Sample(seen.scope, seen.subject, seen.pictures[::-1])
+        given = seen if len(orders) != 1 else seen[::-1]
         judging.run(discoverer(judging, order_seed=seed), given)
         orders.append([hashlib.sha256(data).hexdigest() for data in judging.sent()])
-    given = [picture.sha256 for picture in seen.pictures]
+    given = [picture.sha256 for picture in seen]
     assert sorted(orders[0]) == sorted(given)
     assert orders[0] == orders[1]
     assert orders[0] not in (orders[2], given, sorted(given))
@@ -161,7 +161,7 @@ def test_outer_blanks_of_values_are_taken_off(answering):
 
 
 def test_a_picture_that_cannot_be_decoded_is_named(judging):
-    broken = Sample({}, "cup", (judging.drawn(), type(judging.drawn())("x", "0" * 64, b"GIF89a")))
+    broken = (judging.drawn(), type(judging.drawn())("x", "0" * 64, b"GIF89a"))
     with pytest.raises(PictureError, match="GIF"):
         judging.run(discoverer(judging), broken)
 

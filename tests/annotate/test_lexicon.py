@@ -3,7 +3,6 @@
 import polars as pl
 import pytest
 
-from stereotrope.annotate import TableAnnotator
 from stereotrope.annotate.label import labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.errors import InputError
@@ -45,7 +44,6 @@ def rows(frame):
 
 def test_a_caption_has_one_group_and_any_number_of_elements():
     annotator = LexiconAnnotator(LEXICON)
-    assert isinstance(annotator, TableAnnotator)
     said = captions(
         ("b", "A man"), ("a", "woman and man, gloves, a mask, masks"), ("c", "man: a bee"), ("x", "man")
     )
@@ -104,6 +102,6 @@ def test_a_prompt_that_only_reads_like_one_of_the_lexicon_is_told_with_its_lette
 
 def test_captions_have_the_attributes_of_their_prompt():
     annotator = LexiconAnnotator(read_lexicon("biasbench"))
-    assert annotator.labels_of(" Doctor") == ("gender", "ethnicity", "skin_tone")
-    assert annotator.labels_of("nature") == ("insect",)
-    assert annotator.labels_of("nurse") == annotator.labels_of(None) == ()
+    assert annotator.asked({"prompt": " Doctor"}) == ("gender", "ethnicity", "skin_tone")
+    assert annotator.asked({"prompt": "nature"}) == ("insect",)
+    assert annotator.asked({"prompt": "nurse"}) == annotator.asked({}) == ()

@@ -15,7 +15,7 @@ from tests.annotate.test_discovery import GOOD as ATTRIBUTES
 from tests.clients.odd import KEY, bodies, changed, derandomized
 
 from stereotrope import annotate
-from stereotrope.annotate import Picture, Sample
+from stereotrope.annotate import Picture
 from stereotrope.clients import ChatClient
 from stereotrope.clients.reply import read_chat_reply
 from stereotrope.errors import ModelError
@@ -41,7 +41,7 @@ def worker(kind):
     named = "questions" if kind == "discovery" else kind
     quick = {"base_url": "http://localhost:9/v1", "tries": 1, "longest_wait": 0.001}
     made = annotate.create({named: "openai:judge", **quick, **entry})
-    return (made.discoverer, Sample({}, "cup", PICTURES)) if kind == "discovery" else (made, PICTURES[0])
+    return (made.discoverer, PICTURES) if kind == "discovery" else (made, PICTURES[0])
 
 
 @pytest.mark.parametrize("kind", SPECS)

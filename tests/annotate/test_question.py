@@ -48,7 +48,7 @@ def test_asking_keeps_name_and_model_and_changes_the_question(judging):
     car = base.asking({**base.attributes, "body_type": ("sedan", "SUV")}, subject="car")
     assert (car.name, car.concurrency) == (base.name, base.concurrency)
     assert list(car.attributes) == [*FIXED_ATTRIBUTES, "body_type"]
-    assert car.subject == "car"
+    assert car.product == "car"
     assert car.discoverer is None
     assert car.fingerprint != base.fingerprint
     assert base.asking(base.attributes, subject=None).fingerprint == base.fingerprint
@@ -57,7 +57,7 @@ def test_asking_keeps_name_and_model_and_changes_the_question(judging):
 
 def test_a_subject_of_its_own_stays_where_none_is_given(judging):
     base = judging.annotator(subject="portrait of a  person")
-    assert base.asking(base.attributes, subject=None).subject == "portrait of a person"
+    assert base.asking(base.attributes, subject=None).product == "portrait of a person"
 
 
 def test_bad_attributes_of_a_taxonomy_are_named_with_the_annotator(judging):
@@ -73,6 +73,6 @@ def test_taxonomies_from_a_file_are_found_by_scope(tmp_path):
     annotator = annotate.create(
         {"questions": "openai:gpt-4o", "taxonomy": "found.yaml"}, relative_to=tmp_path
     )
-    assert annotator.taxonomy_in({"generator": "m", "object": "car"}) == car
-    assert annotator.taxonomy_in({"generator": "m", "object": "cup"}) is None
+    assert "body_type" in annotator.within({"generator": "m", "object": "car"}).attributes
+    assert "body_type" not in annotator.within({"generator": "m", "object": "cup"}).attributes
     assert annotator.discoverer is None

@@ -46,7 +46,8 @@ def test_attributes_wait_until_each_condition_has_pictures(tmp_path):
 
         server.painter = painter
         with pytest.raises(
-            IncompleteError, match="discover: judge: 1 of 1 missing: waits until each condition has 2"
+            IncompleteError,
+            match="discover: judge: 1 of 1 missing: waits for pictures that are still to be drawn",
         ):
             audit_of(server).run(tmp_path / "run")
         assert samples(server) == []

@@ -203,7 +203,7 @@ def test_models_that_drew_nothing_leave_a_report_that_says_so(tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"annotators": "[{lexicon: biasbench}]"}, "reads captions, and no annotator writes any; add"),
+        ({"annotators": "[{lexicon: biasbench}]"}, "needs .caption., and no other gives that; add `.caption"),
         ({"annotators": "[{captions: captions.csv, name: people}]"}, "no annotator is a lexicon; add one"),
         (
             {

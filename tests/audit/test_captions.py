@@ -62,6 +62,6 @@ def test_what_a_lexicon_reads_may_not_have_the_name_of_a_factor(tmp_path):
     (tmp_path / "captions.csv").write_text("image_id,caption\na,b\n", encoding="utf-8")
     text = AUDIT % ", {lexicon: words.yaml, factor: object}, {captions: captions.csv, name: blip}"
     with pytest.raises(
-        AuditFileError, match=r"'object' is what it reads in captions and a factor .*; rename"
+        AuditFileError, match=r"'object' is what it reads, or labels by that, and a factor .*; rename"
     ):
         Audit.from_text(text, base=tmp_path).plan()

@@ -17,7 +17,6 @@ from tests.run import kill
 
 from stereotrope.annotate import Encoder
 from stereotrope.audit import Audit
-from stereotrope.audit.embedding import EMBED
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, RunDamaged
 
@@ -167,7 +166,7 @@ def test_vectors_that_the_ledger_lost_stay_in_the_table(tmp_path, tiny_clip):
     asked = audit(tmp_path, encoder_entry(tiny_clip))
     asked.run(tmp_path / "run")
     with contextlib.closing(sqlite3.connect(tmp_path / "run" / "ledger.db")) as ledger, ledger:
-        ledger.execute("DELETE FROM items WHERE stage = ?", [EMBED])
+        ledger.execute("DELETE FROM items WHERE stage = ?", ["embed"])
     with pytest.raises(RunDamaged, match="lacks 14 of 14 vectors that the embeddings have"):
         asked.measure(tmp_path / "run")
     assert (tmp_path / "run" / "embeddings" / "clip.parquet").is_file()

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from stereotrope import pictures
+from stereotrope.annotate import Encoder, Picture
 from stereotrope.audit import Audit
-from stereotrope.audit.embedding import _Pictures
 from stereotrope.audit.work import ANNOTATE, GENERATE
 from stereotrope.errors import IncompleteError, PictureUnavailable, RunDamaged
 from stereotrope.pictures import room
-from stereotrope.run import Ledger, RunFolder
+from stereotrope.run import Ledger
 
 AUDIT = """\
 prompts: [{text: a cup}]
@@ -138,43 +138,38 @@ def test_short_memory_is_missing_until_there_is_some(study, monkeypatch, stage):
     assert_heals(study)
 
 
+def picture(study, name, n_pixels=0):
+    return Picture(name, name, (study / "made" / name).read_bytes, n_pixels=n_pixels)
+
+
 def test_an_encoder_gets_no_reason_for_a_picture_that_has_no_memory(study, monkeypatch):
-    class Encoder:
-        def setup(self):
-            pass
+    class Ones(Encoder):
+        setup = print
 
-        def encode_pictures(self, there):
-            return [np.ones(2, dtype=np.float32) for _ in there]
+        def encode_pictures(self, pixels):
+            return [np.ones(2, dtype=np.float32) for _ in pixels]
 
-    with RunFolder(study / "run") as into:
-        data = (study / "made" / "1.png").read_bytes()
-        sha256, path = into.store.put(data)
-        row = {"image_id": "a", "sha256": sha256, "path": path, "width": 64, "height": 64}
-        worker = _Pictures(Encoder(), into)
-        assert "vector" in worker.process(row)
-        monkeypatch.setattr(np, "empty", lambda *_, **__: (_ for _ in ()).throw(MemoryError()))
-        with pytest.raises(PictureUnavailable, match="memory is short"):
-            worker.process(row)
+    encoder = Ones("clip", "model", name="ones")
+    assert "vector" in encoder.process(picture(study, "1.png"))
+    monkeypatch.setattr(np, "empty", lambda *_, **__: (_ for _ in ()).throw(MemoryError()))
+    with pytest.raises(PictureUnavailable, match="memory is short"):
+        encoder.process(picture(study, "1.png"))
 
 
 def test_very_large_pictures_of_a_batch_are_encoded_in_parts(study):
     seen = []
 
-    class Encoder:
-        def setup(self):
-            pass
+    class First(Encoder):
+        setup = print
 
-        def encode_pictures(self, there):
-            seen.append(len(there))
-            return [np.full(2, pixels[0, 0, 0], dtype=np.float32) for pixels in there]
+        def encode_pictures(self, pixels):
+            seen.append(len(pixels))
+            return [np.full(2, each[0, 0, 0], dtype=np.float32) for each in pixels]
 
-    with RunFolder(study / "run") as into:
-        rows = []
-        for i in range(4):
-            sha256, path = into.store.put((study / "made" / f"{i}.png").read_bytes())
-            side = pictures.PIXELS_AT_ONCE // 2
-            rows.append({"image_id": i, "sha256": sha256, "path": path, "width": side, "height": 1})
-        made = _Pictures(Encoder(), into).process_batch(rows)
+    half = pictures.PIXELS_AT_ONCE // 2
+    made = First("clip", "model", name="first").process_batch(
+        [picture(study, f"{i}.png", half) for i in range(4)]
+    )
     assert seen == [2, 2]
     assert len({json.dumps(one) for one in made}) == 4
 

@@ -3,7 +3,7 @@
 import pytest
 
 import stereotrope as st
-from stereotrope.audit.reserve import Reserve, reserve_of
+from stereotrope.audit.outstanding import Reserve, reserve_of
 from stereotrope.clients import Account, Call
 from stereotrope.errors import BudgetError
 from stereotrope.testing import Loopback

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from stereotrope.audit.assignment import taxonomies_file
+from stereotrope.annotate import Annotator
+from stereotrope.audit.subjects import file_of
+
+
+def taxonomies_file(folder: Path, name: str) -> Path | None:
+    annotator = Annotator()
+    annotator.name, annotator.keeps = name, "taxonomies"
+    return file_of(folder, annotator)
 
 
 def test_a_plain_name_is_the_name_of_the_file(tmp_path):

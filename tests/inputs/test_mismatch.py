@@ -66,8 +66,8 @@ def of_kind(kind: str, folder: Path, names: list[str], column: str = "file_name"
 
 
 def made_by(annotator, images: pl.DataFrame = IMAGES) -> int:
-    if hasattr(annotator, "embed"):
-        return annotator.embed(images, PROMPTS).height
+    if annotator.derive is None:
+        return annotator.embed(images, PROMPTS, {}).height
     return annotator.derive(images, labels_frame([])).height
 
 

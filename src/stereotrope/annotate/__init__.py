@@ -1,27 +1,26 @@
 """Annotators: instruments that look at pictures and say what they see.
 
-:func:`create` makes one from a line of an audit file. A :class:`PictureAnnotator` sees one picture at a
-time and no prompt; a :class:`RemoteAnnotator` asks a model about each; a :class:`TableAnnotator` derives
-labels from tables.
+:func:`create` makes one from a line of an audit file. An :class:`Annotator` looks at pictures, regions,
+sets or texts and at no prompt, or derives labels from tables.
 """
 
-from stereotrope.annotate.asking import RemoteAnnotator
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
 from stereotrope.annotate.caption import CaptionAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
-from stereotrope.annotate.create import KINDS, Annotator, create
-from stereotrope.annotate.discovery import Discoverer, Sample
+from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.create import KINDS, create
+from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
 from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.imported_captions import ImportedCaptions
-from stereotrope.annotate.label import Attributes, Label, PictureAnnotator, TableAnnotator
+from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.marks import discount_marks
-from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
 from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
@@ -46,18 +45,16 @@ __all__ = [
     "Label",
     "LexiconAnnotator",
     "Picture",
-    "PictureAnnotator",
     "QuestionAnnotator",
-    "RemoteAnnotator",
-    "Sample",
     "Scope",
-    "TableAnnotator",
+    "Subject",
     "Taxonomy",
     "TextAnnotator",
     "create",
     "discount_marks",
     "fold",
     "fold_labels",
+    "labels_frame",
     "read_taxonomies",
     "scope_of",
     "taxonomy_for",

@@ -7,23 +7,23 @@ import copy
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Self
 
 from stereotrope import pictures
 from stereotrope.annotate.answers import labels_of, schema_of
 from stereotrope.annotate.attributes import UNCLEAR
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.order import ORDERS, permuted
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import filled, question_wording
-from stereotrope.clients import Answer, ChatClient, Endpoint, Expectation, expectation
+from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation, expectation
 from stereotrope.errors import UsageError
 from stereotrope.tables import fingerprint_of
 
 __all__ = [
     "MAX_SIDE",
     "ModelAnnotator",
-    "RemoteAnnotator",
     "Variant",
     "one_line",
     "picture_tokens",
@@ -38,44 +38,7 @@ VERSION = 1
 """Of the way a question is put together and its answer read."""
 
 
-@runtime_checkable
-class RemoteAnnotator(Protocol):
-    """An annotator that asks a server about one picture at a time.
-
-    As :class:`~stereotrope.annotate.PictureAnnotator`, but ``process`` is a coroutine function: up to
-    ``concurrency`` of them run in one event loop, and ``close`` lets go of that loop's connections.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name in the ``annotator`` column."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Short hash of everything that can change a label."""
-
-    @property
-    def attributes(self) -> Attributes:
-        """What it labels."""
-
-    @property
-    def concurrency(self) -> int:
-        """How many pictures may be asked about at once."""
-
-    def setup(self) -> None:
-        """Load what is slow to load."""
-
-    async def process(self, picture: Picture) -> list[Label]:
-        """Label one picture."""
-
-    async def close(self) -> None:
-        """Let go of the connections of the running event loop."""
-
-    def expect(self, n: int) -> Expectation:
-        """Say what asking about ``n`` pictures takes."""
-
-
-class ModelAnnotator:
+class ModelAnnotator(Annotator):
     """One question about each picture, answered as JSON by a chat model.
 
     It sees the picture and, where it was told so, what the product is. It never sees a prompt, a group
@@ -95,9 +58,9 @@ class ModelAnnotator:
         max_side: int = MAX_SIDE,
         version: str | None = None,
     ) -> None:
-        self.name = name
+        self.name: str = name
         self.attributes: Attributes = dict(attributes)
-        self.subject = one_line(subject)
+        self.product = one_line(subject)
         self.order_seed = order_seed
         self.max_side = max_side
         self.version = version
@@ -114,7 +77,7 @@ class ModelAnnotator:
             "attributes": [[name, values] for name, values in self.attributes.items()],
             "order": [self.order_seed, ORDERS],
             "max_side": self.max_side,
-            "subject": self.subject,
+            "subject": self.product,
             "variant": self._variant,
         }
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
@@ -155,8 +118,9 @@ class ModelAnnotator:
         made._variant = which
         return made
 
-    def setup(self) -> None:
-        """Nothing to load."""
+    def mean_cost(self, account: Account) -> float | None:
+        """What a call to its model has cost so far."""
+        return account.mean(self.endpoint.provider, self.model, "chat")
 
     async def process(self, picture: Picture) -> list[Label]:
         """Label one picture.
@@ -202,7 +166,7 @@ class ModelAnnotator:
     def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
         """Return the question in words."""
         wording = question_wording(self.kind)
-        lines = [wording.opening(self.subject), ""]
+        lines = [wording.opening(self.product), ""]
         for name, options in offered.items():
             meaning = wording.texts["meanings"].get(name)
             lines.append(

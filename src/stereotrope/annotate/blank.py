@@ -6,6 +6,7 @@ import numpy as np
 from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.tables import fingerprint_of
@@ -20,7 +21,7 @@ MAX_ODD = 0.01
 """Share of pixels that may lie outside, for a watermark's edge or a hot pixel."""
 
 
-class BlankAnnotator:
+class BlankAnnotator(Annotator):
     """Says whether a picture is blank: all black, as filtered pictures come, or near one colour.
 
     ``blank`` is ``yes`` when, on a copy of at most 64 pixels a side after a 3 × 3 median, at most 1% of
@@ -41,9 +42,6 @@ class BlankAnnotator:
     def fingerprint(self) -> str:
         """Name, version and thresholds."""
         return fingerprint_of(self.name, self.version, {"thresholds": [WORK_SIDE, MAX_SPREAD, MAX_ODD]})
-
-    def setup(self) -> None:
-        """Nothing to load."""
 
     def process(self, picture: Picture) -> list[Label]:
         """Label one picture."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stereotrope.annotate.label import Attributes, Label, PictureAnnotator
-from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError
 
 __all__ = ["Chosen"]
 
 
-class Chosen:
+class Chosen(Annotator):
     """Some attributes of an annotator: ``{colour: [background_colour]}`` in an audit file.
 
     It looks as the annotator looks and has its name and fingerprint, so that nothing is looked at twice
@@ -23,7 +23,7 @@ class Chosen:
         An attribute is not one of the annotator's.
     """
 
-    def __init__(self, annotator: PictureAnnotator, attributes: Sequence[str]) -> None:
+    def __init__(self, annotator: Annotator, attributes: Sequence[str]) -> None:
         for attribute in attributes:
             if attribute not in annotator.attributes:
                 raise UsageError(
@@ -32,14 +32,15 @@ class Chosen:
                 )
         self._annotator = annotator
         self.attributes: Attributes = {name: annotator.attributes[name] for name in attributes}
-        self.name = annotator.name
-        self.fingerprint = annotator.fingerprint
-        self.concurrency = annotator.concurrency
+        self.name: str = annotator.name
+        self.fingerprint: str = annotator.fingerprint
+        self.process = annotator.process
 
     def setup(self) -> None:
         """Load what the annotator loads."""
         self._annotator.setup()
 
-    def process(self, picture: Picture) -> list[Label]:
-        """Label one picture, all attributes."""
-        return self._annotator.process(picture)
+    @property
+    def concurrency(self) -> int:
+        """That of the annotator."""
+        return self._annotator.concurrency

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from stereotrope.annotate import foreground, palette
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.tables import fingerprint_of
@@ -35,7 +36,7 @@ MIN_BACKGROUND = 0.02
 """Share of the picture below which the background's colour is unclear."""
 
 
-class ColourAnnotator:
+class ColourAnnotator(Annotator):
     """Names the main colour of the product and of the background on a documented palette.
 
     Product and background are divided by contrast (:mod:`stereotrope.annotate.foreground`); the pixels
@@ -78,9 +79,6 @@ class ColourAnnotator:
             "foreground": foreground.parameters(),
         }
         return fingerprint_of(self.name, self.version, parameters, self._palette.data)
-
-    def setup(self) -> None:
-        """Nothing to load."""
 
     def process(self, picture: Picture) -> list[Label]:
         """Label product and background colour."""

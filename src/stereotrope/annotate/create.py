@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from stereotrope.annotate.blank import BlankAnnotator
-from stereotrope.annotate.caption import CaptionAnnotator
 from stereotrope.annotate.chosen import Chosen
 from stereotrope.annotate.colour import ColourAnnotator
-from stereotrope.annotate.constraints import ConstraintAnnotator
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
-from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings, encoder_of
+from stereotrope.annotate.embeddings import GivenEmbeddings, encoder_of
 from stereotrope.annotate.entry import caption_annotator, constraint_annotator, question_annotator
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.imported_captions import ImportedCaptions
-from stereotrope.annotate.label import PictureAnnotator, TableAnnotator
 from stereotrope.annotate.lexicon import LexiconAnnotator
-from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.text import TextAnnotator
 from stereotrope.clients import Account, is_model, split_model
 from stereotrope.errors import UsageError, did_you_mean
@@ -26,18 +23,7 @@ from stereotrope.lexicon import BUILT_IN, read_lexicon
 
 __all__ = ["KINDS", "create"]
 
-Annotator = (
-    PictureAnnotator
-    | TableAnnotator
-    | QuestionAnnotator
-    | ConstraintAnnotator
-    | CaptionAnnotator
-    | Encoder
-    | GivenEmbeddings
-)
-"""Whatever an entry can make."""
-
-_MAKERS: Mapping[str, Callable[[], PictureAnnotator]] = {
+_MAKERS: Mapping[str, Callable[[], Annotator]] = {
     "blank": BlankAnnotator,
     "colour": ColourAnnotator,
     "duplicates": DuplicatesAnnotator,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from PIL import ImageColor
 
 from stereotrope import pictures
@@ -18,16 +20,21 @@ from stereotrope.annotate import palette
 from stereotrope.annotate.answers import inert
 from stereotrope.annotate.asking import VERSION, one_line, picture_tokens, text_tokens
 from stereotrope.annotate.attributes import LONGEST_VALUE, check_attributes
-from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.contract import Annotator, Outcomes
+from stereotrope.annotate.label import Attributes
+from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.protocol import discovery_wording, filled
-from stereotrope.annotate.taxonomy import Taxonomy
+from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
+from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
 from stereotrope.clients import Answer, ChatClient, Expectation, Problem, expectation, redact
 from stereotrope.errors import InputError, ModelError, UsageError
 from stereotrope.folding import fold
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["Discoverer", "Sample"]
+__all__ = ["Discoverer"]
 
+PER_CONDITION = 2
+"""Pictures of each condition in a set that attributes are discovered on (SODA, section 3.2.1)."""
 SIDE = 512
 """Longest side in pixels of each picture shown: twenty of them travel in one request."""
 N_PRODUCT, N_BACKGROUND = 3, 1
@@ -51,27 +58,8 @@ SCHEMA: Mapping[str, Any] = {
 """Without counts: not every endpoint takes `minItems`. They are checked here."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Pictures among which attributes are sought.
-
-    Attributes
-    ----------
-    scope
-        Factor → level, where what is found will hold. It is never sent.
-    subject
-        What the product is; named in the question.
-    pictures
-        The pictures, of every condition alike. They are shown without a word on where they are from.
-    """
-
-    scope: Mapping[str, str]
-    subject: str | None
-    pictures: tuple[Picture, ...]
-
-
-class Discoverer:
-    """Asks a chat model which attributes vary among the pictures of a sample.
+class Discoverer(Annotator):
+    """Asks a chat model which attributes vary among the pictures of a set.
 
     It is asked what varies, never what tells groups apart: attributes chosen because they separate
     groups, and then tested on the same pictures, would inflate every score. It learns of no prompt, group
@@ -85,6 +73,8 @@ class Discoverer:
         The model.
     name
         Name of the annotator it belongs to.
+    product
+        What the product is; named in the question.
     taken
         Names of attributes that are asked anyway.
     seed
@@ -93,16 +83,26 @@ class Discoverer:
         Tells one deployment of a model from another; part of the fingerprint.
     """
 
+    subject = "set"
+    stage = "discover"
+    keeps = "taxonomies"
+
     def __init__(
         self,
         client: ChatClient,
         *,
         name: str,
+        product: str | None = None,
         taken: Sequence[str] = (),
         seed: int = 0,
         version: str | None = None,
     ) -> None:
-        self.name = name
+        self.name: str = name
+        self.attributes: Attributes = {}
+        self.gives = (f"attributes of {name}",)
+        self.product = product
+        self._levels: Mapping[str, str] = {}
+        self.known: Mapping[Scope, Taxonomy] = {}
         self.taken = tuple(taken)
         self.seed = seed
         self.version = version
@@ -126,8 +126,61 @@ class Discoverer:
         """As many samples as the endpoint may be asked about at once."""
         return self._client.endpoint.concurrency
 
-    async def process(self, sample: Sample) -> Taxonomy:
-        """Find the attributes of one sample.
+    def sets(self, images: pl.DataFrame) -> list[tuple[str, ...]]:
+        """Return the first pictures of each condition for every generator and object.
+
+        Of the first phrasing and the first mitigation, as in the paper (SODA, section 3.2.1).
+        """
+        firsts = [
+            pl.col(factor).is_null() | (pl.col(factor) == images[factor].drop_nulls().first())
+            for factor in ("phrasing", "mitigation")
+            if factor in images.columns
+        ]
+        usable = images.filter(pl.col("status") == "ok", *firsts)
+        first = usable.group_by("generator", "prompt_id", maintain_order=True).head(PER_CONDITION)
+        parts = [name for name in ("generator", "object") if name in images.columns]
+        ordered = images.select("image_id").join(first, on="image_id", maintain_order="left")
+        return [
+            tuple(ids) for ids in ordered.group_by(parts, maintain_order=True).agg("image_id")["image_id"]
+        ]
+
+    def within(self, levels: Mapping[str, str]) -> Self:
+        """Return it for one part of the design."""
+        made = copy.copy(self)
+        made._levels, made.product = levels, levels.get("object", self.product)
+        return made
+
+    def has(self, levels: Mapping[str, str]) -> bool:
+        """Whether the attributes of a part stand in its file."""
+        return taxonomy_for(self.known, levels) is not None
+
+    def key_of(self, subject: Subject) -> str:
+        """Who is asked, about what, and the pictures; no name of a generator."""
+        shown = [[row["image_id"], row["sha256"]] for row in subject.images]
+        content = json.dumps([self.fingerprint, self.product, shown])
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def payload(self, result: Taxonomy) -> Mapping[str, Any]:
+        """Return the attributes as JSON values."""
+        return result.to_payload()
+
+    def unreadable(self, reason: str) -> None:
+        """Keep nothing: the others of the set may be shown with another picture."""
+
+    def reopen(self, file: Path) -> None:
+        """Read the attributes that were found before, or written."""
+        self.known = dict(read_taxonomies(file)) if file.is_file() else {}
+
+    def settle(self, outcomes: Outcomes, file: Path | None) -> None:
+        """Take what was found for parts that its file lacks, and write it there."""
+        new = {scope_of(levels): Taxonomy.from_payload(payload) for levels, payload in outcomes}
+        self.known = {**self.known, **new}
+        if new and file is not None:
+            file.parent.mkdir(exist_ok=True)
+            write_taxonomies(file, self.known)
+
+    async def process(self, shown: Sequence[Picture]) -> Taxonomy:
+        """Find the attributes of one set.
 
         Raises
         ------
@@ -140,17 +193,18 @@ class Discoverer:
         InputError
             There are fewer than two pictures: nothing can vary.
         """
-        if len(sample.pictures) < 2:
+        if len(shown) < 2:
             raise InputError(
                 f"annotator {self.name!r}: attributes are sought among at least 2 pictures, found "
-                f"{len(sample.pictures)} for {_where(sample)}; generate more, or write them into a file and "
+                f"{len(shown)} for {self._where()}; generate more, or write them into a file and "
                 "name it as `taxonomy:`"
             )
-        shown = self._shuffled(sample.pictures)
-        images = await asyncio.gather(*(asyncio.to_thread(_small, picture) for picture in shown))
+        images = await asyncio.gather(
+            *(asyncio.to_thread(_small, picture) for picture in self._shuffled(shown))
+        )
         wording = discovery_wording()
         answer = await self._client.ask(
-            self.text(sample.subject, len(shown)),
+            self.text(self.product, len(shown)),
             images=images,
             schema=SCHEMA,
             system=wording.system,
@@ -158,14 +212,14 @@ class Discoverer:
             check=self.problems,
         )
         if answer.status != "ok":
-            raise ModelError(self._failure(answer, sample))
+            raise ModelError(self._failure(answer))
         found = {part: _lists(answer.content[part]) for part in _PARTS}
         return Taxonomy(
             product=found["product_attributes"],
             background=found["background_attributes"],
-            subject=sample.subject,
+            subject=self.product,
             found_by=self.name,
-            pictures=tuple(sorted(picture.image_id for picture in sample.pictures)),
+            pictures=tuple(sorted(picture.image_id for picture in shown)),
         )
 
     async def close(self) -> None:
@@ -229,8 +283,8 @@ class Discoverer:
         rng = np.random.default_rng(int.from_bytes(hashlib.sha256(parts.encode()).digest()[:8], "big"))
         return [ordered[i] for i in rng.permutation(len(ordered))]
 
-    def _failure(self, answer: Answer, sample: Sample) -> str:
-        head = f"annotator {self.name!r}: no attributes found for {_where(sample)}"
+    def _failure(self, answer: Answer) -> str:
+        head = f"annotator {self.name!r}: no attributes found for {self._where()}"
         if answer.status == "refused":
             return f"{head}: the model declined: {redact(answer.reason or 'no reason given')}"
         told = "; ".join(f"{_place(p)}{p.message}" for p in answer.problems) or answer.reason or "no answer"
@@ -239,9 +293,8 @@ class Discoverer:
             "run again, take another model, or write the attributes into a file and name it as `taxonomy:`"
         )
 
-
-def _where(sample: Sample) -> str:
-    return ", ".join(sample.scope.values()) or sample.subject or "the sample"
+    def _where(self) -> str:
+        return ", ".join(self._levels.values()) or self.product or "the sample"
 
 
 def _small(picture: Picture) -> bytes:

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 from PIL import Image
 
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.picture import Picture
 from stereotrope.tables import fingerprint_of
@@ -24,11 +25,10 @@ FLAT = 2.0
 """Grey levels by which the copy must vary (standard deviation); a flat picture has no hash."""
 
 
-class DuplicatesAnnotator:
+class DuplicatesAnnotator(Annotator):
     """Finds pictures that are in a run twice.
 
-    It looks at every picture once, for its hash, and derives the rest from the tables: it is a
-    :class:`~stereotrope.annotate.PictureAnnotator` and a :class:`~stereotrope.annotate.TableAnnotator`.
+    It looks at every picture once, for its hash, and derives the rest from the tables.
 
     ``perceptual_hash``
         64-bit difference hash as 16 hexadecimal digits: bit (r, c) is 1 where the grey copy grows lighter
@@ -47,7 +47,6 @@ class DuplicatesAnnotator:
     name = "duplicates"
     version = 1
     concurrency = 2
-    needs: tuple[str, ...] = ("perceptual_hash",)
 
     @property
     def attributes(self) -> Attributes:
@@ -59,9 +58,6 @@ class DuplicatesAnnotator:
         """Name, version and thresholds."""
         parameters = {"size": [HASH_COLUMNS, HASH_ROWS], "flat": FLAT, "distance": MAX_DISTANCE}
         return fingerprint_of(self.name, self.version, parameters)
-
-    def setup(self) -> None:
-        """Nothing to load."""
 
     def process(self, picture: Picture) -> list[Label]:
         """Hash one picture."""

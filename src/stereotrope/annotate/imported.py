@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, labels_frame
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.lookup import Design, PictureMatching, normal_path, outside_design
@@ -43,7 +44,7 @@ class _Said:
     rationale: str | None = None
 
 
-class ImportedLabels:
+class ImportedLabels(Annotator):
     """Labels from a CSV or JSON Lines file.
 
     *Tidy* files have the columns ``attribute`` and ``value`` (and may have ``confidence``, ``rationale``
@@ -89,7 +90,6 @@ class ImportedLabels:
     """
 
     version = 1
-    needs: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -102,7 +102,8 @@ class ImportedLabels:
         model: str | None = None,
         folder: Path | str | None = None,
     ) -> None:
-        self.name, self.model = name, model
+        self.name: str = name
+        self.model = model
         self.file = str(file)
         self.notes: list[str] = []
         self.trouble: str | None = None
@@ -110,7 +111,7 @@ class ImportedLabels:
         self.design: Design = {}
         if layout not in (None, "tidy", "wide"):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
-        self.path = Path(folder or ".") / file
+        self.path: Path = Path(folder or ".") / file
         found = read_rows(self.path, name=self.file)
         columns, rows = found.columns, self._rows(found)
         self._head = f"{self.file}:{found.header}"
@@ -145,7 +146,11 @@ class ImportedLabels:
             "attributes": attributes and list(attributes),
             "tidy": tidy,
         }
-        self.fingerprint = fingerprint_of(f"labels:{name}", self.version, parameters, found.data)
+        self.fingerprint: str = fingerprint_of(f"labels:{name}", self.version, parameters, found.data)
+
+    def tell_design(self, design: Design) -> None:
+        """Know a row of another prompt, which lacks no image."""
+        self.design = design
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the file's labels of the images in the table, in the table's order."""
@@ -212,8 +217,9 @@ class ImportedLabels:
             rows.append(Row(row.file, row.line, composed))
         return rows
 
-    def leave_out(self, columns: Collection[str]) -> None:
-        """Take columns that say what a picture was asked for as no labels, unless they were asked for."""
+    def leave_out(self, columns: Collection[str], generator: str | None) -> None:
+        """As :meth:`Annotator.leave_out`, but for columns that were asked for."""
+        self.only = generator
         left = [name for name in self.attributes if name in columns]
         if self._open and left:
             self.attributes = {name: None for name in self.attributes if name not in left}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, labels_frame
 from stereotrope.inputs.captions.file import read_captions
 from stereotrope.inputs.lookup import HASH, Design, PictureMatching, outside_design
@@ -18,7 +19,7 @@ _FIRST = 200
 """So many rows say what another column holds."""
 
 
-class ImportedCaptions:
+class ImportedCaptions(Annotator):
     """Captions from a CSV or JSON Lines file.
 
     The file's images are found by ``image_id``, by ``sha256`` where the column is called so, else by the
@@ -51,7 +52,6 @@ class ImportedCaptions:
     """
 
     version = 1
-    needs: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ImportedCaptions:
         caption: str | None = None,
         folder: Path | str | None = None,
     ) -> None:
-        self.name = name
+        self.name: str = name
         self.file = str(file)
         self.attributes: Attributes = {CAPTION: None}
         self._read = read_captions(Path(folder or ".") / file, image=image, caption=caption, name=self.file)
@@ -71,7 +71,11 @@ class ImportedCaptions:
         self.design: Design = {}
         self._column = HASH if self._read.by_hash else image or "image"
         parameters = {"image": image, "caption": caption}
-        self.fingerprint = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
+        self.fingerprint: str = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
+
+    def tell_design(self, design: Design) -> None:
+        """Know a row of another prompt, which lacks no image."""
+        self.design = design
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the captions of the images in the table, in the table's order."""

@@ -1,22 +1,19 @@
-"""What an annotator says, and the two kinds of annotator."""
+"""What an annotator says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import polars as pl
 
-from stereotrope.annotate.picture import Picture
 from stereotrope.tables import LABELS, polars_types
 
 __all__ = [
     "Attributes",
     "Label",
-    "PictureAnnotator",
     "Status",
-    "TableAnnotator",
     "labels_frame",
 ]
 
@@ -61,68 +58,9 @@ class Label:
                 f"found value {self.value!r} with status {self.status!r}"
             )
 
-
-@runtime_checkable
-class PictureAnnotator(Protocol):
-    """An instrument that looks at one picture at a time and at nothing else.
-
-    It never sees a prompt, a generator or a factor. ``fingerprint`` changes with everything that can
-    change a label; ``setup`` is called once before the first ``process`` and may be slow; ``process``
-    is safe to call from ``concurrency`` threads at once.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name in the ``annotator`` column."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Short hash of everything that can change a label."""
-
-    @property
-    def attributes(self) -> Attributes:
-        """What it labels."""
-
-    @property
-    def concurrency(self) -> int:
-        """How many threads may call ``process`` at once."""
-
-    def setup(self) -> None:
-        """Load what is slow to load."""
-
-    def process(self, picture: Picture) -> list[Label]:
-        """Label one picture."""
-
-
-@runtime_checkable
-class TableAnnotator(Protocol):
-    """Derives labels from tables: no picture is read, no model is asked.
-
-    Its labels are made anew whenever a run is measured. ``needs`` names the attributes whose labels it
-    reads.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name in the ``annotator`` column."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Short hash of everything that can change a label."""
-
-    @property
-    def attributes(self) -> Attributes:
-        """What it labels."""
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Attributes that other annotators must have labelled before."""
-
-    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        """Return a frame with the columns of :data:`stereotrope.tables.LABELS`.
-
-        ``images`` also has the factors of the prompts, each in a column, and their ``text``.
-        """
+    def stored(self) -> dict[str, Any]:
+        """Return it as JSON values, for a ledger."""
+        return {**asdict(self), "value": self.value if self.status == "ok" else None}
 
 
 def labels_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
 import polars as pl
 
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, labels_frame
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError
@@ -20,7 +22,7 @@ _FEW = 5
 """Groups up to which every double mention is a value of the list; above it those of two groups."""
 
 
-class LexiconAnnotator:
+class LexiconAnnotator(Annotator):
     """Finds the terms of a lexicon in captions.
 
     Each caption gets one label a grouped attribute - the group, ``unknown``, or the groups it names joined
@@ -47,13 +49,17 @@ class LexiconAnnotator:
     """
 
     version = 1
-    needs: tuple[str, ...] = (CAPTION,)
+    needs = (CAPTION,)
+    gives = ("lexicon",)
+    remedies: Mapping[str, str] = {
+        CAPTION: "`{caption: openai:gpt-4o}`, or `{captions: FILE, name: NAME}` for captions made elsewhere"
+    }
 
     def __init__(
         self, lexicon: Lexicon, *, name: str | None = None, of: str | None = None, factor: str = "prompt"
     ) -> None:
         self.lexicon = lexicon
-        self.name = name or lexicon.name
+        self.name: str = name or lexicon.name
         self.of = of
         self.factor = factor
         self.notes: list[str] = []
@@ -69,9 +75,9 @@ class LexiconAnnotator:
         parameters = {"lexicon": self.lexicon.fingerprint, "of": self.of, "factor": self.factor}
         return fingerprint_of("lexicon", self.version, parameters)
 
-    def labels_of(self, prompt: str | None) -> tuple[str, ...]:
-        """Return the grouped attributes that captions of a prompt have."""
-        own = str(prompt).strip().casefold()
+    def asked(self, levels: Mapping[str, str | None]) -> tuple[str, ...]:
+        """Return the grouped attributes that captions of a prompt with these levels have."""
+        own = str(levels.get(self.factor)).strip().casefold()
         known = own in {name.casefold() for name in self.lexicon.prompts}
         return tuple(
             name

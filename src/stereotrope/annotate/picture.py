@@ -1,9 +1,12 @@
-"""A picture as an annotator gets it."""
+"""Pictures as an annotator gets them, and the subjects that they make."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +14,9 @@ from numpy.typing import NDArray
 from stereotrope import pictures
 from stereotrope.pictures import container
 
-__all__ = ["Picture"]
+__all__ = ["Picture", "Subject", "SubjectKind"]
+
+SubjectKind = Literal["image", "region", "set", "text"]
 
 
 class Picture:
@@ -25,11 +30,16 @@ class Picture:
         Of the original bytes.
     data
         The original bytes, or a function that reads them when they are first needed.
+    n_pixels
+        How many the picture has; 0 where that is not known.
     """
 
-    def __init__(self, image_id: str, sha256: str, data: bytes | Callable[[], bytes]) -> None:
+    def __init__(
+        self, image_id: str, sha256: str, data: bytes | Callable[[], bytes], *, n_pixels: int = 0
+    ) -> None:
         self.image_id = image_id
         self.sha256 = sha256
+        self.n_pixels = n_pixels
         self._data = data
         self._decoded: dict[int | None, NDArray[np.uint8]] = {}
         self._lock = threading.Lock()
@@ -62,5 +72,53 @@ class Picture:
                 self._decoded[max_side] = pixels
             return self._decoded[max_side]
 
+    def cropped(self, box: str) -> Picture:
+        """Return a region of it as a picture; ``box`` is JSON ``[x0, y0, x1, y1]`` in upright pixels."""
+        digest = hashlib.sha256(f"{self.sha256}\n{box}".encode()).hexdigest()
+        return Picture(self.image_id, digest, lambda: pictures.crop(self.original(), box))
+
     def __repr__(self) -> str:
         return f"Picture({self.image_id!r})"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What one look is at.
+
+    Attributes
+    ----------
+    kind
+        ``image``, ``region`` of one, ``set`` of images, or ``text`` of a prompt.
+    id
+        ``image_id``, ``prompt_id``, or a short hash of what makes the region or set.
+    images
+        Rows of the images table: of a set several, in its order, of a text none.
+    region
+        Box as JSON, of a region.
+    text
+        Of a text.
+    """
+
+    kind: SubjectKind
+    id: str
+    images: tuple[Mapping[str, Any], ...] = ()
+    region: str | None = None
+    text: str | None = None
+
+    def shown(self, picture_of: Callable[[Mapping[str, Any]], Picture]) -> Any:
+        """Return what an annotator gets: a picture, a tuple of them, or the text."""
+        if self.kind == "text":
+            return self.text
+        seen = tuple(map(picture_of, self.images))
+        if self.kind == "set":
+            return seen
+        return seen[0] if self.region is None else seen[0].cropped(self.region)
+
+    def key(self, fingerprint: str) -> str:
+        """Return the content key of a look at it, whatever image or prompt it is of."""
+        content = [row["sha256"] for row in self.images]
+        if self.kind in ("set", "text"):
+            content = [self.kind, *content]
+        content += [more for more in (self.region, self.text) if more is not None]
+        text = "\n".join([fingerprint, *content])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
+import polars as pl
+
 from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, one_line
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, check_attributes
 from stereotrope.annotate.discovery import Discoverer
-from stereotrope.annotate.label import Attributes
-from stereotrope.annotate.taxonomy import Scope, Taxonomy, taxonomy_for
+from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, taxonomy_for
 from stereotrope.clients import ChatClient
 from stereotrope.errors import UsageError
 
@@ -53,6 +55,7 @@ class QuestionAnnotator(ModelAnnotator):
     """
 
     kind = "questions"
+    variants = ("reversed", "blind")
 
     def __init__(
         self,
@@ -76,12 +79,56 @@ class QuestionAnnotator(ModelAnnotator):
             max_side=max_side,
             version=version,
         )
-        self.taxonomies: Mapping[Scope, Taxonomy] = dict(taxonomies or {})
-        self.discoverer: Discoverer | None = (
-            Discoverer(client, name=name, taken=tuple(self.attributes), seed=order_seed, version=version)
-            if discover
-            else None
-        )
+        self._given = dict(taxonomies or {})
+        self.discoverer: Discoverer | None = None
+        if discover:
+            self.discoverer = Discoverer(
+                client,
+                name=name,
+                product=self.product,
+                taken=tuple(self.attributes),
+                seed=order_seed,
+                version=version,
+            )
+            self.parts, self.needs = (self.discoverer,), self.discoverer.gives
+
+    @property
+    def discovers(self) -> bool:
+        """Whether it has taxonomies, or will."""
+        return self.discoverer is not None or bool(self._given)
+
+    @property
+    def taxonomies(self) -> Mapping[Scope, Taxonomy]:
+        """Those of its file, or what was discovered."""
+        return self._given if self.discoverer is None else self.discoverer.known
+
+    def fingerprint_with(self, attributes: Attributes) -> str | None:
+        """Return its fingerprint for other attributes; None where one has another list than here."""
+        if any(attributes.get(name, values) != values for name, values in self.attributes.items()):
+            return None
+        return self.asking(attributes, subject=None).fingerprint
+
+    def within(self, levels: Mapping[str, str]) -> Self | None:
+        """Return it with the attributes that hold there; None where they are still to be discovered."""
+        taxonomy = taxonomy_for(self.taxonomies, levels)
+        if taxonomy is None and self.discoverer is not None:
+            return None
+        more = taxonomy.attributes if taxonomy is not None else {}
+        return self.asking({**self.attributes, **more}, subject=levels.get("object"))
+
+    def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return labels that say which pictures its attributes were discovered on."""
+        seen = {image_id for taxonomy in self.taxonomies.values() for image_id in taxonomy.pictures}
+        usable = images.filter(pl.col("status") == "ok", pl.col("image_id").is_in(list(seen)))
+        fixed = {
+            "subject_kind": "image",
+            "attribute": SEEN_IN_DISCOVERY,
+            "value": "yes",
+            "annotator": self.name,
+            "status": "ok",
+            "derived_from": self.name,
+        }
+        return labels_frame([{**fixed, "subject_id": image_id} for image_id in usable["image_id"]])
 
     def asking(self, attributes: Attributes, *, subject: str | None) -> Self:
         """Return this annotator for other attributes and another subject: same name, same model.
@@ -100,13 +147,9 @@ class QuestionAnnotator(ModelAnnotator):
         """
         made = self._copy()
         made.attributes = _checked(self.name, attributes)
-        made.subject = one_line(subject) or self.subject
-        made.discoverer = None
+        made.product = one_line(subject) or self.product
+        made.discoverer, made.parts, made.needs = None, (), ()
         return made
-
-    def taxonomy_in(self, levels: Mapping[str, str]) -> Taxonomy | None:
-        """Return the taxonomy of its file that fits factor → level best, None where none does."""
-        return taxonomy_for(self.taxonomies, levels)
 
 
 def _checked(name: str, attributes: Attributes) -> Attributes:

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.annotate import foreground, marks
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.picture import Picture
 from stereotrope.tables import fingerprint_of
@@ -49,7 +50,7 @@ class TextReading:
         return self.confidence >= MIN_CONFIDENCE and characters >= MIN_CHARACTERS
 
 
-class TextAnnotator:
+class TextAnnotator(Annotator):
     """Says whether there is text on the product and on the background.
 
     The picture is read twice by PP-OCR (through RapidOCR on one CPU thread): whole, and the product cut
@@ -70,7 +71,6 @@ class TextAnnotator:
     name = "text"
     version = 2
     concurrency = 2
-    needs: tuple[str, ...] = tuple(marks.WORDS.values())
 
     def __init__(self) -> None:
         # An engine keeps state while it reads, so every thread has its own.
@@ -80,7 +80,7 @@ class TextAnnotator:
     def attributes(self) -> Attributes:
         """``text_presence`` and ``background_text_presence``: present or absent; the readings, open."""
         values = ("present", "absent")
-        return {**dict.fromkeys(marks.WORDS, values), **dict.fromkeys([*self.needs, marks.MARK])}
+        return {**dict.fromkeys(marks.WORDS, values), **dict.fromkeys([*marks.WORDS.values(), marks.MARK])}
 
     @property
     def fingerprint(self) -> str:
@@ -121,7 +121,7 @@ class TextAnnotator:
         """Return a label for each reading that is a mark, in the order of ``images``."""
         own = labels.filter(pl.col("annotator") == self.name, pl.col("status") == "ok")
         looked = own.filter(pl.col("attribute").is_in(list(marks.WORDS)))["subject_id"].unique()
-        readings = own.filter(pl.col("attribute").is_in(list(self.needs))).select(
+        readings = own.filter(pl.col("attribute").is_in(list(marks.WORDS.values()))).select(
             image_id="subject_id", words="value", region="region"
         )
         found = marks.find_marks(readings, images.filter(pl.col("image_id").is_in(looked.implode())))

@@ -13,36 +13,30 @@ from typing import Any
 import polars as pl
 
 from stereotrope.annotate import discount_marks, fold_labels
-from stereotrope.audit.assignment import Assignment
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
-from stereotrope.audit.plan import Plan, derives, encodes, looks
-from stereotrope.audit.work import ANNOTATE, GENERATE, annotation_key
+from stereotrope.audit.plan import Plan
+from stereotrope.audit.subjects import discovery_notes, taxonomies_listed
+from stereotrope.audit.work import GENERATE
 from stereotrope.inputs.options import shorten
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.suites.published import published_for
 from stereotrope.tables import (
     ABSENT,
-    CAPTION,
     IMAGES,
-    LABELS,
     QUALITY_ATTRIBUTES,
     Column,
-    factors_of,
     polars_types,
 )
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
 
-ENCODING = ("torch", "transformers")
-"""Further ones where an encoder is at work."""
-
 MOST_TOLD = 6
 """Values of an attribute, and ways of writing one, that a note names."""
 MOST_LISTED = 1000
 """Values of several writings, and sets of look-alikes, that ``run.json`` names."""
 
-__all__ = ["derive_labels", "images_frame", "info_of", "labels_of_run", "open_attributes"]
+__all__ = ["fold_and_discount", "images_frame", "info_of", "open_attributes"]
 
 
 def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
@@ -71,29 +65,6 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     return _frame(rows, IMAGES)
 
 
-def labels_of_run(plan: Plan, images: pl.DataFrame, assignment: Assignment, ledger: Ledger) -> pl.DataFrame:
-    """What the picture annotators said: by annotator, image, attribute, in the order of the plan."""
-    rows: list[dict[str, Any]] = []
-    said = ledger.get_all(ANNOTATE)
-    for annotator in plan.annotators:
-        if not looks(annotator):
-            continue
-        for look in assignment.looks(annotator, images):
-            key = annotation_key(look.annotator, look.row["sha256"])
-            outcome: Mapping[str, Any] = said.get(key, {"labels": []})
-            rows += [
-                {
-                    **label,
-                    "subject_kind": "image",
-                    "subject_id": look.row["image_id"],
-                    "annotator": annotator.name,
-                }
-                for label in outcome["labels"]
-                if label["attribute"] in look.annotator.attributes
-            ]
-    return _frame(rows, LABELS)
-
-
 def open_attributes(plan: Plan) -> dict[str, list[str]]:
     """Annotator → its attributes of looks without a value list; their values are folded."""
     found = {
@@ -103,15 +74,8 @@ def open_attributes(plan: Plan) -> dict[str, list[str]]:
     return {name: attributes for name, attributes in found.items() if attributes}
 
 
-def derive_labels(
-    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Add what follows without looking (imports, duplicates, marks), fold open values; the merges beside."""
-    labels = pl.concat([labels, _frame(assignment.marks(images), LABELS)])
-    told = _with_factors(images, plan)
-    # What reads captions comes after what gives them.
-    for annotator in sorted(filter(derives, plan.annotators), key=lambda each: CAPTION in each.needs):
-        labels = pl.concat([labels, annotator.derive(told, labels)], how="diagonal")
+def fold_and_discount(plan: Plan, labels: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fold open values and count no text where all that was read is a mark; the merges beside."""
     folded, folds = fold_labels(
         labels, open_attributes(plan), listed=_listed(plan), merge=plan.spec.merge_colours
     )
@@ -127,27 +91,18 @@ def _listed(plan: Plan) -> dict[str, list[str]]:
     return listed
 
 
-def _with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Return the images with the factors and the text of their prompts."""
-    factors = [name for name in factors_of(plan.prompts.columns) if name not in images.columns]
-    return images.join(
-        plan.prompts.select("prompt_id", *factors, "text"), on="prompt_id", how="left", maintain_order="left"
-    )
-
-
 def info_of(
     plan: Plan,
     images: pl.DataFrame,
     labels: pl.DataFrame,
-    assignment: Assignment,
     into: RunFolder,
     folds: pl.DataFrame,
 ) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
-    said = [note for a in plan.annotators for note in getattr(a, "notes", ())]
+    said = [note for a in plan.annotators for note in a.notes]
     folded = _folded(folds)
     alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
-    notes = [*lookalike_notes(alike), *plan.notes, *said, *assignment.notes(images), *_fold_notes(folded)]
+    told = [*discovery_notes(plan, labels), *_fold_notes(folded)]
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
@@ -177,7 +132,7 @@ def info_of(
         "published": published_for(
             plan.spec.suite, plan.prompts, images["generator"].unique(maintain_order=True).to_list()
         ),
-        "taxonomies": assignment.listed(),
+        "taxonomies": taxonomies_listed(plan),
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
         "baseline": dict(plan.baseline),
         "factors": plan.factors,
@@ -186,7 +141,7 @@ def info_of(
         "folded": folded[:MOST_LISTED],
         "lookalikes": [{key: one[key] for key in ("kind", "name", "written")} for one in alike[:MOST_LISTED]],
         "generator_notes": list(plan.notes),
-        "notes": notes,
+        "notes": [*lookalike_notes(alike), *plan.notes, *said, *told],
     }
 
 
@@ -236,9 +191,9 @@ def _first(told: Sequence[str], mark: str) -> str:
 
 
 def _versions(plan: Plan) -> dict[str, str]:
-    """Versions of the libraries at work; those of an encoder where they are installed."""
+    """Versions of the libraries at work; those of an annotator where they are installed."""
     found = {name: version(name) for name in VERSIONS}
-    for name in ENCODING if any(map(encodes, plan.annotators)) else ():
+    for name in sorted({library for one in plan.annotators for library in one.libraries}):
         with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)
     return found

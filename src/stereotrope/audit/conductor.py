@@ -11,16 +11,16 @@ from typing import Any, Self
 import polars as pl
 
 from stereotrope import report
-from stereotrope.audit.assemble import derive_labels, images_frame, info_of, labels_of_run
-from stereotrope.audit.assignment import Assignment, discover, found_before
-from stereotrope.audit.embedding import embed, embeddings_table, recall_models, refuse_lost_vectors
+from stereotrope.audit.assemble import fold_and_discount, images_frame, info_of
+from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, validate
-from stereotrope.audit.loss import refuse_paying_again
+from stereotrope.audit.looking import look
+from stereotrope.audit.loss import refuse_lost_labels, refuse_lost_vectors, refuse_paying_again
 from stereotrope.audit.matching import audit_matching
-from stereotrope.audit.plan import Plan, StoredRun, looks, make_plan
-from stereotrope.audit.reserve import Reserve, affords_more, reserve_of
-from stereotrope.audit.stages import annotate_pictures, generate_images, require_reachable, retry_passing
+from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
+from stereotrope.audit.plan import Plan, StoredRun, make_plan
+from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.watcher import Silent, Watcher
 from stereotrope.audit.work import GENERATE, Missing, said_of
 from stereotrope.errors import (
@@ -28,7 +28,6 @@ from stereotrope.errors import (
     BudgetError,
     IncompleteError,
     InputError,
-    RunDamaged,
     RunError,
     UsageError,
 )
@@ -36,7 +35,17 @@ from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
-from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, LEXICON_TERMS, PROMPTS, REFERENCE
+from stereotrope.tables import (
+    CAPTION,
+    ESTIMATES,
+    FINDINGS,
+    IMAGES,
+    LABELS,
+    LEXICON_TERMS,
+    PROMPTS,
+    REFERENCE,
+    SUBJECTS,
+)
 
 __all__ = ["Audit", "Watcher"]
 
@@ -168,12 +177,11 @@ class Audit:
             into.write_audit(self.source.text)
             plan.account.attach(into.ledger)
             plan.account.stop, plan.account.say = stop, watcher.say
-            images, assignment, missing = _draw_and_look(plan, into, watcher, stop)
-            missing += embed(plan, images, into, watcher, stop)
-            labels = labels_of_run(plan, images, assignment, into.ledger)
-            _measure(
-                plan, images, labels, assignment, into, watcher, stop, reference=reference, missing=missing
-            )
+            images, missing = _draw_and_look(plan, into, watcher, stop)
+            subjects = Subjects(plan, images)
+            labels = subjects.labels(into.ledger)
+            embeddings = embeddings_table(plan, images, into.ledger)
+            _measure(subjects, labels, embeddings, into, watcher, stop, reference=reference, missing=missing)
             plan.account.attach(None)
         return _finish(plan, images, Path(folder), watcher, missing, stop)
 
@@ -204,25 +212,28 @@ class Audit:
             error.args = (f"{error}. {_where(self.source.base)}",)
             raise
         _refuse_unchecked(plan, run)
-        recall_models(plan, run)
+        known = {str(one.get("name")): one.get("fingerprint") for one in run.info.get("annotators", ())}
+        for annotator in plan.annotators:
+            if fingerprint := known.get(annotator.name):
+                annotator.recall(fingerprint)
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(folder) as into:
-            assignment = found_before(plan, into.path)
-            labels = labels_of_run(plan, images, assignment, into.ledger)
-            _refuse_loss(plan, run, labels)
-            refuse_lost_vectors(plan, run, embeddings_table(plan, images, into.ledger))
+            remember(plan, into.path)
+            subjects = Subjects(plan, images)
+            labels = subjects.labels(into.ledger)
+            refuse_lost_labels(plan, run, labels)
+            embeddings = embeddings_table(plan, images, into.ledger)
+            refuse_lost_vectors(plan, run, embeddings)
             names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
             kept: dict[str, Any] = {key: run.info[key] for key in names if key in run.info}
-            _measure(
-                plan, images, labels, assignment, into, watcher, stop, reference=run.reference, kept=kept
-            )
+            _measure(subjects, labels, embeddings, into, watcher, stop, reference=run.reference, kept=kept)
         return _finish(plan, images, folder, watcher, [], stop)
 
 
 def _draw_and_look(
     plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event
-) -> tuple[pl.DataFrame, Assignment, list[Missing]]:
-    """Draw the pictures, find attributes for them, and let annotators look.
+) -> tuple[pl.DataFrame, list[Missing]]:
+    """Draw the pictures, and let annotators look.
 
     Under a cap what the labels may cost at most is kept back, so that no picture is drawn that could not be
     judged; where they cost less, drawing goes on with the rest.
@@ -236,14 +247,12 @@ def _draw_and_look(
         plan.account.hold(0.0)
         require_reachable(plan, into, missing)
         images = images_frame(plan, into.ledger)
-        assignment, undiscovered = discover(plan, images, into, watcher, stop, missing)
-        missing += undiscovered
-        missing += annotate_pictures(plan, images, assignment, into, watcher, stop)
+        missing += look(plan, images, into, watcher, stop, missing)
         if not capped or images.height == drawn:
-            return images, assignment, missing
+            return images, missing
         drawn = images.height
         if not affords_more(plan, reserve_of(plan, into.path, into.ledger), missing):
-            return images, assignment, missing
+            return images, missing
         watcher.say("The labels cost less than was kept back for them: drawing goes on with the rest.")
 
 
@@ -263,29 +272,10 @@ def _refuse_unchecked(plan: Plan, run: Run) -> None:
         )
 
 
-def _refuse_loss(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
-    """Keep the labels of a run whose ledger has lost what they were made from."""
-    try:
-        before = run.labels
-    except RunError:  # a torn table is made anew
-        return
-    names = [annotator.name for annotator in plan.annotators if looks(annotator)]
-    keys = ["annotator", "subject_id"]
-    stored = before.filter(pl.col("annotator").is_in(names)).select(keys).unique()
-    lost = stored.join(labels.select(keys).unique(), on=keys, how="anti")
-    if lost.height:
-        raise RunDamaged(
-            f"{run.path}: the ledger lacks {lost.height} of {stored.height} looks at pictures that "
-            "labels.parquet has, so the tables are left as they are; run the audit again, "
-            "which looks anew: `stereotrope run`"
-        )
-
-
 def _measure(
-    plan: Plan,
-    images: pl.DataFrame,
+    subjects: Subjects,
     labels: pl.DataFrame,
-    assignment: Assignment,
+    embeddings: pl.DataFrame,
     into: RunFolder,
     watcher: Watcher,
     stop: threading.Event | None,
@@ -294,17 +284,16 @@ def _measure(
     missing: Sequence[Missing] = (),
     kept: Info | None = None,
 ) -> None:
-    labels, folds = derive_labels(plan, images, labels, assignment)
+    plan, images = subjects.plan, subjects.images
+    labels, folds = fold_and_discount(plan, labels)
     matched = audit_matching(plan, images, labels)
-    tidy = tidy_with_quality(plan, images, labels, assignment)
-    embeddings = embeddings_table(plan, images, into.ledger)
+    tidy = tidy_with_quality(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     partial = bool(missing or (kept or {}).get("missing"))
     estimates, findings = estimate(
         plan,
         tidy,
-        images,
-        assignment,
+        subjects,
         watcher,
         labels=labels,
         embeddings=embeddings,
@@ -316,6 +305,11 @@ def _measure(
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)
     into.write_table("labels", labels, LABELS)
+    regions_and_sets = subjects.table(labels)
+    if regions_and_sets.height:
+        into.write_table("subjects", regions_and_sets, SUBJECTS)
+    else:
+        into.remove_table("subjects")
     into.write_embeddings(embeddings)
     into.write_table("estimates", estimates, ESTIMATES, _scopes(estimates))
     into.write_table("findings", findings, FINDINGS)
@@ -327,7 +321,7 @@ def _measure(
             into.write_table(name, table, columns)
         else:
             into.remove_table(name)
-    info = info_of(plan, images, labels, assignment, into, folds)
+    info = info_of(plan, images, labels, into, folds)
     if matched is not None:
         info["lexicons"] = matched.lexicons
     if plan.check is not None:
@@ -394,17 +388,16 @@ def _require_complete(plan: Plan, images: pl.DataFrame) -> None:
 def _require_matches(plan: Plan) -> None:
     """End with too little evidence where a file made elsewhere has nothing for any picture."""
     for annotator in plan.annotators:
-        trouble = getattr(annotator, "trouble", None)
-        if trouble is not None:
+        if annotator.trouble is not None:
             raise IncompleteError(
-                f"annotator {annotator.name!r}: {trouble}. The report is written without it; correct "
-                "the file and run the audit again, which looks at no picture twice"
+                f"annotator {annotator.name!r}: {annotator.trouble}. The report is written without it; "
+                "correct the file and run the audit again, which looks at no picture twice"
             )
 
 
 def _require_answers(plan: Plan, run: Run) -> None:
     """End with too little evidence where an annotator that looks gave hardly anything that counts."""
-    names = [annotator.name for annotator in plan.annotators if looks(annotator)]
+    names = [annotator.name for annotator in plan.annotators if annotator.looks]
     said = run.labels.filter(pl.col("annotator").is_in(names)).group_by("annotator", maintain_order=True)
     # A caption that says nothing answers nothing; of what is asked closed, `unclear` is an answer.
     silent = (pl.col("attribute") == CAPTION) & (pl.col("status") == "unclear")

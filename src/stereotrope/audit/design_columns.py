@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import ImportedCaptions, ImportedLabels
+from stereotrope.annotate import Annotator
 from stereotrope.generate import METADATA_NAMES
 from stereotrope.tables import factors_of
 
@@ -18,32 +18,27 @@ _ONE = ("name_from", "prompt", "negative", "seed", "file")
 """Keys of a generator's entry that name a column each."""
 
 
-def leave_design(annotators: Sequence[Any], generators: Sequence[Any], base: Path) -> None:
+def leave_design(annotators: Sequence[Annotator], generators: Sequence[Any], base: Path) -> None:
     """Let an annotator from the very file of a generator take none of the design's columns for labels.
 
     Where that file is of one model, its labels are of the pictures of that one: others may have one name.
     """
     for annotator in annotators:
-        if not isinstance(annotator, ImportedLabels):
+        if annotator.path is None:
             continue
-        listing = [
-            entry
-            for entry in generators
-            if isinstance(entry, Mapping) and annotator.path.resolve() in _files_of(entry, base)
-        ]
+        file = annotator.path.resolve()
+        listing = [each for each in generators if isinstance(each, Mapping) and file in _files_of(each, base)]
+        alone = len(listing) == 1 and listing[0].get("name_from") is None
         for entry in listing:
-            annotator.leave_out(set(_columns_of(entry)))
-        if len(listing) == 1 and listing[0].get("name_from") is None:
-            annotator.only = _name_of(listing[0], base)
+            annotator.leave_out(set(_columns_of(entry)), _name_of(entry, base) if alone else None)
 
 
-def tell_design(annotators: Sequence[Any], prompts: pl.DataFrame) -> None:
+def tell_design(annotators: Sequence[Annotator], prompts: pl.DataFrame) -> None:
     """Let annotators from files know which prompts there are: a row of another one lacks no image."""
     levels = {name: set(prompts[name].drop_nulls()) for name in factors_of(prompts.columns)}
     texts = set(prompts["text"].drop_nulls())
     for annotator in annotators:
-        if isinstance(annotator, ImportedCaptions | ImportedLabels):
-            annotator.design = {**levels, "text": texts, "prompt": texts | levels.get("prompt", set())}
+        annotator.tell_design({**levels, "text": texts, "prompt": texts | levels.get("prompt", set())})
 
 
 def _name_of(entry: Mapping[str, Any], base: Path) -> str:

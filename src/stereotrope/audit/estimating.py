@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from stereotrope import measure
-from stereotrope.audit.assignment import Assignment
-from stereotrope.audit.plan import Plan, encodes, is_given
-from stereotrope.audit.plan import looks as looks_at
+from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
+from stereotrope.audit.plan import Plan
+from stereotrope.audit.subjects import EMBEDDED, Subjects, leaves_out
 from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import InputError, UsageError
 from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
@@ -25,27 +25,22 @@ from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHO
 __all__ = ["estimate", "tidy_labels_of_run"]
 
 
-def tidy_labels_of_run(
-    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment | None = None
-) -> pl.DataFrame:
+def tidy_labels_of_run(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
     """The frame that measures of looks take: one row a label that counts or is excluded with its reason.
 
     Attributes about the picture's quality are left out after they excluded what they exclude.
     """
-    return _looks(tidy_with_quality(plan, images, labels, assignment or Assignment(plan)))
+    return _looks(tidy_with_quality(Subjects(plan, images), labels))
 
 
-def tidy_with_quality(
-    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, assignment: Assignment
-) -> pl.DataFrame:
+def tidy_with_quality(subjects: Subjects, labels: pl.DataFrame) -> pl.DataFrame:
     """:func:`tidy_labels_of_run` with the attributes about a picture's quality in it."""
-    tidy = measure.tidy_labels(plan.prompts, images, labels, asked=assignment.asked(images))
-    if assignment.leaves_out:
-        marked = pl.DataFrame(
-            assignment.marks(images), schema={"subject_id": pl.String, "annotator": pl.String}
-        ).rename({"subject_id": "image_id"})
-        tidy = _left_out(tidy, marked, SEEN)
-    return tidy
+    plan, images = subjects.plan, subjects.images
+    tidy = measure.tidy_labels(plan.prompts, images, labels, asked=subjects.asked())
+    if not leaves_out(plan):
+        return tidy
+    marked = labels.filter(pl.col("attribute") == SEEN_IN_DISCOVERY)
+    return _left_out(tidy, marked.select("annotator", image_id="subject_id"), SEEN)
 
 
 def _looks(tidy: pl.DataFrame) -> pl.DataFrame:
@@ -74,8 +69,7 @@ def _left_out(tidy: pl.DataFrame, which: pl.DataFrame, reason: str) -> pl.DataFr
 def estimate(
     plan: Plan,
     tidy: pl.DataFrame,
-    images: pl.DataFrame,
-    assignment: Assignment,
+    subjects: Subjects,
     watcher: Watcher,
     *,
     labels: pl.DataFrame,
@@ -96,6 +90,7 @@ def estimate(
     second time without these, under a name of their own. When ``stop`` is set the measure at hand is
     finished and :class:`~stereotrope.errors.Interrupted` raised.
     """
+    images = subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
     looks, kept = _looks(tidy), _looks(_without_violations(tidy)) if checked else None
@@ -107,7 +102,7 @@ def estimate(
         tidy,
         looks if kept is None or plan.spec.violations != "out" else kept,
         looks,
-        encoders=[one.name for one in plan.annotators if encodes(one) or is_given(one)],
+        encoders=[one.name for one in plan.annotators if EMBEDDED in one.gives],
         reference=reference,
         confusions={name: check.confusion for name, check in plan.checks.items()},
         level=plan.spec.report.level,
@@ -116,7 +111,7 @@ def estimate(
     )
     read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
     frames = {frame: frame.of(tables) for frame in read}
-    taxonomy = assignment.taxonomy(images)
+    taxonomy = subjects.taxonomy()
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(plan.measures), 0)
     for number, planned in enumerate(plan.measures, start=1):
@@ -177,7 +172,7 @@ def _what_there_is(call: MeasureCall, frames: Mapping[MeasureFrame, pl.DataFrame
 
 def _answered(plan: Plan, looks: pl.DataFrame) -> pl.DataFrame:
     """Looks without those that an unfinished run still owes: what is missing is said elsewhere."""
-    owing = [annotator.name for annotator in plan.annotators if looks_at(annotator)]
+    owing = [annotator.name for annotator in plan.annotators if annotator.looks]
     owed = pl.col("annotator").is_in(owing) & pl.col("excluded").eq_missing(NOT_LABELLED)
     return looks.filter(~owed)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.annotate import Annotator
 from stereotrope.errors import UsageError
 from stereotrope.run import open as open_run
 
@@ -44,7 +45,7 @@ class JudgeCheck:
         return {row["attribute"] for row in self.card["rows"] if row["verdict"] == "fail"}
 
 
-def judge_check_of(folder: Path | str, annotator: Any) -> JudgeCheck:
+def judge_check_of(folder: Path | str, annotator: Annotator) -> JudgeCheck:
     """Read what a calibration found of the instrument that an audit uses.
 
     Parameters
@@ -68,27 +69,17 @@ def judge_check_of(folder: Path | str, annotator: Any) -> JudgeCheck:
             f"{folder}: is no calibration; make one with `stereotrope calibrate --annotator … -o {folder}`"
         )
     for card in cards:
-        if _fingerprint_as_checked(annotator, card) == card["fingerprint"]:
+        checked = {name: None if v is None else tuple(v) for name, v in card["attributes"]}
+        if annotator.fingerprint_with(checked) == card["fingerprint"]:
             return JudgeCheck(card, _confusion(annotator, card))
-    checked = ", ".join(str(card["annotator"]) for card in cards)
+    names = ", ".join(str(card["annotator"]) for card in cards)
     raise UsageError(
-        f"{folder}: is no check of annotator {annotator.name!r} as it is asked here (checked: {checked}); "
+        f"{folder}: is no check of annotator {annotator.name!r} as it is asked here (checked: {names}); "
         "model, parameters, wording and value lists must be the same. Calibrate it as the audit asks it, "
         "or ask it as it was checked"
     )
 
 
-def _fingerprint_as_checked(annotator: Any, card: Mapping[str, Any]) -> str | None:
-    """Fingerprint of the audit's annotator if it were asked for what was checked; None where it is not."""
-    checked = {name: None if values is None else tuple(values) for name, values in card["attributes"]}
-    if not hasattr(annotator, "asking"):
-        return str(annotator.fingerprint)
-    for name, values in annotator.attributes.items():
-        if name in checked and checked[name] != values:
-            return None
-    return str(annotator.asking(checked, subject=None).fingerprint)
-
-
-def _confusion(annotator: Any, card: Mapping[str, Any]) -> pl.DataFrame:
+def _confusion(annotator: Annotator, card: Mapping[str, Any]) -> pl.DataFrame:
     frame = pl.DataFrame(list(card["confusion"]), schema=_CONFUSION, orient="row")
     return frame.filter(pl.col("attribute").is_in(list(annotator.attributes)))

@@ -11,10 +11,10 @@ from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.work import ANNOTATE, GENERATE
 from stereotrope.errors import RunDamaged, RunError
-from stereotrope.run import Ledger
+from stereotrope.run import Ledger, Run
 from stereotrope.run import open as open_run
 
-__all__ = ["lost_work", "refuse_paying_again"]
+__all__ = ["lost_work", "refuse_lost_labels", "refuse_lost_vectors", "refuse_paying_again"]
 
 _SETTLED = ("ok", "refused")
 
@@ -46,6 +46,48 @@ def refuse_paying_again(plan: Plan, folder: Path) -> None:
         "(`--plan` says more); nothing was asked. Put a sound copy of ledger.db back or, to have it made and "
         f"paid for again, move {torn.relative_to(folder)} out of the folder; then run the same command again"
     )
+
+
+def refuse_lost_labels(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
+    """Keep the labels of a run whose ledger has lost what they were made from.
+
+    Raises
+    ------
+    RunDamaged
+        The run's table holds looks that the ledger lacks.
+    """
+    names = [annotator.name for annotator in plan.annotators if annotator.looks]
+    keys = ["annotator", "subject_id"]
+    _refuse_lost(run, "labels", names, labels, keys, "looks at pictures that labels.parquet has", "looks")
+
+
+def refuse_lost_vectors(plan: Plan, run: Run, embeddings: pl.DataFrame) -> None:
+    """Keep the vectors of a run whose ledger has lost what they were made from.
+
+    Raises
+    ------
+    RunDamaged
+        The run's table holds vectors by an encoder that the ledger lacks.
+    """
+    names = [annotator.name for annotator in plan.annotators if annotator.process is not None]
+    keys = ["encoder", "subject_kind", "subject_id"]
+    _refuse_lost(run, "embeddings", names, embeddings, keys, "vectors that the embeddings have", "encodes")
+
+
+def _refuse_lost(
+    run: Run, table: str, names: Sequence[str], now: pl.DataFrame, keys: list[str], what: str, again: str
+) -> None:
+    try:
+        before: pl.DataFrame = getattr(run, table)
+    except RunError:  # a torn table is made anew
+        return
+    stored = before.filter(pl.col(keys[0]).is_in(names)).select(keys).unique()
+    lost = stored.join(now.select(keys).unique(), on=keys, how="anti")
+    if lost.height:
+        raise RunDamaged(
+            f"{run.path}: the ledger lacks {lost.height} of {stored.height} {what}, so the tables are left "
+            f"as they are; run the audit again, which {again} anew: `stereotrope run`"
+        )
 
 
 def lost_work(plan: Plan, folder: Path, work: Sequence[Work]) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from stereotrope import measure
-from stereotrope.annotate import Encoder, GivenEmbeddings
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.rehearsal import rehearse
 from stereotrope.errors import UsageError, did_you_mean
@@ -44,9 +43,9 @@ def setting_of(
         attributes=dict(looks),
         shared=len(looks) != len(dict(looks)),
         # Which attributes are discovered is known once pictures are there: then all that are labelled count.
-        discovers=any(getattr(a, "discoverer", None) or getattr(a, "taxonomies", None) for a in annotators),
+        discovers=any(a.discovers for a in annotators),
         constraints=[name for name, _ in labelled if name in CONSTRAINTS],
-        encoders=[a.name for a in annotators if isinstance(a, Encoder | GivenEmbeddings)],
+        encoders=[a.name for a in annotators if "embeddings" in a.gives],
         group=group,
         baseline=baseline.get(group) if group else None,
         models=models,

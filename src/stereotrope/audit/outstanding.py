@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from stereotrope.annotate import Annotator
 from stereotrope.audit.assemble import images_frame
-from stereotrope.audit.assignment import DISCOVER, found_before, kept_before
-from stereotrope.audit.embedding import EMBED, picture_keys
-from stereotrope.audit.plan import Plan, encodes, looks
-from stereotrope.audit.reserve import Reserve, discoveries, reserve_of
-from stereotrope.audit.work import ANNOTATE, GENERATE, annotation_key
+from stereotrope.audit.looking import coming_images, settle
+from stereotrope.audit.order import ordered
+from stereotrope.audit.plan import Plan
+from stereotrope.audit.subjects import Subjects, remember
+from stereotrope.audit.work import GENERATE, Missing
 from stereotrope.clients import Expectation
 from stereotrope.run import Ledger, refuse_lost_ledger
-from stereotrope.tables import ABSENT
+from stereotrope.tables import ABSENT, IMAGES, polars_types
 
-__all__ = ["Work", "outstanding", "reserve_in"]
+__all__ = ["Reserve", "Work", "affords_more", "outstanding", "reserve_in", "reserve_of"]
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,27 @@ class Work:
     expected: Expectation | None = None
 
 
+@dataclass(frozen=True)
+class Reserve:
+    """US dollars that a run folder still needs, at most, for what its models have to say.
+
+    Attributes
+    ----------
+    each
+        For the labels of one more picture.
+    pending
+        For those of the pictures that are there, and for sets that are still to be looked at.
+    """
+
+    each: float = 0.0
+    pending: float = 0.0
+
+
 def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     """Count what is asked for and what the run folder's ledger already holds; reads only.
 
     Pictures that are not drawn yet count as not looked at. Pictures that turn out byte-identical are
-    looked at once, so there may be less to do.
+    looked at once, so there may be less to do. The few texts of the prompts are not counted.
 
     Raises
     ------
@@ -54,26 +74,52 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     """
     folder = Path(folder)
     refuse_lost_ledger(folder)
-    file = folder / "ledger.db"
-    ledger = Ledger(file, readonly=True) if file.is_file() else None
-    try:
+    with _ledger(folder) as ledger:
         return [*_drawing(plan, ledger), *_looking(plan, ledger, folder)]
-    finally:
-        if ledger is not None:
-            ledger.close()
 
 
 def reserve_in(plan: Plan, folder: Path | str) -> Reserve:
     """What the labels of a run folder may cost at most, as a run would keep it back; reads only."""
-    folder = Path(folder)
+    with _ledger(Path(folder)) as ledger:
+        return reserve_of(plan, Path(folder), ledger)
+
+
+def reserve_of(plan: Plan, folder: Path, ledger: Ledger | None) -> Reserve:
+    """Say what labels cost: what calls to their model did cost so far, before the first what they may.
+
+    Without a price, or a model, the labels cost nothing here.
+    """
+    each = pending = 0.0
+    for one, counts in _counted(plan, ledger, folder):
+        price = _price(plan, one)
+        if one.subject == "set":
+            pending += price * (counts.total - counts.done)
+        else:
+            each += price
+            pending += price * (counts.drawn - counts.done)
+    return Reserve(each, pending)
+
+
+def affords_more(plan: Plan, reserve: Reserve, missing: Sequence[Missing]) -> bool:
+    """Whether pictures were held back that the cap turns out to have room for."""
+    cap = plan.account.max_cost
+    held = [one for one in missing if one.budget and one.stage == GENERATE]
+    if cap is None or not held or len(held) < len(missing):
+        return False
+    names = {one.name for one in held}
+    models = [
+        (getattr(generator, "provider", ""), getattr(generator, "model", ""))
+        for generator in plan.generators
+        if generator.name in names
+    ]
+    prices = [plan.account.mean(*model, "image") for model in models]
+    room = cap - plan.account.spent - reserve.pending - reserve.each
+    return any(price is not None and price <= room for price in prices)
+
+
+def _ledger(folder: Path) -> Any:
     file = folder / "ledger.db"
-    if not file.is_file():
-        return reserve_of(plan, folder, None)
-    ledger = Ledger(file, readonly=True)
-    try:
-        return reserve_of(plan, folder, ledger)
-    finally:
-        ledger.close()
+    return closing(Ledger(file, readonly=True)) if file.is_file() else nullcontext()
 
 
 def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
@@ -88,45 +134,67 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
 
 
 def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
-    keys: dict[str, set[str]] = {}
-    assignment = found_before(plan, folder)
-    images = images_frame(plan, ledger) if ledger is not None else None
-    if ledger is not None and images is not None:
-        assignment = kept_before(plan, folder, images, ledger)
-        said = ledger.get_all(ANNOTATE)
-        for annotator in filter(looks, plan.annotators):
-            asked = (annotation_key(a, row["sha256"]) for a, row in assignment.looks(annotator, images))
-            keys[annotator.name] = {key for key in asked if key in said}
-    work = [
-        Work(DISCOVER, name, total, total - left, expected)
-        for name, total, left, expected in discoveries(plan, assignment)
+    return [
+        Work(one.stage, one.name, n.total, n.done, one.expect(n.total - n.done))
+        for one, n in _counted(plan, ledger, folder)
     ]
-    for annotator in filter(looks, plan.annotators):
-        total, done = _pictures(plan, annotator.name, images), len(keys.get(annotator.name, ()))
-        expect = getattr(annotator, "expect", None)
-        expected = expect(total - done) if expect is not None else None
-        work.append(Work(ANNOTATE, annotator.name, total, done, expected))
-    return work + _encoding(plan, ledger, images)
 
 
-def _encoding(plan: Plan, ledger: Ledger | None, images: pl.DataFrame | None) -> list[Work]:
-    """Pictures that each encoder has encoded; the few texts of the prompts are not counted."""
-    made = ledger.get_all(EMBED) if ledger is not None else {}
-    work = []
-    for encoder in filter(encodes, plan.annotators):
-        keys = picture_keys(encoder, images) if images is not None else {}
-        total = _pictures(plan, encoder.name, images)
-        work.append(Work(EMBED, encoder.name, total, sum(key in made for key in keys)))
-    return work
+@dataclass(frozen=True)
+class _Counts:
+    """Subjects in all, of pictures that are drawn, and looked at."""
+
+    total: int
+    drawn: int
+    done: int
 
 
-def _pictures(plan: Plan, annotator: str, images: pl.DataFrame | None) -> int:
-    """How many different pictures an annotator is shown; those that are not drawn yet count one each."""
+def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[Annotator, _Counts]]:
+    """Annotators that look, in the order in which they do."""
+    images = pl.DataFrame(schema=polars_types(IMAGES)) if ledger is None else images_frame(plan, ledger)
+    subjects = Subjects(plan, images, coming_images(plan, images))
+    remember(plan, folder)
+    outcomes: dict[str, Mapping[str, Any]] = {}
+    before: list[Annotator] = []
+    for one in ordered(plan.annotators):
+        labels = None if ledger is None or one.subject != "region" else subjects.labels(ledger, before)
+        before.append(one)
+        if one.process is None or one.subject == "text":
+            continue
+        if one.stage not in outcomes:
+            outcomes[one.stage] = {} if ledger is None else ledger.get_all(one.stage)
+        looks = subjects.looks(one, labels)
+        keys = {look.annotator.key_of(look.subject) for look in looks}
+        done = len(keys & outcomes[one.stage].keys())
+        if one.subject == "image":
+            yield one, _Counts(*_pictures(plan, one.name, images), done)
+        elif one.subject == "region":
+            yield one, _Counts(len(keys), len(keys), done)
+        else:
+            total, left = subjects.n_sets(one), len(looks) + len(subjects.waiting(one)) - done
+            if ledger is not None:
+                settle(one, looks, ledger, None)
+            yield one, _Counts(total, total, total - left)
+
+
+def _pictures(plan: Plan, annotator: str, images: pl.DataFrame) -> tuple[int, int]:
+    """How many different pictures an annotator is shown, in all and of those that are there.
+
+    What is not drawn yet counts one each.
+    """
     shown = plan.shown.get(annotator)
     at_hand = [request for _, request in plan.requests if not request.absent]
     asked = {r.image_id for r in at_hand if shown is None or r.prompt_id in shown}
-    if images is None:
-        return len(asked)
     own = images.filter(pl.col("status") != ABSENT)
     own = own if shown is None else own.filter(pl.col("prompt_id").is_in(list(shown)))
-    return len(asked) - own["image_id"].n_unique() + own.filter(status="ok")["sha256"].n_unique()
+    drawn = own.filter(status="ok")["sha256"].n_unique()
+    return len(asked) - own["image_id"].n_unique() + drawn, drawn
+
+
+def _price(plan: Plan, annotator: Annotator) -> float:
+    """What one look costs."""
+    expected = annotator.expect(1)
+    if expected is None or expected.cost is None:
+        return 0.0
+    known = annotator.mean_cost(plan.account)
+    return float(expected.cost[1]) if known is None else known * expected.calls

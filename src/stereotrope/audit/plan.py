@@ -6,16 +6,18 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
 from stereotrope import annotate, generate
+from stereotrope.annotate import Annotator
 from stereotrope.audit.design_columns import leave_design, tell_design
 from stereotrope.audit.designing import baseline_model_of, baseline_of, designed_prompts
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
+from stereotrope.audit.order import require_needs
 from stereotrope.audit.requests import Requests, requests_of
 from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
@@ -24,15 +26,14 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
-from stereotrope.tables import CAPTION, factors_of
+from stereotrope.tables import factors_of
 
-__all__ = ["Plan", "StoredRun", "derives", "encodes", "is_given", "looks", "make_plan"]
+__all__ = ["Plan", "StoredRun", "make_plan"]
 
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
 
 Made = TypeVar("Made")
-Annotator = annotate.Annotator
 
 
 class ReadingCheck(Protocol):
@@ -128,26 +129,6 @@ class Plan:
         return found
 
 
-def looks(annotator: Annotator) -> TypeGuard[annotate.PictureAnnotator]:
-    """Whether an annotator looks at pictures; the others derive labels from tables."""
-    return hasattr(annotator, "process")
-
-
-def derives(annotator: Annotator) -> TypeGuard[annotate.TableAnnotator]:
-    """Whether an annotator derives labels from tables."""
-    return hasattr(annotator, "derive")
-
-
-def encodes(annotator: Annotator) -> TypeGuard[annotate.Encoder]:
-    """Whether an annotator makes vectors of pictures and texts."""
-    return isinstance(annotator, annotate.Encoder)
-
-
-def is_given(annotator: Annotator) -> TypeGuard[annotate.GivenEmbeddings]:
-    """Whether an annotator brings vectors made elsewhere."""
-    return isinstance(annotator, annotate.GivenEmbeddings)
-
-
 def make_plan(
     spec: AuditSpec,
     source: Source,
@@ -191,10 +172,12 @@ def make_plan(
     leave_design(annotators, spec.generators, source.base)
     tell_design(annotators, prompts)
     _require_said(annotators, requests, source)
+    if stored is None:
+        require_needs(annotators, source)
     _refuse_same_labels(annotators, source)
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
-        _require_encoders(annotators, source)
+        _require_working(annotators, source)
     baseline, model = baseline_of(spec, prompts, source), baseline_model_of(spec, names, source)
     setting = setting_of(
         spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model
@@ -261,7 +244,7 @@ def _measures(
     if "measures" not in suite:
         return None
     chosen = list(suite["measures"])
-    named = [name for a in annotators if looks(a) for name in a.attributes]
+    named = [name for a in annotators if a.looks for name in a.attributes]
     for what, further in suite.get("measures_if_several", {}).items():
         several = (
             len(named) > len(set(named))
@@ -306,23 +289,22 @@ def _created(make: Callable[[Any], Made], items: Sequence[Any], source: Source, 
 
 
 def _refuse_names_of_factors(annotators: Sequence[Annotator], prompts: pl.DataFrame, source: Source) -> None:
-    """Refuse what a caption says under the name of what its picture was asked for."""
+    """Refuse what follows from labels under the name of what its picture was asked for."""
     factors = factors_of(prompts.columns)
     for index, annotator in enumerate(annotators):
-        if isinstance(annotator, annotate.LexiconAnnotator):
-            for name in (CAPTION, *annotator.attributes):
-                if name in factors:
-                    raise source.error(
-                        f"lexicon {annotator.name!r}: {name!r} is what it reads in captions and a factor of "
-                        "the prompts; rename one of them",
-                        *("annotators", index),
-                    )
+        follows = annotator.process is None and annotator.needs
+        for name in (*annotator.needs, *annotator.attributes) if follows else ():
+            if name in factors:
+                raise source.error(
+                    f"annotator {annotator.name!r}: {name!r} is what it reads, or labels by that, and a "
+                    "factor of the prompts; rename one of them",
+                    *("annotators", index),
+                )
 
 
 def _require_said(annotators: Sequence[Annotator], requests: Requests, source: Source) -> None:
     """Refuse a study without any picture of which nobody says anything."""
-    brings = (annotate.ImportedLabels, annotate.ImportedCaptions, annotate.GivenEmbeddings)
-    told = any(isinstance(annotator, brings) for annotator in annotators)
+    told = any(annotator.process is None and not annotator.needs for annotator in annotators)
     if requests and not told and all(request.absent for _, request in requests):
         raise source.error(
             "annotators: no picture is at hand, and nothing brings what others said of them; add the file of "
@@ -331,14 +313,13 @@ def _require_said(annotators: Sequence[Annotator], requests: Requests, source: S
         )
 
 
-def _require_encoders(annotators: Sequence[Annotator], source: Source) -> None:
-    """Tell that an encoder cannot work here before a picture is paid for."""
+def _require_working(annotators: Sequence[Annotator], source: Source) -> None:
+    """Tell that an annotator cannot work here before a picture is paid for."""
     for index, annotator in enumerate(annotators):
-        if encodes(annotator):
-            try:
-                annotator.require()
-            except UsageError as error:
-                raise source.error(str(error), "annotators", index) from None
+        try:
+            annotator.require()
+        except UsageError as error:
+            raise source.error(str(error), "annotators", index) from None
 
 
 def _refuse_same_pictures(generators: Sequence[generate.Generator], source: Source) -> None:
@@ -359,10 +340,9 @@ def _refuse_same_labels(annotators: Sequence[Annotator], source: Source) -> None
     """Two entries with one fingerprint look once: their agreement would be that of one look with itself."""
     seen: list[tuple[Any, str]] = []
     for index, annotator in enumerate(annotators):
-        if not looks(annotator):
+        if not annotator.looks:
             continue
-        discovers = getattr(annotator, "discoverer", None) is not None
-        asks = (annotator.fingerprint, discovers, getattr(annotator, "taxonomies", None))
+        asks = (annotator.fingerprint, bool(annotator.parts), annotator.taxonomies)
         other = next((name for before, name in seen if before == asks), None)
         seen.append((asks, annotator.name))
         if other is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import threading
 from collections.abc import Mapping, Sequence
@@ -10,19 +9,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from stereotrope.annotate import Encoder, Picture, PictureAnnotator
+from stereotrope.annotate import Picture
 from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
 from stereotrope.run import Job, RunFolder, engine
 
 __all__ = [
     "ANNOTATE",
-    "EMBED",
     "GENERATE",
     "HALTING",
     "Missing",
     "Task",
-    "annotation_key",
     "carry_out",
     "kind_of",
     "picture_of",
@@ -31,8 +28,7 @@ __all__ = [
 
 GENERATE = "generate"
 ANNOTATE = "annotate"
-EMBED = "embed"
-"""Names of stages in the ledger. Keys say who did what: a name in an audit file is in none of them."""
+"""Names of stages in the ledger, and of what is done. Annotators may have others."""
 HALTING = (ModelUnusable, BudgetError)
 """After one of these no further request is worth sending."""
 
@@ -70,11 +66,12 @@ def said_of(missing: Sequence[Missing]) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """A stage's job with the words that show it."""
+    """A stage's job with the words that show it, and the fingerprint of who does it."""
 
     verb: str
     name: str
     job: Job
+    by: str = ""
 
 
 def kind_of(worker: Any) -> Literal["threads", "async"]:
@@ -82,14 +79,10 @@ def kind_of(worker: Any) -> Literal["threads", "async"]:
     return "async" if inspect.iscoroutinefunction(worker.process) else "threads"
 
 
-def annotation_key(annotator: PictureAnnotator | Encoder, sha256: str) -> str:
-    """Content key of one look: what is looked with, and the bytes looked at."""
-    return hashlib.sha256(f"{annotator.fingerprint}\n{sha256}".encode()).hexdigest()
-
-
 def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
     """Return the picture of an image row, read when it is first looked at."""
-    return Picture(row["image_id"], row["sha256"], lambda: into.store.get(row["path"]))
+    n_pixels = row["width"] * row["height"]
+    return Picture(row["image_id"], row["sha256"], lambda: into.store.get(row["path"]), n_pixels=n_pixels)
 
 
 def carry_out(

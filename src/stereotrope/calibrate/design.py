@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from stereotrope import generate
 from stereotrope.audit import Audit, Plan
-from stereotrope.audit.plan import StoredRun, looks
+from stereotrope.audit.plan import StoredRun
 from stereotrope.calibrate.checks import CHECK_KINDS, INJECTIONS, PLAIN, about_text, checks, in_words
 from stereotrope.calibrate.judging import InstrumentCheck
 from stereotrope.calibrate.pictures import CheckPictures, Motif
@@ -28,7 +28,6 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
     "gender": ("men", "women"),
     "age": ("young adults", "middle-aged", "elderly"),
 }
-VARIANTS = ("reversed", "blind")
 MOST_CLAIMS = 2
 """Attributes of one annotator that painted words are about: each takes its own pictures."""
 TITLE = "Calibration: what the instruments read, on pictures of known truth"
@@ -95,10 +94,10 @@ def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
     inner = plan.generators[0] if plan.generators else generate.create(plan.spec.generators[0])
     if not isinstance(inner, CalibratedGenerator):
         raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
-    tested = [a for a in plan.annotators if looks(a)]
-    judges = [a for a in tested if hasattr(a, "asking") and hasattr(a, "variant")]
+    tested = [a for a in plan.annotators if a.looks]
+    judges: list[Any] = [a for a in tested if a.variants]
     for judge in judges:
-        if getattr(judge, "discoverer", None) is not None:
+        if judge.parts:
             raise UsageError(
                 f"annotator {judge.name!r}: a check needs attributes that are known beforehand, found "
                 "`discover: true`; leave it out, or list them under `attributes`"
@@ -107,7 +106,7 @@ def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
         return replace(plan, check=InstrumentCheck(plan, tested, inner))
     plan, prompts = (plan, stored) if stored is not None else _extended(plan, _claims(judges, inner))
     drawer = _drawer(prompts, inner, judges)
-    variants = tuple(judge.variant(which) for judge in judges for which in VARIANTS)
+    variants = tuple(judge.variant(which) for judge in judges for which in judge.variants)
     plain = frozenset(prompts.filter(pl.col("check") == PLAIN)["prompt_id"])
     base = frozenset(prompts.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["prompt_id"])
     shown = {a.name: plain for a in plan.annotators if a not in judges}

@@ -44,7 +44,7 @@ class InstrumentCheck:
         self.tested, self.inner, self.drawer = tuple(tested), inner, drawer
         self.level = plan.spec.report.level
         self.prompts = plan.prompts
-        self.judges = [a for a in tested if drawer is not None and hasattr(a, "variant")]
+        self.judges = [a for a in tested if drawer is not None and a.variants]
 
     def read(self, tidy: pl.DataFrame) -> pl.DataFrame:
         """The labels that the measures of the audit take: of planted pictures, as asked, colours read."""

@@ -53,7 +53,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
         print_fitted("What the calls take", columns, asked, out, naming=2)
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
-    said = [f"{g.name}: {note}" for g in plan.generators if (note := getattr(g, "note", None))]
+    said = [f"{g.name}: {note}" for g in plan.generators if (note := g.note)]
     lines = (
         lost_work(plan, folder, work),
         _found(work),
@@ -167,7 +167,8 @@ def _keys(plan: Plan, work: Sequence[Work]) -> str:
     """Which keys the rest needs that this shell has not."""
     left = {row.name for row in work if row.expected is not None and row.expected.calls}
     unset: dict[str, list[str]] = {}
-    for one in (*plan.generators, *plan.annotators):
+    entries: Sequence[Any] = (*plan.generators, *plan.annotators)
+    for one in entries:
         key = getattr(getattr(one, "endpoint", None), "key", None)
         if key is not None and one.name in left and not os.environ.get(key, "").strip():
             unset.setdefault(key, []).append(one.name)

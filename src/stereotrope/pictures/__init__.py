@@ -16,7 +16,7 @@ from stereotrope.pictures.container import (
     sniff,
 )
 from stereotrope.pictures.decoding import PictureInfo, decode, inspect, thumbnail
-from stereotrope.pictures.plain import plain
+from stereotrope.pictures.plain import crop, plain
 from stereotrope.pictures.room import PIXELS_AT_ONCE
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "MAX_SIDE",
     "PIXELS_AT_ONCE",
     "PictureInfo",
+    "crop",
     "decode",
     "inspect",
     "plain",

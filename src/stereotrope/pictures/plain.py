@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import math
 
 from PIL import Image
 
+from stereotrope.errors import PictureError
 from stereotrope.pictures import container
 from stereotrope.pictures.container import Container
 from stereotrope.pictures.decoding import decode, stored_mode
@@ -28,6 +31,28 @@ def plain(data: bytes, *, max_side: int) -> bytes:
         return data if _bare(data, found) else found.needed
     out = io.BytesIO()
     Image.fromarray(decode(data, max_side=max_side)).save(out, "PNG", compress_level=4)
+    return out.getvalue()
+
+
+def crop(data: bytes, box: str) -> bytes:
+    """Return a region of a picture as a PNG; ``box`` is JSON ``[x0, y0, x1, y1]`` in upright pixels.
+
+    What of the box lies outside is cut off.
+
+    Raises
+    ------
+    PictureError
+        As :func:`decode`; or nothing of the region lies in the picture.
+    """
+    pixels = decode(data)
+    height, width = pixels.shape[:2]
+    x0, y0, x1, y1 = json.loads(box)
+    left, top = max(0, math.floor(x0)), max(0, math.floor(y0))
+    right, bottom = min(width, math.ceil(x1)), min(height, math.ceil(y1))
+    if left >= right or top >= bottom:
+        raise PictureError("region outside the picture")
+    out = io.BytesIO()
+    Image.fromarray(pixels[top:bottom, left:right]).save(out, "PNG", compress_level=4)
     return out.getvalue()
 
 

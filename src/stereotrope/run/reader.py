@@ -28,6 +28,7 @@ from stereotrope.tables import (
     LEXICON_TERMS,
     PROMPTS,
     REFERENCE,
+    SUBJECTS,
     Column,
     polars_types,
 )
@@ -122,6 +123,12 @@ class Run:
         names = [f"{EMBEDDINGS_FOLDER}/{file.stem}" for file in files]
         empty = pl.DataFrame(schema=polars_types(EMBEDDINGS))
         return pl.concat([empty, *(self._table(name, EMBEDDINGS) for name in names)])
+
+    @functools.cached_property
+    def subjects(self) -> pl.DataFrame:
+        """The images of each region and set that a label is of; empty where there are none."""
+        there = (self.path / "subjects.parquet").is_file()
+        return self._table("subjects") if there else pl.DataFrame(schema=polars_types(SUBJECTS))
 
     @functools.cached_property
     def reference(self) -> pl.DataFrame | None:
@@ -251,6 +258,7 @@ _COLUMNS = {
     "estimates": ESTIMATES,
     "findings": FINDINGS,
     "reference": REFERENCE,
+    "subjects": SUBJECTS,
     "lexicon_terms": LEXICON_TERMS,
 }
 _SPENDING = {

@@ -27,7 +27,7 @@ def parquet(folder, rows):
 
 
 def vectors(given):
-    table = given.embed(IMAGES, PROMPTS)
+    table = given.embed(IMAGES, PROMPTS, {})
     assert set(table["encoder"]) <= {"clip"}
     return {(kind, one): vector for kind, one, _, vector in table.rows()}
 
@@ -68,7 +68,7 @@ def test_every_form_of_a_file_gives_the_same(tmp_path, kind):
 
 def test_hashes_find_every_copy(tmp_path):
     given = parquet(tmp_path, {"sha256": ["AA"], "vector": [[1.0, 0.0]]})
-    table = given.embed(IMAGES.with_columns(sha256=pl.lit("aa")), PROMPTS)
+    table = given.embed(IMAGES.with_columns(sha256=pl.lit("aa")), PROMPTS, {})
     assert table["subject_id"].to_list() == ["i1", "i2", "i3"]
 
 
@@ -99,7 +99,7 @@ def test_what_is_odd_about_a_file_is_noted(tmp_path):
 def test_a_name_that_several_pictures_have_is_left_out(tmp_path):
     images = IMAGES.with_columns(source=pl.Series(["a/x.png", "b/x.png", None, None]))
     given = parquet(tmp_path, {"image": ["x.png"], "vector": [[1.0]]})
-    assert given.embed(images, PROMPTS).height == 0
+    assert given.embed(images, PROMPTS, {}).height == 0
     assert "e.parquet: 1 row (row 1) whose name several pictures have; left out" in given.notes
     assert given.trouble == "e.parquet: none of its rows (1) names one picture alone"
 

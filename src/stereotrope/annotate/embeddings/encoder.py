@@ -6,17 +6,30 @@ import hashlib
 import importlib.util
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.annotate.embeddings.vectors import Pixels, Vector, unit_vector
+from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.embeddings.vectors import (
+    Pixels,
+    Vector,
+    embeddings_rows,
+    pack,
+    unit_vector,
+    unpack,
+)
 from stereotrope.annotate.label import Attributes
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.annotate.picture import Picture, Subject
+from stereotrope.errors import PictureError, UsageError, did_you_mean
+from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.tables import fingerprint_of
 
 __all__ = ["ENCODER_KINDS", "Encoded", "Encoder", "Loaded", "encoder_of"]
@@ -26,6 +39,8 @@ ENCODER_KINDS = ("clip", "siglip")
 
 INSTALL = "pip install 'stereotrope[local]'"
 BATCH = 16
+_DECODING_THREADS = 4
+_NO_VECTOR = "the model gives no finite vector"
 _MOST_BATCH = 4096
 _KEYS = ("encoder", "name", "batch", "device", "revision")
 _WRITE = "write {encoder: clip:openai/clip-vit-base-patch32}"
@@ -56,7 +71,7 @@ class Loaded(Protocol):
         """Vectors of texts, their lengths in tokens, and the most that the model reads."""
 
 
-class Encoder:
+class Encoder(Annotator):
     """A model that gives pictures and texts vectors of one space: CLIP or SigLIP, on this computer.
 
     Parameters
@@ -81,7 +96,10 @@ class Encoder:
     """
 
     version = 1
-    concurrency = 1
+    gives = ("embeddings",)
+    stage = "embed"
+    libraries = _PACKAGES
+    batch = BATCH
 
     def __init__(
         self,
@@ -93,10 +111,12 @@ class Encoder:
         device: str = "auto",
         revision: str | None = None,
     ) -> None:
-        self.kind, self.model, self.name = kind, model, name
+        self.kind, self.model = kind, model
+        self.name: str = name
         self.batch, self.device, self.revision = batch, device, revision
         self.attributes: Attributes = {}
         self.notes: list[str] = []
+        self.parts = (_Texts(self),)
         self._guard = threading.Lock()
         self._loaded: Loaded | None = None
 
@@ -158,6 +178,62 @@ class Encoder:
 
                 self._loaded = load(self.kind, self.model, revision=self.revision, device=self.device)
 
+    def process(self, picture: Picture) -> Mapping[str, Any]:
+        """Encode one picture."""
+        (outcome,) = self.process_batch([picture])
+        return outcome
+
+    def process_batch(self, shown: Sequence[Picture]) -> list[Mapping[str, Any]]:
+        """Encode pictures together; one that cannot be decoded is an outcome with the reason.
+
+        Very large ones are encoded in parts of the batch, so that not all are in memory at once.
+        """
+        self.setup()  # first: what cannot be loaded is told before pictures are decoded
+        return [outcome for part in _parts(shown) for outcome in self._encoded(part)]
+
+    def _encoded(self, shown: Sequence[Picture]) -> list[Mapping[str, Any]]:
+        with ThreadPoolExecutor(_DECODING_THREADS) as pool:
+            decoded = list(pool.map(_pixels, shown))
+        vectors = iter(self.encode_pictures([each for each in decoded if not isinstance(each, str)]))
+        return [
+            {"reason": each, "proven": True} if isinstance(each, str) else _outcome(next(vectors))
+            for each in decoded
+        ]
+
+    def payload(self, result: Any) -> Mapping[str, Any]:
+        """Return the outcome as it is."""
+        return dict(result)
+
+    def embed(
+        self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
+    ) -> pl.DataFrame:
+        """Return the vectors of pictures and prompts in the order of the tables; note what has none."""
+        usable = images.filter(pl.col("status") == "ok").select("image_id", "sha256")
+        seen = [Subject("image", row["image_id"], (row,)) for row in usable.to_dicts()]
+        texts = prompts.select("prompt_id", "text").drop_nulls().iter_rows()
+        seen += [Subject("text", one, text=text) for one, text in texts]
+        asked = [(subject.kind, subject.id, outcomes.get(self.key_of(subject))) for subject in seen]
+        self.notes = list(self._notes(prompts, asked))
+        known = [(kind, one, found["vector"]) for kind, one, found in asked if found and "vector" in found]
+        return embeddings_rows(self.name, [(kind, one, unpack(vector)) for kind, one, vector in known])
+
+    def _notes(
+        self, prompts: pl.DataFrame, asked: Sequence[tuple[str, str, Mapping[str, Any] | None]]
+    ) -> Iterator[str]:
+        for kind, many in (("image", "pictures"), ("text", "prompts")):
+            outcomes = [found for of, _, found in asked if of == kind]
+            reasons = Counter(found["reason"] for found in outcomes if found and "reason" in found)
+            for reason, n in reasons.items():
+                yield f"{self.name}: {n:,} of {len(outcomes):,} {many} have no vector ({reason})"
+        texts = [found for of, _, found in asked if of == "text" and found]
+        if cut := [found for found in texts if found["tokens"] > found["most"]]:
+            yield (
+                f"{self.name}: {len(cut):,} of {len(texts):,} prompts are longer than the {cut[0]['most']} "
+                "tokens that the encoder reads; what comes after is not compared"
+            )
+        if without := prompts["text"].null_count():
+            yield f"{self.name}: {without:,} of {prompts.height:,} prompts have no text to encode"
+
     def encode_pictures(self, pixels: Sequence[Pixels]) -> list[Vector | None]:
         """Unit vectors of pictures (uint8 RGB, upright), None where the model gives no finite one."""
         return [unit_vector(row) for row in self._ready().pictures(pixels)] if pixels else []
@@ -182,6 +258,60 @@ class Encoder:
                 "`save_pretrained` wrote, or a name on the Hugging Face hub"
             )
         return folder
+
+
+class _Texts(Annotator):
+    """The side of an encoder that encodes the texts of prompts."""
+
+    subject = "text"
+    stage = Encoder.stage
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name: str = f"{encoder.name}, prompts"
+        self.attributes: Attributes = {}
+        self.batch, self._encoder = encoder.batch, encoder
+
+    @property
+    def fingerprint(self) -> str:
+        return self._encoder.fingerprint
+
+    def setup(self) -> None:
+        self._encoder.setup()
+
+    def payload(self, result: Any) -> Mapping[str, Any]:
+        return dict(result)
+
+    def process(self, text: str) -> Mapping[str, Any]:
+        (outcome,) = self.process_batch([text])
+        return outcome
+
+    def process_batch(self, texts: Sequence[str]) -> list[Mapping[str, Any]]:
+        encoded = self._encoder.encode_texts(texts)
+        return [{**_outcome(each.vector), "tokens": each.tokens, "most": each.most} for each in encoded]
+
+
+def _pixels(picture: Picture) -> Pixels | str:
+    """The pixels, or why there are none."""
+    try:
+        return picture.pixels()
+    except PictureError as error:
+        return error.reason
+
+
+def _parts(shown: Sequence[Picture]) -> Iterator[list[Picture]]:
+    part: list[Picture] = []
+    pixels = 0
+    for picture in shown:
+        pixels += picture.n_pixels
+        if part and pixels > PIXELS_AT_ONCE:
+            yield part
+            part, pixels = [], picture.n_pixels
+        part.append(picture)
+    yield part
+
+
+def _outcome(vector: Vector | None) -> dict[str, Any]:
+    return {"reason": _NO_VECTOR} if vector is None else {"vector": pack(vector)}
 
 
 def encoder_of(spec: Mapping[str, Any], *, relative_to: Path | str | None) -> Encoder:

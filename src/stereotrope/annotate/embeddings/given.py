@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.embeddings.file import read_embeddings, said_of
 from stereotrope.annotate.embeddings.vectors import Vector, embeddings_rows
 from stereotrope.annotate.label import Attributes
@@ -15,7 +18,7 @@ from stereotrope.tables import LABELLED, fingerprint_of
 __all__ = ["GivenEmbeddings"]
 
 
-class GivenEmbeddings:
+class GivenEmbeddings(Annotator):
     """Vectors of pictures, and of prompts' texts, from a Parquet, JSON Lines or CSV file.
 
     The file's images are found by ``image_id``, by ``sha256`` where the column is called so, else by the
@@ -47,6 +50,7 @@ class GivenEmbeddings:
     """
 
     version = 1
+    gives = ("embeddings",)
 
     def __init__(
         self,
@@ -57,16 +61,20 @@ class GivenEmbeddings:
         vector: str | None = None,
         folder: Path | str | None = None,
     ) -> None:
-        self.name = name
+        self.name: str = name
         self.file = str(file)
         self.attributes: Attributes = {}
         self._read = read_embeddings(Path(folder or ".") / file, image=image, vector=vector, name=self.file)
         self.notes: list[str] = list(self._read.notes)
         self.trouble: str | None = None
         parameters = {"image": image, "vector": vector}
-        self.fingerprint = fingerprint_of(f"embeddings:{name}", self.version, parameters, self._read.data)
+        self.fingerprint: str = fingerprint_of(
+            f"embeddings:{name}", self.version, parameters, self._read.data
+        )
 
-    def embed(self, images: pl.DataFrame, prompts: pl.DataFrame) -> pl.DataFrame:
+    def embed(
+        self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
+    ) -> pl.DataFrame:
         """Return the vectors of the images and prompts of a run, in the order of the tables."""
         self.notes = list(self._read.notes)
         usable = images.filter(pl.col("status").is_in(LABELLED))

@@ -1,4 +1,4 @@
-"""The stages of a run: what is drawn, what is looked at, and how each result enters the ledger."""
+"""Drawing: each picture that is asked for once, in the ledger as it lands."""
 
 from __future__ import annotations
 
@@ -7,31 +7,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import polars as pl
-
-from stereotrope.annotate import Label, PictureAnnotator
-from stereotrope.audit.assignment import Assignment, Look
-from stereotrope.audit.plan import Plan, looks
+from stereotrope.audit.order import ordered
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.watcher import Watcher
-from stereotrope.audit.work import (
-    ANNOTATE,
-    EMBED,
-    GENERATE,
-    HALTING,
-    Missing,
-    Task,
-    annotation_key,
-    carry_out,
-    kind_of,
-    picture_of,
-    said_of,
-)
+from stereotrope.audit.work import GENERATE, HALTING, Missing, Task, carry_out, kind_of, said_of
 from stereotrope.errors import ModelUnusable, PictureError, PictureUnavailable
 from stereotrope.generate import ImageRequest, ImageResult
 from stereotrope.pictures import inspect as inspect_picture
 from stereotrope.run import Job, RunFolder, Stage
 
-__all__ = ["annotate_pictures", "generate_images", "require_reachable", "retry_passing"]
+__all__ = ["generate_images", "require_reachable", "retry_passing"]
 
 
 _PASSING = (
@@ -145,101 +130,8 @@ def retry_passing(plan: Plan, into: RunFolder) -> None:
             unproven and not payload.get("proven") and reason.startswith(_OF_BYTES)
         )
 
-    for stage in (GENERATE, ANNOTATE, EMBED):
+    for stage in dict.fromkeys([GENERATE, *(one.stage for one in ordered(plan.annotators))]):
         payloads = into.ledger.get_all(stage)
         keys = [key for key, payload in payloads.items() if passing(stage, key, payload)]
         if keys:
             into.ledger.forget(stage, keys)
-
-
-class _Looking:
-    """Lets annotators look at pictures; they see neither prompt nor factors."""
-
-    def __init__(self, annotator: PictureAnnotator, into: RunFolder) -> None:
-        self.annotator, self.into = annotator, into
-
-    def setup(self) -> None:
-        self.annotator.setup()
-
-    def process(self, item: Look) -> list[Label]:
-        return item.annotator.process(picture_of(item.row, self.into))
-
-
-class _Asking:
-    """Lets annotators that talk to a model server look at pictures."""
-
-    def __init__(self, annotator: Any, into: RunFolder) -> None:
-        self.annotator, self.into = annotator, into
-
-    async def process(self, item: Look) -> list[Label]:
-        labels: list[Label] = await item.annotator.process(picture_of(item.row, self.into))  # type: ignore[misc]
-        return labels
-
-    async def close(self) -> None:
-        await self.annotator.close()
-
-
-def annotate_pictures(
-    plan: Plan,
-    images: pl.DataFrame,
-    assignment: Assignment,
-    into: RunFolder,
-    watcher: Watcher,
-    stop: threading.Event | None,
-) -> list[Missing]:
-    """Let every annotator look at every picture it has not seen; say what is missing.
-
-    Those that compute here go one after another, those that ask a model server side by side.
-    """
-    tasks: list[Task] = []
-    for annotator in plan.annotators:
-        if not looks(annotator):
-            continue
-        items = {
-            annotation_key(look.annotator, look.row["sha256"]): look
-            for look in assignment.looks(annotator, images)
-        }
-        kind = kind_of(annotator)
-        stage = Stage(
-            ANNOTATE,
-            make=partial(_Looking if kind == "threads" else _Asking, annotator, into),
-            kind=kind,
-            concurrency=annotator.concurrency,
-            halting=HALTING,
-        )
-        job = Job(
-            stage,
-            list(items.items()),
-            commit=lambda key, item, labels: _labels_payload(labels),
-            on_failure=_unreadable,
-        )
-        tasks.append(Task(ANNOTATE, annotator.name, job))
-    here = [task for task in tasks if task.job.stage.kind == "threads"]
-    missing = [one for task in here for one in carry_out([task], into, watcher, stop)]
-    return missing + carry_out([task for task in tasks if task not in here], into, watcher, stop)
-
-
-def _unreadable(key: str, item: Look, error: Exception) -> dict[str, Any] | None:
-    """A picture an annotator cannot decode has invalid labels with the reason; other failures are retried."""
-    if not isinstance(error, PictureError):
-        return None
-    labels = [
-        Label(name, None, status="invalid", rationale=error.reason) for name in item.annotator.attributes
-    ]
-    return {**_labels_payload(labels), "proven": True}
-
-
-def _labels_payload(labels: list[Label]) -> dict[str, Any]:
-    return {
-        "labels": [
-            {
-                "attribute": label.attribute,
-                "value": label.value if label.status == "ok" else None,
-                "confidence": label.confidence,
-                "status": label.status,
-                "rationale": label.rationale,
-                "region": label.region,
-            }
-            for label in labels
-        ]
-    }

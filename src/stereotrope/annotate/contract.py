@@ -1,0 +1,199 @@
+"""The contract of annotators: one class to inherit, whatever they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from stereotrope.annotate.label import Attributes, Label
+from stereotrope.annotate.picture import Subject, SubjectKind
+from stereotrope.annotate.taxonomy import Scope, Taxonomy
+from stereotrope.clients import Account, Endpoint, Expectation
+from stereotrope.inputs.lookup import Design
+
+Outcomes = Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]
+"""Levels of a part of the design, and what was kept of the look at it."""
+
+
+class Annotator:
+    """An instrument: what it looks at, what it needs of others, and what it gives. Inherit it.
+
+    A class says ``name``, ``fingerprint`` and ``attributes``, and has ``process`` or ``derive`` or both. A
+    run orders its annotators by ``needs`` and ``gives``, carries each out once a subject, and knows none by
+    name. Where it looks it never learns of a prompt, a generator or a factor.
+
+    Attributes
+    ----------
+    name
+        In the ``annotator`` column.
+    fingerprint
+        Short hash of everything that can change what it says.
+    attributes
+        What it labels: attribute → value list, None where any value may come.
+    subject
+        What it is shown: an ``image`` or a ``region`` of one (a :class:`~stereotrope.annotate.Picture`), a
+        ``set`` (a tuple of pictures), or a ``text`` (of a prompt).
+    needs, gives
+        What others must have given before, and what it gives beside its attributes: names of attributes,
+        ``regions``, ``embeddings`` … What looks at regions is shown those of the labels that it needs.
+    remedies
+        Need → what to add to an audit where nobody gives it.
+    process, process_batch
+        ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once, or a coroutine
+        function; with a ``batch`` above 1 ``process_batch(subjects)`` too. None where it looks at nothing.
+    derive
+        ``derive(images, labels)`` → a frame of :data:`stereotrope.tables.LABELS`, made anew whenever a run
+        is measured; ``images`` has the factors and the ``text`` of the prompts too. None where nothing
+        follows without looking.
+    size
+        Pictures in a set.
+    stage
+        Name of its outcomes in the ledger.
+    keeps
+        Folder of the run where its file lies, if it has one.
+    libraries
+        Further libraries whose version can change what it says.
+    variants
+        What ``variant(which)`` makes of it, for a check of it.
+    parts
+        Further instruments that belong to it.
+    notes, trouble
+        What there is to say of its last derivation, and why that gave nothing at all.
+    path
+        File that its labels come from.
+    endpoint
+        Where its model is reached.
+    """
+
+    subject: SubjectKind = "image"
+    needs: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+    remedies: Mapping[str, str] = {}
+    process: Callable[..., Any] | None = None
+    process_batch: Callable[..., Any] | None = None
+    derive: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame] | None = None
+    batch: int = 1
+    size: int = 4
+    stage: str = "annotate"
+    keeps: str | None = None
+    libraries: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    parts: Sequence[Annotator] = ()
+    notes: Sequence[str] = ()
+    trouble: str | None = None
+    path: Path | None = None
+
+    if TYPE_CHECKING:  # a class may have these as it likes
+
+        @property
+        def name(self) -> str: ...  # noqa: D102
+        @property
+        def fingerprint(self) -> str: ...  # noqa: D102
+        @property
+        def attributes(self) -> Attributes: ...  # noqa: D102
+
+    @property
+    def concurrency(self) -> int:
+        """How many subjects may be looked at at once."""
+        return 1
+
+    @property
+    def looks(self) -> bool:
+        """Whether it labels what it is shown; others encode, or say what follows."""
+        return self.process is not None and bool(self.attributes)
+
+    @property
+    def discovers(self) -> bool:
+        """Whether what it labels is found in the run, or differs between parts of the design."""
+        return False
+
+    @property
+    def taxonomies(self) -> Mapping[Scope, Taxonomy]:
+        """Part of the design → what it is asked there, where that is not the same in all."""
+        return {}
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where its model is reached."""
+        return None
+
+    def require(self) -> None:
+        """Raise :class:`~stereotrope.errors.UsageError` where it cannot work here, before money is spent."""
+
+    def setup(self) -> None:
+        """Load what is slow to load, once before the first subject."""
+
+    async def close(self) -> None:
+        """Let go of the connections of the running event loop."""
+
+    def expect(self, n: int) -> Expectation | None:
+        """Say what ``n`` looks take, where a server is asked."""
+        return None
+
+    def mean_cost(self, account: Account) -> float | None:
+        """US dollars that a call to its model has cost on the mean so far; None before the first."""
+        return None
+
+    def fingerprint_with(self, attributes: Attributes) -> str | None:
+        """Return the fingerprint that it would have for other attributes, where it can be asked for any."""
+        return self.fingerprint
+
+    def within(self, levels: Mapping[str, str]) -> Annotator | None:
+        """Return it as it is asked in a part of the design; None where what to ask is not known yet."""
+        return self
+
+    def asked(self, levels: Mapping[str, str | None]) -> Iterable[str]:
+        """Attributes that a picture of a prompt with these levels should have."""
+        return self.attributes
+
+    def sets(self, images: pl.DataFrame) -> list[tuple[str, ...]]:
+        """Image ids of each set: by default the pictures of one prompt and generator, ``size`` by ``size``.
+
+        ``images`` has the factors too.
+        """
+        groups = images.group_by("generator", "prompt_id", maintain_order=True).agg("image_id")["image_id"]
+        starts = ((ids, at) for ids in groups for at in range(0, len(ids) - self.size + 1, self.size))
+        return [tuple(ids[at : at + self.size]) for ids, at in starts]
+
+    def key_of(self, subject: Subject) -> str:
+        """Content key of a look in the ledger: what is looked with, and at what."""
+        return subject.key(self.fingerprint)
+
+    def payload(self, result: Any) -> Mapping[str, Any]:
+        """What the ledger keeps of the result of a look."""
+        return {"labels": [label.stored() for label in result]}
+
+    def unreadable(self, reason: str) -> Mapping[str, Any] | None:
+        """What it keeps where the picture cannot be decoded; None where that is tried again."""
+        return self.payload([Label(each, None, None, "invalid", reason) for each in self.attributes])
+
+    def reopen(self, file: Path) -> None:
+        """Read what it keeps in a file of the run that people may edit; see ``keeps``."""
+
+    def settle(self, outcomes: Outcomes, file: Path | None) -> None:
+        """Take what it kept of each part of the design; write it into the file where one is given."""
+
+    def has(self, levels: Mapping[str, str]) -> bool:
+        """Whether what it would find in a part of the design is known without a look."""
+        return False
+
+    def recall(self, fingerprint: str) -> None:
+        """Take the fingerprint that a run stored of what may not be here any more."""
+
+    def embed(
+        self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
+    ) -> pl.DataFrame:
+        """Return the vectors of a run where it gives ``embeddings``; ``outcomes`` of the ledger by key."""
+        raise NotImplementedError
+
+    def leave_out(self, columns: Collection[str], generator: str | None) -> None:
+        """Take columns of its file that say what a picture was asked for as no labels.
+
+        ``generator`` is the one whose pictures alone the file is of, where that is known.
+        """
+
+    def tell_design(self, design: Design) -> None:
+        """Take what the prompts of the audit say, by the column in which a file may say it too."""

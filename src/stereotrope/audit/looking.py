@@ -1,0 +1,160 @@
+"""One loop for all annotators: each looks at what it has not seen, once what it needs is there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from stereotrope.annotate import Annotator
+from stereotrope.audit.order import waves
+from stereotrope.audit.plan import Plan
+from stereotrope.audit.subjects import Look, Subjects, file_of, remember
+from stereotrope.audit.watcher import Watcher
+from stereotrope.audit.work import HALTING, Missing, Task, carry_out, kind_of, picture_of
+from stereotrope.errors import PictureError
+from stereotrope.run import Job, RunFolder, Stage
+
+_WAITS = "waits for pictures that are still to be drawn"
+
+
+class _Worker:
+    """Lets annotators look at subjects; they see neither prompt nor factors."""
+
+    def __init__(self, annotator: Annotator, into: RunFolder) -> None:
+        self.annotator, self._picture_of = annotator, partial(picture_of, into=into)
+        self._guard, self._ready = threading.Lock(), False
+
+    def _setup(self) -> None:
+        with self._guard:
+            if not self._ready:
+                self.annotator.setup()
+                self._ready = True
+
+    def _shown(self, look: Look) -> Any:
+        return look.subject.shown(self._picture_of)
+
+    def process(self, look: Look) -> Any:
+        """Look at one subject."""
+        self._setup()
+        return look.annotator.process(self._shown(look))  # type: ignore[misc]
+
+    def process_batch(self, looks: Sequence[Look]) -> Any:
+        """Look at some subjects together."""
+        self._setup()
+        return self.annotator.process_batch(list(map(self._shown, looks)))  # type: ignore[misc]
+
+
+class _Caller(_Worker):
+    """The same, for those that wait for a server."""
+
+    async def process(self, look: Look) -> Any:
+        """Look at one subject."""
+        self._setup()
+        return await look.annotator.process(self._shown(look))  # type: ignore[misc]
+
+    async def process_batch(self, looks: Sequence[Look]) -> Any:
+        """Look at some subjects together."""
+        self._setup()
+        return await self.annotator.process_batch(list(map(self._shown, looks)))  # type: ignore[misc]
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.annotator.close()
+
+
+def look(
+    plan: Plan,
+    images: pl.DataFrame,
+    into: RunFolder,
+    watcher: Watcher,
+    stop: threading.Event | None,
+    undrawn: Sequence[Missing] = (),
+) -> list[Missing]:
+    """Let every annotator look at what it has not seen; say what is missing.
+
+    Those that compute here go one after another, those that ask a server side by side; what needs what others
+    give comes after them. A batch lands in one commit, so that a run that was killed goes on with
+    the batches of an undisturbed one. A set waits for pictures of generators that were stopped (``undrawn``).
+    """
+    missing: list[Missing] = []
+    remember(plan, into.path)
+    stopped = {one.name: one for one in undrawn if one.halted}
+    coming = coming_images(plan, images, stopped)
+    ended: set[str] = set()
+    done: list[Annotator] = []
+    for wave in waves(plan.annotators):
+        subjects = Subjects(plan, images, coming)
+        regions = any(one.subject == "region" for one in wave)
+        labels = subjects.labels(into.ledger, done) if regions else None
+        looks = {id(one): subjects.looks(one, labels) for one in wave if one.process is not None}
+        tasks = [_task(one, looks[id(one)], into) for one in wave if id(one) in looks]
+        here = [task for task in tasks if task.job.stage.kind == "threads"]
+        for together in (*([task] for task in here), [task for task in tasks if task not in here]):
+            group = [task for task in together if task.job.items and task.by not in ended]
+            lacking = carry_out(group, into, watcher, stop)
+            ended |= {task.by for task in group if any(m.halted and m.name == task.name for m in lacking)}
+            missing += lacking
+        for one in wave:
+            settle(one, looks.get(id(one), ()), into.ledger, file_of(into.path, one))
+            missing += _waiting(one, subjects, len(looks.get(id(one), ())), stopped)
+        done += wave
+    return missing
+
+
+def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder) -> Task:
+    kind = kind_of(annotator)
+    stage = Stage(
+        annotator.stage,
+        make=partial(_Worker if kind == "threads" else _Caller, annotator, into),
+        kind=kind,
+        concurrency=annotator.concurrency,
+        batch_size=annotator.batch,
+        halting=HALTING,
+    )
+    items = {look.annotator.key_of(look.subject): look for look in looks}
+    job = Job(
+        stage,
+        list(items.items()),
+        commit=lambda key, look, result: annotator.payload(result),
+        on_failure=_unreadable,
+    )
+    return Task(annotator.stage, annotator.name, job, annotator.fingerprint)
+
+
+def _unreadable(key: str, look: Look, error: Exception) -> dict[str, Any] | None:
+    """What cannot be decoded is so for good, with the reason; other failures are tried again."""
+    kept = look.annotator.unreadable(error.reason) if isinstance(error, PictureError) else None
+    return None if kept is None else {**kept, "proven": True}
+
+
+def settle(annotator: Annotator, looks: Sequence[Look], ledger: Any, file: Any) -> None:
+    """Give an annotator what was kept of its looks."""
+    if annotator.keeps is not None:
+        kept = ledger.get_all(annotator.stage)
+        keys = [(look.levels, look.annotator.key_of(look.subject)) for look in looks]
+        annotator.settle([(levels, kept[key]) for levels, key in keys if key in kept], file)
+
+
+def _waiting(
+    annotator: Annotator, subjects: Subjects, n: int, stopped: Mapping[str, Missing]
+) -> list[Missing]:
+    if annotator.subject != "set" or not (parts := subjects.waiting(annotator)):
+        return []
+    budget = any(stopped[part["generator"]].budget for part in parts if part["generator"] in stopped)
+    return [Missing(annotator.stage, annotator.name, len(parts), n + len(parts), _WAITS, budget)]
+
+
+def coming_images(plan: Plan, images: pl.DataFrame, generators: Any = None) -> pl.DataFrame:
+    """Images that were asked for and are not there yet, of some generators alone where they are given."""
+    there = set(images["image_id"])
+    rows = [
+        (request.image_id, request.prompt_id, request.generator)
+        for drawn_by, request in plan.requests
+        if request.image_id not in there and (generators is None or drawn_by.name in generators)
+    ]
+    schema = dict.fromkeys(("image_id", "prompt_id", "generator"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")

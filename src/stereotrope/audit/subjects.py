@@ -1,0 +1,341 @@
+"""What annotators look at, and how each is asked: images, regions and sets of them, texts of prompts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, scope_of
+from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
+from stereotrope.audit.order import ordered
+from stereotrope.audit.plan import Plan
+from stereotrope.run import Ledger, file_stem
+from stereotrope.tables import (
+    CONSTRAINTS,
+    EMBEDDINGS,
+    LABELS,
+    QUALITY_ATTRIBUTES,
+    SUBJECTS,
+    factors_of,
+    polars_types,
+)
+
+LEAST_LEFT = 40
+"""Images a prompt from which those seen in discovery are left out of the scores; below, too few stay."""
+
+EMBEDDED = "embeddings"
+"""What an annotator gives that has vectors for the table of this name."""
+
+_SHOWN = ("image_id", "sha256", "path", "width", "height")
+
+
+class Look(NamedTuple):
+    """One subject to look at, with the annotator as it is asked about it, and the part of the design."""
+
+    annotator: Annotator
+    subject: Subject
+    levels: Mapping[str, str]
+
+
+class Subjects:
+    """What each annotator of a plan looks at.
+
+    Parameters
+    ----------
+    plan
+        The audit; its annotators know what was discovered so far (see :func:`remember`).
+    images
+        Those that are there.
+    coming
+        ``image_id, prompt_id, generator`` of those that may still come: a set with one of them waits.
+    """
+
+    def __init__(self, plan: Plan, images: pl.DataFrame, coming: pl.DataFrame | None = None) -> None:
+        self.plan, self.images = plan, images
+        self._coming = coming
+        prompts = plan.prompts
+        self._levels = {row["prompt_id"]: row for row in prompts.drop("text", "negative").to_dicts()}
+        self._rows: dict[str, dict[str, Any]] = {
+            row["image_id"]: row
+            for row in images.filter(pl.col("status") == "ok")
+            .select(*_SHOWN, "generator", "prompt_id")
+            .to_dicts()
+        }
+        self._made: dict[tuple[str, str, Scope], Annotator | None] = {}
+
+    def levels(self, generator: str, prompt_id: str) -> dict[str, str]:
+        """Part of the design that a picture belongs to."""
+        thing = self._levels[prompt_id].get("object")
+        return {"generator": generator, **({"object": thing} if thing is not None else {})}
+
+    def looks(self, annotator: Annotator, labels: pl.DataFrame | None = None) -> list[Look]:
+        """What an annotator looks at; ``labels`` are those that it needs, of regions.
+
+        What belongs to a part whose attributes could not be discovered is left until they are: each
+        subject is asked everything in one call.
+        """
+        return [look for look, _ in self._all(annotator, labels) if look is not None]
+
+    def waiting(self, annotator: Annotator) -> list[Mapping[str, str]]:
+        """Parts of the design of the sets whose pictures are not all there."""
+        return [levels for look, levels in self._all(annotator, None) if look is None]
+
+    def n_sets(self, annotator: Annotator) -> int:
+        """How many sets an annotator is shown in all, those of pictures that may still come included."""
+        return len(annotator.sets(self._frame()))
+
+    def _all(
+        self, annotator: Annotator, labels: pl.DataFrame | None
+    ) -> Iterator[tuple[Look | None, Mapping[str, str]]]:
+        shown = self.plan.shown.get(annotator.name)
+        for subject, (generator, prompt_id) in self._subjects(annotator, labels):
+            if shown is not None and prompt_id not in shown:
+                continue
+            levels = self.levels(generator, prompt_id)
+            if annotator.has(levels):
+                continue
+            bound = self._bound(annotator, levels)
+            if bound is not None:
+                yield None if subject is None else Look(bound, subject, levels), levels
+
+    def _subjects(
+        self, annotator: Annotator, labels: pl.DataFrame | None
+    ) -> Iterator[tuple[Subject | None, tuple[str, str]]]:
+        """Each subject with generator and prompt of its first picture; None for a set that waits."""
+        match annotator.subject:
+            case "image":
+                for image_id, row in self._rows.items():
+                    yield Subject("image", image_id, (row,)), _place(row)
+            case "region":
+                for image_id, box in self._regions(annotator, labels):
+                    row = self._rows[image_id]
+                    yield Subject("region", _id(image_id, box), (row,), region=box), _place(row)
+            case "set":
+                frame = self._frame()
+                places = {i: (g, p) for i, p, g in frame.select(*_PLACED).iter_rows()}
+                for ids in annotator.sets(frame):
+                    rows = tuple(self._rows[each] for each in ids if each in self._rows)
+                    whole = Subject("set", _id(*ids), rows) if len(rows) == len(ids) else None
+                    yield whole, places[ids[0]]
+            case "text":
+                texts = self.plan.prompts.select("prompt_id", "text").drop_nulls()
+                for prompt_id, text in texts.unique("text", maintain_order=True).iter_rows():
+                    yield Subject("text", prompt_id, text=text), ("", prompt_id)
+
+    def _regions(self, annotator: Annotator, labels: pl.DataFrame | None) -> Iterator[tuple[str, str]]:
+        """Each picture with each region that labels of what the annotator needs have, once."""
+        if labels is None:
+            return
+        givers = [a.name for a in self.plan.annotators if set(a.gives) & set(annotator.needs)]
+        wanted = pl.col("attribute").is_in(list(annotator.needs)) | pl.col("annotator").is_in(givers)
+        found = labels.filter(wanted, pl.col("region").is_not_null(), subject_kind="image", status="ok")
+        for image_id, box in found.select("subject_id", "region").unique(maintain_order=True).iter_rows():
+            if image_id in self._rows:
+                yield image_id, box
+
+    def _frame(self) -> pl.DataFrame:
+        """Images with their factors, those that may still come as if they were there, in the plan's order."""
+        rows = self.images.select(*_PLACED, "status")
+        if self._coming is not None:
+            more = self._coming.select(*_PLACED, pl.lit("ok").alias("status"))
+            order = {r.image_id: n for n, (_, r) in enumerate(self.plan.requests)}
+            place = pl.col("image_id").replace_strict(order, default=None, return_dtype=pl.Int64)
+            rows = pl.concat([rows, more]).sort(place, maintain_order=True, nulls_last=True)
+        return with_factors(rows, self.plan)
+
+    def _bound(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator | None:
+        key = (annotator.name, annotator.stage, scope_of(levels))
+        if key not in self._made:
+            self._made[key] = annotator.within(levels)
+        return self._made[key]
+
+    def labels(self, ledger: Ledger, upto: Sequence[Annotator] | None = None) -> pl.DataFrame:
+        """What annotators said, and what follows without looking.
+
+        What was said comes first, by annotator in the order of the audit file, then what follows, in the
+        order in which annotators need one another. ``upto`` takes these annotators alone.
+        """
+        empty = pl.DataFrame(schema=polars_types(LABELS))
+        outcomes: dict[str, Mapping[str, Any]] = {}
+        told = with_factors(self.images, self.plan)
+        said: dict[str, pl.DataFrame] = {}
+        derived: list[pl.DataFrame] = []
+        for one in ordered(self.plan.annotators):
+            if upto is not None and one not in upto:
+                continue
+            known = pl.concat([empty, *said.values(), *derived], how="diagonal")
+            if one.looks:
+                if one.stage not in outcomes:
+                    outcomes[one.stage] = ledger.get_all(one.stage)
+                rows = list(_said(one, self.looks(one, known), outcomes[one.stage]))
+                said[one.name] = labels_frame(rows)
+                known = pl.concat([known, said[one.name]])
+            if one.derive is not None:
+                derived.append(one.derive(told, known))
+        looked = [said[one.name] for one in self.plan.annotators if one.name in said]
+        return pl.concat([empty, *looked, *derived], how="diagonal")
+
+    def table(self, labels: pl.DataFrame) -> pl.DataFrame:
+        """The table ``subjects``: the images of each region and set that a label is of."""
+        known = {
+            look.subject.id: look.subject
+            for one in ordered(self.plan.annotators)
+            if one.looks and one.subject in ("region", "set")
+            for look in self.looks(one, labels)
+        }
+        labelled = labels.filter(pl.col("subject_kind").is_in(["region", "set"]))["subject_id"]
+        rows = [
+            (subject.kind, subject.id, row["image_id"], position, subject.region)
+            for subject_id in labelled.unique(maintain_order=True)
+            if (subject := known.get(subject_id)) is not None
+            for position, row in enumerate(subject.images)
+        ]
+        return pl.DataFrame(rows, schema=polars_types(SUBJECTS), orient="row")
+
+    def asked(self) -> pl.DataFrame:
+        """``image_id, annotator, attribute``: what should have been answered about every picture."""
+        rows: list[tuple[str, str, str]] = []
+        images = self.images.select(*_PLACED)
+        for one in self.plan.annotators:
+            if one.subject != "image":
+                continue
+            shown = self.plan.shown.get(one.name)
+            names: dict[tuple[str, str], list[str]] = {}
+            for image_id, prompt_id, generator in images.iter_rows():
+                if shown is not None and prompt_id not in shown:
+                    continue
+                if (generator, prompt_id) not in names:
+                    bound = self._asked(one, self.levels(generator, prompt_id))
+                    names[generator, prompt_id] = [
+                        name
+                        for name in bound.asked(self._levels[prompt_id])
+                        if name in CONSTRAINTS or name not in QUALITY_ATTRIBUTES
+                    ]
+                rows += [(image_id, one.name, name) for name in names[generator, prompt_id]]
+        schema = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _asked(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator:
+        bound = self._bound(annotator, levels) if annotator.looks else None
+        return annotator if bound is None else bound
+
+    def taxonomy(self) -> pl.DataFrame | None:
+        """Value lists by part of the design, None where no attribute was discovered.
+
+        With the annotator, where two have different lists of one attribute.
+        """
+        if not any(one.taxonomies for one in self.plan.annotators):
+            return None
+        pairs = self.images.select("generator", "prompt_id").unique(maintain_order=True).iter_rows()
+        parts = dict.fromkeys(scope_of(self.levels(*pair)) for pair in pairs)
+        lists = [
+            (scope, one.name, name, values)
+            for scope in parts
+            for one in self.plan.annotators
+            for name, values in self._asked(one, dict(scope)).attributes.items()
+            if values and name not in QUALITY_ATTRIBUTES
+        ]
+        differ = len({(s, n, v) for s, _, n, v in lists}) > len({(s, n) for s, _, n, _ in lists})
+        rows = [
+            {**dict(scope), **({"annotator": who} if differ else {}), "attribute": name, "value": value}
+            for scope, who, name, values in lists
+            for value in values
+        ]
+        return pl.DataFrame(rows).unique(maintain_order=True)
+
+
+_PLACED = ("image_id", "prompt_id", "generator")
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["generator"], row["prompt_id"]
+
+
+def _id(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _said(
+    annotator: Annotator, looks: Sequence[Look], outcomes: Mapping[str, Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    for look in looks:
+        outcome = outcomes.get(look.annotator.key_of(look.subject), {"labels": []})
+        fixed = {
+            "subject_kind": look.subject.kind,
+            "subject_id": look.subject.id,
+            "annotator": annotator.name,
+            **({"region": look.subject.region} if look.subject.kind == "region" else {}),
+        }
+        yield from (
+            {**label, **fixed}
+            for label in outcome["labels"]
+            if label["attribute"] in look.annotator.attributes
+        )
+
+
+def with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    """Return the images with the factors and the text of their prompts."""
+    factors = [name for name in factors_of(plan.prompts.columns) if name not in images.columns]
+    return images.join(
+        plan.prompts.select("prompt_id", *factors, "text"), on="prompt_id", how="left", maintain_order="left"
+    )
+
+
+def embeddings_table(plan: Plan, images: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
+    """Vectors of pictures and prompts' texts, by encoder, in the order of the tables."""
+    parts = [pl.DataFrame(schema=polars_types(EMBEDDINGS))]
+    for one in plan.annotators:
+        if EMBEDDED in one.gives:
+            outcomes = ledger.get_all(one.stage) if one.process is not None else {}
+            parts.append(one.embed(images, plan.prompts, outcomes))
+    return pl.concat(parts)
+
+
+def file_of(folder: Path, annotator: Annotator) -> Path | None:
+    """Where an annotator keeps what it found, to be read and edited; None where it keeps nothing."""
+    return folder / annotator.keeps / f"{file_stem(annotator.name)}.yaml" if annotator.keeps else None
+
+
+def remember(plan: Plan, folder: Path) -> None:
+    """Let annotators read what was found in a run folder so far; no model is asked."""
+    for one in ordered(plan.annotators):
+        if (file := file_of(folder, one)) is not None:
+            one.reopen(file)
+
+
+def leaves_out(plan: Plan) -> bool:
+    """Whether pictures that attributes were discovered on are left out of their annotator's scores."""
+    choice = plan.spec.discovery_images
+    return choice == "out" or (choice == "auto" and plan.images_per_prompt >= LEAST_LEFT)
+
+
+def discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
+    """Say of each annotator how many pictures its attributes were discovered on, and what of these."""
+    counts = Counter(labels.filter(pl.col("attribute") == SEEN_IN_DISCOVERY)["annotator"])
+    done = (
+        "are left out of its scores"
+        if leaves_out(plan)
+        else "are in its scores, although the attributes were chosen to fit them"
+    )
+    return [
+        f"{name}: {n:,} pictures that its attributes were discovered on {done} (discovery_images)"
+        for name, n in counts.items()
+    ]
+
+
+def taxonomies_listed(plan: Plan) -> list[dict[str, Any]]:
+    """The attributes of parts of the design as plain data, for ``run.json``."""
+    return [
+        {
+            "annotator": one.name,
+            **dict(scope),
+            "attributes": {name: list(values or ()) for name, values in taxonomy.attributes.items()},
+        }
+        for one in plan.annotators
+        for scope, taxonomy in one.taxonomies.items()
+    ]
