@@ -40,7 +40,8 @@ def commands() -> str:
 
 def _named(group: typer.core.TyperGroup) -> Iterator[tuple[str, typer.core.TyperCommand]]:
     """Every command with its name; those of a group by both names."""
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
         if isinstance(command, typer.core.TyperGroup):
             yield from ((f"{name} {inner}", own) for inner, own in _named(command))
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from PIL import Image
 
 import stereotrope as st
 
@@ -145,3 +146,82 @@ def test_a_package_that_cannot_be_taken_is_named_in_one_message(tmp_path, code, 
     assert refused.returncode == 2
     assert message in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
+
+
+SUITE = {
+    "__init__.py": "from stereotrope.suites import register\n\nregister(__file__)\n",
+    "suite.yaml": "summary: Lamps, as somebody asked for them\nsource: ours\n"
+    "prompts: [{prompt: lamp, text: A lamp}]\nannotators: [colour]\nmeasures: [refusal_rate]\n",
+    "audit.yaml": "suite: lamps\ngenerators: [{folder: pictures, metadata: metadata.csv, name: model}]\n",
+    "commands.py": '''\
+from stereotrope.commands import AsJson, register
+
+
+@register("lamps count", panel="On a paper", about="Look at lamps.")
+def count(as_json: AsJson = False) -> None:
+    """Count the lamps."""
+    from stereotrope.report.terminal import print_json
+
+    print_json({"lamps": 3} if as_json else 3)
+''',
+}
+
+
+def install_suite(site, files):
+    (site / "lamps").mkdir()
+    for name, text in files.items():
+        (site / "lamps" / name).write_text(text)
+    info = site / "lighting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lighting\nVersion: 1.0\n")
+    points = "".join(f"[stereotrope.{group}]\nours = lamps\n" for group in ("suites", "commands"))
+    (info / "entry_points.txt").write_text(points)
+
+
+def test_a_suite_of_another_package_is_listed_printed_and_audited_with(tmp_path):
+    install_suite(tmp_path, SUITE)
+    assert "Lamps, as somebody asked for them (from lighting)" in stereotrope(tmp_path, "suites").stdout
+    template = stereotrope(tmp_path, "init", "lamps").stdout
+    assert template == SUITE["audit.yaml"]
+    (tmp_path / "pictures").mkdir()
+    Image.new("RGB", (8, 8), "red").save(tmp_path / "pictures" / "a.png")
+    (tmp_path / "pictures" / "metadata.csv").write_text("file_name,prompt\na.png,lamp\n")
+    (tmp_path / "audit.yaml").write_text(template)
+    planned = stereotrope(tmp_path, "run", "audit.yaml", "--plan")
+    assert (planned.returncode, "colour" in planned.stdout) == (0, True), planned.stderr
+    (tmp_path / "audit.yaml").write_text(template.replace("lamps", "lamp"))
+    refused = stereotrope(tmp_path, "run", "audit.yaml", "--plan")
+    assert "audit.yaml:1: suite: no suite 'lamp'; did you mean 'lamps'?" in refused.stderr
+
+
+def test_a_command_of_another_package_is_in_the_help_with_its_origin_and_runs(tmp_path):
+    install_suite(tmp_path, SUITE)
+    assert "Look at lamps. (from lighting)" in stereotrope(tmp_path, "--help").stdout
+    assert "Count the lamps. (from lighting)" in stereotrope(tmp_path, "lamps").stdout
+    assert stereotrope(tmp_path, "lamps", "count").stdout == "3\n"
+    assert stereotrope(tmp_path, "lamps", "count", "--json").stdout == '{\n  "lamps": 3\n}\n'
+
+
+@pytest.mark.parametrize("name", ["run", "run lamps", "reproduce", "lexicon check"])
+def test_a_command_does_not_take_the_name_of_another(tmp_path, name):
+    install_suite(tmp_path, SUITE | {"commands.py": SUITE["commands.py"].replace("lamps count", name)})
+    assert stereotrope(tmp_path, "suites").returncode == 0
+    refused = stereotrope(tmp_path, "--help")
+    message = f"commands: lighting brings '{name}', and stereotrope has ('{name.split()[0]}'|it) already"
+    assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
+    assert re.search(message, " ".join(refused.stderr.split())), refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("source: ours", "must say summary"),
+        ("[", "cannot be read"),
+        ("a list", "must say summary and source"),
+    ],
+)
+def test_a_suite_that_does_not_say_what_it_is_is_named(tmp_path, data, message):
+    install_suite(tmp_path, SUITE | {"suite.yaml": data})
+    refused = stereotrope(tmp_path, "suites")
+    assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
+    assert re.search(rf"suite 'lamps': suite.yaml of \S+lamps {message}", " ".join(refused.stderr.split()))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
+from pathlib import Path
 
 MOST_WRITINGS, MOST_CHARACTERS = 12, 3
 """Writings of a set, and characters of a difference, that are told."""
@@ -149,9 +148,9 @@ def _plain(character: str, shapes: bool) -> str:
 
 @cache
 def _shapes() -> dict[str, str]:
-    file = resources.files(__package__) / "confusables.csv"
-    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return {chr(int(row["code_point"], 16)): row["looks_like"] for row in csv.DictReader(lines)}
+    text = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
+    rows = [line.split(",") for line in text.splitlines() if not line.startswith("#")]
+    return {chr(int(code_point, 16)): letter for code_point, letter, _ in rows[1:]}
 
 
 def _difference(first: str, other: str) -> str:

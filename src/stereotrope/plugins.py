@@ -11,13 +11,19 @@ register is there; modules whose name begins with ``_`` are left alone. Others n
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import pkgutil
-from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from stereotrope.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["OURS", "Registry"]
 
@@ -89,7 +95,7 @@ class Registry(Mapping[str, P], Generic[P]):
         try:
             Registry._origin = OURS
             self._import(self._room)
-            for point in entry_points(group=f"stereotrope.{self.group}"):
+            for point in _entry_points(f"stereotrope.{self.group}"):
                 Registry._origin = point.dist.name if point.dist is not None else point.value
                 self._import_other(point.value)
         finally:
@@ -113,3 +119,20 @@ class Registry(Mapping[str, P], Generic[P]):
             last = inner.name.rpartition(".")[2]
             if not last.startswith("_") and (inner.ispkg or self._modules in (None, last)):
                 self._import(inner.name)
+
+
+def _entry_points(group: str) -> Iterable[EntryPoint]:
+    """Entry points of a group; what reads them is slow to import, so only where a package declares any."""
+    if not any(f"[{group}]".encode() in text for text in _declarations()):
+        return ()
+    found: Iterable[EntryPoint] = importlib.import_module("importlib.metadata").entry_points(group=group)
+    return found
+
+
+def _declarations() -> Iterator[bytes]:
+    """What every installed package declares."""
+    for place in filter(os.path.isdir, sys.path):
+        for entry in os.scandir(place):
+            if entry.name.endswith((".dist-info", ".egg-info")):
+                with contextlib.suppress(OSError):
+                    yield Path(entry.path, "entry_points.txt").read_bytes()

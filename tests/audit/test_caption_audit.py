@@ -12,7 +12,7 @@ from PIL import Image
 import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.cli.catalogue import print_suites
-from stereotrope.cli.settings import Settings
+from stereotrope.commands import Settings
 from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.suites.published import published
 from stereotrope.suites.reading import audit_template

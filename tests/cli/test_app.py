@@ -206,7 +206,7 @@ def test_what_there_is_can_be_listed(stereotrope):
 
 def test_every_measure_has_a_page_without_markup():
     from stereotrope.cli.catalogue import print_measures
-    from stereotrope.cli.settings import Settings
+    from stereotrope.commands import Settings
     from stereotrope.measure import REGISTRY
 
     for name in REGISTRY:

@@ -10,7 +10,7 @@ import pytest
 from stereotrope.calibrate import Calibration
 from stereotrope.cli import main
 from stereotrope.cli.calibrating import CalibrationOptions, annotator_specs, run_calibration
-from stereotrope.cli.settings import Settings
+from stereotrope.commands import Settings
 from stereotrope.errors import IncompleteError, UsageError
 from stereotrope.testing import Loopback
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from stereotrope.cli import main
-from stereotrope.cli.console import carry_out_in_terminal, print_headline, safe, working
-from stereotrope.cli.scores import print_rows
-from stereotrope.cli.settings import Settings
+from stereotrope.cli.console import carry_out_in_terminal, print_headline, working
+from stereotrope.commands import Settings
 from stereotrope.errors import IncompleteError, Interrupted
+from stereotrope.report.terminal import print_rows, safe
 
 HOSTILE = "\x1b[31mred\x07 [bold]loud[/bold] \u202eevil"
 
@@ -134,7 +134,7 @@ def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
 def test_a_second_ctrl_c_stops_at_once_with_the_command_that_continues():
     code = (
         "import os, signal, sys\n"
-        "from stereotrope.cli.settings import Settings\n"
+        "from stereotrope.commands import Settings\n"
         "from stereotrope.cli.console import working\n"
         "sys.argv = ['stereotrope', 'run', 'audit.yaml']\n"
         "with working(Settings()) as (_, stop):\n"

@@ -10,7 +10,7 @@ from stereotrope.audit import Audit
 from stereotrope.audit.watcher import Silent
 from stereotrope.cli.catalogue import print_generators
 from stereotrope.cli.planning import print_plan
-from stereotrope.cli.settings import Settings
+from stereotrope.commands import Settings
 from stereotrope.errors import AuditFileError, BudgetError, InputError
 from stereotrope.testing import Loopback
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import sys
 import traceback
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from stereotrope.cli.settings import settings
+from stereotrope.cli.registered import CommandGroup
 from stereotrope.cli.stopping import signals_end_the_command
+from stereotrope.commands import AsJson, settings
 from stereotrope.errors import Interrupted, RunError, StereotropeError
 from stereotrope.version import __version__
 
 app = typer.Typer(
     name="stereotrope",
+    cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -186,19 +187,20 @@ def report(
 @app.command(rich_help_panel="On a run")
 def show(
     folder: RunFolderArgument,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
     from stereotrope.cli.console import print_headline
     from stereotrope.measure import measure_words
+    from stereotrope.report.terminal import print_json
     from stereotrope.run import changes_told
     from stereotrope.run import open as open_run
 
     with changes_told(folder):
         headline = reports.headline(open_run(folder), words=measure_words)
         if as_json:
-            typer.echo(json.dumps(headline, ensure_ascii=False, indent=2))
+            print_json(headline)
         else:
             print_headline(headline, settings)
 
@@ -232,7 +234,7 @@ def calibrate(
     ] = None,
     plan: PlanOption = False,
     max_cost: MaxCostOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check an instrument on pictures of known truth: accuracy, confusions, recovered bias.
 
@@ -259,95 +261,6 @@ def calibrate(
         as_json=as_json,
     )
     run_calibration(asked, settings)
-
-
-lexicon = typer.Typer(no_args_is_help=True, help="Look at a lexicon: terms, and what they stand for.")
-app.add_typer(lexicon, name="lexicon", rich_help_panel="On an instrument")
-
-
-@lexicon.command(name="check")
-def lexicon_check(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="LEXICON", help="A YAML file, a built-in name (biasbench), or the authors' lists as JSON."
-        ),
-    ],
-    captions: Annotated[Path, typer.Option("--captions", help="Captions to read: a CSV or JSONL file.")],
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="WHAT=NAME",
-            help="A column of that file, repeatable: caption=NAME, prompt=NAME, image=NAME; else found.",
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", help="The prompt that all captions are of; else the file says.")
-    ] = None,
-    boundary: Annotated[
-        str | None,
-        typer.Option(
-            "--boundary", metavar="word|letters", help="Whole words, or letters anywhere; else the lexicon's."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
-) -> None:
-    """Check what the terms of a lexicon hit in captions, before a number is made of it.
-
-    Says what is odd about the files, then what to doubt, the worst first: hits
-    inside longer words, hits before a noun of clothes, hair or a background,
-    captions that name several groups, words run together that are missed, terms
-    that are never found; each with a caption.
-
-    Exit codes: 0 whatever is found, 2 a file cannot be used.
-    """
-    from stereotrope.cli.lexicon_printing import run_lexicon_check
-
-    run_lexicon_check(
-        file, captions, settings, columns=columns or (), prompt=prompt, boundary=boundary, as_json=as_json
-    )
-
-
-@app.command(rich_help_panel="On a paper")
-def reproduce(
-    suite: Annotated[str, typer.Argument(help="A suite; `stereotrope suites` lists them.")],
-    captions: Annotated[
-        Path | None, typer.Option("--captions", help="Captions to count: a CSV or JSONL file, or a folder.")
-    ] = None,
-    lexicon: Annotated[
-        Path | None, typer.Option("--lexicon", help="Terms to count them by: the authors' JSON, or YAML.")
-    ] = None,
-    matching: Annotated[
-        str | None,
-        typer.Option(
-            "--matching", help="How terms are found for the paper's formulas: word, letters, split, all."
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", "-o", help="Write all of it as one HTML file.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
-) -> None:
-    """Check the figures of a suite's paper.
-
-    Sets what the paper says beside what its own published tables give, with a
-    verdict each: it agrees, differs, or cannot be recomputed. With --captions
-    (biasbench), every number is made of these instead and set beside the
-    paper's, after what is odd about the file. Nothing is drawn or asked, and
-    the exit code is 0 whatever the verdicts.
-    """
-    from stereotrope.cli.reproducing import run_reproduction
-
-    run_reproduction(
-        suite,
-        settings,
-        as_json=as_json,
-        captions=captions,
-        lexicon=lexicon,
-        matching=matching,
-        report=report,
-    )
 
 
 @app.command(rich_help_panel="What there is")
@@ -388,8 +301,9 @@ def annotators() -> None:
 def schema() -> None:
     """Print the JSON Schema of the audit file, for editors."""
     from stereotrope.audit.file import json_schema
+    from stereotrope.report.terminal import print_json
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    print_json(json_schema())
 
 
 def main(arguments: list[str] | None = None) -> Any:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import typer
 from rich.console import Console
 from rich.text import Text
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from stereotrope.cli.console import console, safe, working
-from stereotrope.cli.scores import MOST_SCORES, print_line, print_rows
+from stereotrope.cli.console import working
+from stereotrope.cli.scores import MOST_SCORES
 from stereotrope.clients import is_model, redact
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
 from stereotrope.report.numbers import probability
+from stereotrope.report.terminal import console, print_json, print_line, print_rows, safe
 
 if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
-    from stereotrope.cli.settings import Settings
+    from stereotrope.commands import Settings
 
 __all__ = ["CalibrationOptions", "annotator_specs", "run_calibration"]
 
@@ -141,7 +140,7 @@ def _run(asked: CalibrationOptions, settings: Settings) -> None:
         except (IncompleteError, BudgetError) as error:
             missing, found = error, _written(specs, asked, seed)
     if asked.as_json:
-        typer.echo(json.dumps(_as_json(found), ensure_ascii=False, indent=2))
+        print_json(_as_json(found))
     else:
         _print(found, asked.folder, settings)
     if missing is not None:

@@ -10,10 +10,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from stereotrope.cli.console import console
-from stereotrope.cli.settings import Settings
+from stereotrope.commands import Settings
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.plugins import OURS, Registry
+from stereotrope.report.terminal import console
 
 _SIGNS = (
     (r"\\(?:mathbf|text)\{([^{}]*)\}", r"\1"),

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
@@ -22,22 +21,13 @@ from stereotrope.cli.scores import print_scores
 from stereotrope.cli.stopping import command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
+from stereotrope.report.terminal import console, safe
 
 if TYPE_CHECKING:
-    from stereotrope.cli.settings import Settings
+    from stereotrope.commands import Settings
     from stereotrope.run import Run
 
-__all__ = ["carry_out_in_terminal", "console", "print_headline", "safe", "working"]
-
-
-def console(settings: Settings, *, stderr: bool = False) -> Console:
-    """Return a console for stdout or stderr that keeps to NO_COLOR and ``--no-color``."""
-    return Console(stderr=stderr, no_color=settings.no_color or None, highlight=False, soft_wrap=not stderr)
-
-
-def safe(value: Any) -> Text:
-    """Text from a file, a model or a picture, made inert for the terminal."""
-    return Text(terminal(str(value)))
+__all__ = ["carry_out_in_terminal", "print_headline", "working"]
 
 
 class _Watcher:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from stereotrope.cli.console import console, safe
 from stereotrope.cli.fitting import print_fitted
-from stereotrope.cli.scores import print_line
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count
+from stereotrope.report.terminal import console, print_line, safe
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
     from stereotrope.audit.outstanding import Work
-    from stereotrope.cli.settings import Settings
     from stereotrope.clients import Expectation
+    from stereotrope.commands import Settings
 
 __all__ = ["print_plan"]
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from stereotrope.cli.fitting import print_fitted, print_wrapped
@@ -18,7 +16,7 @@ from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
 from stereotrope.tables import AVERAGE, DELTA, ESTIMATES
 
-__all__ = ["MOST_SCORES", "print_line", "print_rows", "print_scores"]
+__all__ = ["MOST_SCORES", "print_scores"]
 
 MOST_SCORES = 15
 """Rows of a table that are printed; the report has them all. A single further one is printed too."""
@@ -389,25 +387,3 @@ def _print(title: str, columns: list[str], lines: list[list[str]], out: Console)
     shown = _first(lines)
     print_fitted(title, columns, shown, out)
     _print_rest(len(lines) - len(shown), out)
-
-
-def print_line(text: Text, out: Console) -> None:
-    """Print a sentence: broken between words on a terminal, one line in a pipe."""
-    out.print(text, soft_wrap=not out.is_terminal)
-
-
-def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], out: Console) -> None:
-    """Print a plain table; text is made inert, numbers are right-aligned.
-
-    No cell is broken: where the terminal is too narrow the whole line is.
-    """
-    if title:
-        print_line(Text(terminal(title), style="bold"), out)
-    table = Table(box=None, pad_edge=False)
-    for column, name in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[column], (int, float)) for row in rows)
-        table.add_column(Text(terminal(name)), justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*("" if cell is None else Text(terminal(str(cell))) for cell in row))
-    table.width = Measurement.get(out, out.options.update(max_width=1_000), table).maximum
-    out.print(table, soft_wrap=True)

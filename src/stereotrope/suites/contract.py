@@ -4,7 +4,7 @@ The package that is the folder registers it::
 
     from stereotrope.suites import register
 
-    register(__name__)
+    register(__file__)
 
 ``suite.yaml`` gives its ``summary`` and ``source``, and what stands in where an audit file is silent: design,
 ``annotators``, ``measures``. ``audit.yaml`` is the commented file that ``stereotrope init`` prints.
@@ -13,9 +13,8 @@ The package that is the folder registers it::
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import NamedTuple
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.plugins import Registry
@@ -23,27 +22,21 @@ from stereotrope.plugins import Registry
 __all__ = ["SUITES", "Suite", "register", "suite_named"]
 
 
-@dataclass(frozen=True)
-class Suite:
-    """A suite; its folder is read when it is called for."""
+class Suite(NamedTuple):
+    """A suite, and the folder with its data."""
 
     name: str
-    package: str
-
-    @property
-    def folder(self) -> Traversable:
-        """Where its data stands."""
-        return resources.files(self.package)
+    folder: Path
 
 
 SUITES: Registry[Suite] = Registry("suites", "stereotrope.suites", modules="suite")
 """Every suite by its name."""
 
 
-def register(package: str) -> None:
-    """Register the package of this name as a suite, which is called as its last part."""
-    name = package.rpartition(".")[2]
-    SUITES.add(name, Suite(name, package))
+def register(file: str) -> None:
+    """Register the folder of a package's ``__init__`` file as a suite of its name."""
+    folder = Path(file).parent
+    SUITES.add(folder.name, Suite(folder.name, folder))
 
 
 def suite_named(name: str) -> Suite:

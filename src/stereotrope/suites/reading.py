@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -14,7 +14,7 @@ from stereotrope.suites.contract import suite_named
 __all__ = ["audit_template", "load_suite", "load_yaml"]
 
 
-def load_yaml(file: Traversable) -> dict[str, Any]:
+def load_yaml(file: Path) -> dict[str, Any]:
     """Return what a YAML file of a suite holds."""
     data: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
     return data
@@ -31,12 +31,12 @@ def load_suite(name: str) -> dict[str, Any]:
         Its ``suite.yaml`` cannot be read, or lacks what every suite says.
     """
     suite = suite_named(name)
-    file = f"suite {name!r}: suite.yaml of {suite.package}"
+    file = f"suite {name!r}: suite.yaml of {suite.folder}"
     try:
         data = load_yaml(suite.folder / "suite.yaml")
-        missing = [key for key in ("summary", "source") if not data.get(key)]
-    except (OSError, YAMLError, AttributeError) as error:
-        raise PluginError(f"{file} cannot be read ({error})") from error
+    except (OSError, ValueError, YAMLError) as error:
+        raise PluginError(f"{file} cannot be read ({' '.join(str(error).split())})") from error
+    missing = [key for key in ("summary", "source") if not (isinstance(data, dict) and data.get(key))]
     if missing:
         raise PluginError(f"{file} must say {' and '.join(missing)}")
     return data

@@ -6,4 +6,4 @@ from stereotrope.suites.contract import register
 
 __all__: list[str] = []
 
-register(__name__)
+register(__file__)

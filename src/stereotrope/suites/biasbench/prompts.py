@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from stereotrope.suites.reading import load_yaml
@@ -18,7 +18,7 @@ BENCHMARK_PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
 @cache
 def data_of(*path: str) -> Mapping[str, Any]:
     """Return what a YAML file of the suite's folder holds."""
-    return load_yaml(resources.files("stereotrope.suites.biasbench").joinpath(*path))
+    return load_yaml(Path(__file__).parent.joinpath(*path))
 
 
 def prompt_texts() -> Mapping[str, str]:

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from stereotrope.cli import main
-from stereotrope.cli.lexicon_check import check_lexicon
-from stereotrope.cli.lexicon_printing import excerpt
 from stereotrope.errors import InputError, MetadataError, UsageError
 from stereotrope.suites.biasbench.compare import compare_captions
+from stereotrope.suites.biasbench.lexicon_check import check_lexicon
+from stereotrope.suites.biasbench.lexicon_printing import excerpt
 
 LEXICON = """
 name: pets

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from stereotrope.cli.reproducing import run_reproduction
-from stereotrope.cli.settings import Settings
 from stereotrope.errors import UsageError
 from stereotrope.suites.biasbench.compare import compare_captions
+from stereotrope.suites.biasbench.printing import run_reproduction
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def made(tmp_path):
 
 def test_what_is_odd_stands_before_any_number(capsys, monkeypatch, made):
     monkeypatch.setenv("COLUMNS", "120")
-    run_reproduction("biasbench", Settings(), as_json=False, **made)
+    run_reproduction(**made)
     text = capsys.readouterr().out
     assert text.index("empty caption (line 3)") < text.index("share male")
     assert "sd: 1 caption, in the paper SD v1.5" in text
@@ -37,7 +36,7 @@ def test_what_is_odd_stands_before_any_number(capsys, monkeypatch, made):
 
 
 def test_json_of_captions_holds_what_the_function_gives(capsys, made):
-    run_reproduction("biasbench", Settings(), as_json=True, **made)
+    run_reproduction(as_json=True, **made)
     given = json.loads(capsys.readouterr().out)
     assert given == json.loads(json.dumps(compare_captions(**made).as_dict()))
 
@@ -47,12 +46,12 @@ def test_json_of_captions_holds_what_the_function_gives(capsys, made):
 )
 def test_an_option_for_captions_is_refused_without_them(option, value):
     with pytest.raises(UsageError, match=f"--{option} is for counting captions; give them with --captions"):
-        run_reproduction("biasbench", Settings(), as_json=False, **{option: value})
+        run_reproduction(**{"captions": None, "lexicon": None, option: value})
 
 
 def test_a_way_to_find_terms_that_is_none_names_those_there_are(made):
     with pytest.raises(UsageError, match="--matching: no 'lettrs'; did you mean 'letters'"):
-        run_reproduction("biasbench", Settings(), as_json=False, matching="lettrs", **made)
+        run_reproduction(matching="lettrs", **made)
 
 
 def test_the_paper_formula_is_shown_by_the_matching_asked_for(capsys, monkeypatch, made):
@@ -61,7 +60,7 @@ def test_the_paper_formula_is_shown_by_the_matching_asked_for(capsys, monkeypatc
     made["captions"].write_text(rows, encoding="utf-8")
     shares = {}
     for matching in ("letters", "word", "split", "all"):
-        run_reproduction("biasbench", Settings(), as_json=False, matching=matching, **made)
+        run_reproduction(matching=matching, **made)
         lines = capsys.readouterr().out.splitlines()
         head = next(line for line in lines if line.startswith("measure"))
         shares[matching] = next(line for line in lines if line.startswith("share male")).split()[2:]
@@ -72,14 +71,14 @@ def test_the_paper_formula_is_shown_by_the_matching_asked_for(capsys, monkeypatc
 
 def test_a_page_is_written_and_what_comes_out_is_said(capsys, tmp_path, made):
     page = tmp_path / "page.html"
-    run_reproduction("biasbench", Settings(), as_json=False, report=page, **made)
+    run_reproduction(report=page, **made)
     text = capsys.readouterr().out
     assert "Page: " in text
     assert "measure " not in text
     written = page.read_text("utf-8")
     assert "--captions captions.csv --lexicon own.yaml --report page.html" in written
     assert str(tmp_path) not in written
-    run_reproduction("biasbench", Settings(), as_json=True, report=page, **made)
+    run_reproduction(as_json=True, report=page, **made)
     assert json.loads(capsys.readouterr().out)["suite"] == "biasbench"
 
 
@@ -95,13 +94,13 @@ def test_a_page_that_cannot_be_is_refused_before_anything_is_counted(tmp_path, m
     (tmp_path / "folder.html").mkdir()
     made["captions"] = tmp_path / "absent.csv"
     with pytest.raises(UsageError, match=message):
-        run_reproduction("biasbench", Settings(), as_json=False, report=tmp_path / name, **made)
+        run_reproduction(report=tmp_path / name, **made)
 
 
 def test_a_page_does_not_take_the_place_of_what_is_read(tmp_path, made):
     captions = made["captions"].rename(tmp_path / "captions.html")
     with pytest.raises(UsageError, match="is what is read; name another file"):
-        run_reproduction("biasbench", Settings(), as_json=False, captions=captions, report=captions)
+        run_reproduction(captions=captions, lexicon=None, report=captions)
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
@@ -109,7 +108,7 @@ def test_tables_fit_a_terminal(capsys, monkeypatch, shared, width):
     monkeypatch.setenv("COLUMNS", str(width))
     data = shared / "data" / "biasbench"
     given = {"captions": data / "captions_sd.csv", "lexicon": data / "lexicon_authors.json"}
-    run_reproduction("biasbench", Settings(), as_json=False, **given)
+    run_reproduction(**given)
     text = capsys.readouterr().out
     tables = [block for block in text.split("\n\n") if "\nmeasure " in block]
     assert len(tables) == 5
@@ -123,9 +122,6 @@ def test_the_released_file_is_diagnosed_in_full(capsys, monkeypatch, shared):
     monkeypatch.setenv("COLUMNS", "120")
     data = shared / "data" / "biasbench"
     run_reproduction(
-        "biasbench",
-        Settings(),
-        as_json=False,
         captions=data / "captions_bksdm_asreleased.csv",
         lexicon=data / "lexicon_authors.json",
     )

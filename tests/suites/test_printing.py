@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from stereotrope.cli.reproducing import run_reproduction
-from stereotrope.cli.settings import Settings
 from stereotrope.suites.objects.reproduce import reproduce_objects
+from stereotrope.suites.printing import print_reproduction
 
 
 def printed(capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
-    run_reproduction("objects", Settings(), as_json=False)
+    print_reproduction(reproduce_objects())
     return capsys.readouterr().out
 
 
@@ -29,7 +28,7 @@ def test_every_check_stands_in_full_within_the_width(capsys, monkeypatch, width)
 
 
 def test_json_holds_every_figure(capsys):
-    run_reproduction("objects", Settings(), as_json=True)
+    print_reproduction(reproduce_objects(), as_json=True)
     data = json.loads(capsys.readouterr().out)
     assert data == reproduce_objects().as_dict() | {"checks": data["checks"]}
     assert len(data["checks"][0]["details"]) == 54

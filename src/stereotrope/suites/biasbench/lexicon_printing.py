@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.cli.console import console
-from stereotrope.cli.lexicon_check import CheckedLexicon, check_lexicon
-from stereotrope.cli.scores import print_line, print_rows
-from stereotrope.cli.settings import Settings
+from stereotrope.commands import settings
 from stereotrope.lexicon.parts import THINGS
 from stereotrope.lexicon.surroundings import noun_after
 from stereotrope.report.escape import terminal, visible
 from stereotrope.report.numbers import count
+from stereotrope.report.terminal import console, print_json, print_line, print_rows
+from stereotrope.suites.biasbench.lexicon_check import CheckedLexicon
 
-__all__ = ["excerpt", "run_lexicon_check"]
+__all__ = ["excerpt", "print_lexicon_check"]
 
 _TERMS = 8
 """Terms of a section, and values of a list, that are printed; JSON has them all."""
@@ -55,28 +51,10 @@ class _Entry:
     caption: str
 
 
-def run_lexicon_check(
-    lexicon: str,
-    captions: Path,
-    settings: Settings,
-    *,
-    columns: Sequence[str] = (),
-    prompt: str | None = None,
-    boundary: str | None = None,
-    as_json: bool = False,
-) -> None:
-    """Print what the terms of a lexicon hit in captions, or all of it as JSON.
-
-    Raises
-    ------
-    UsageError
-        An argument does not fit.
-    InputError
-        A file cannot be used.
-    """
-    found = check_lexicon(lexicon, captions, columns=columns, prompt=prompt, boundary=boundary)
+def print_lexicon_check(found: CheckedLexicon, *, as_json: bool = False) -> None:
+    """Print what the terms of a lexicon hit in captions, or all of it as JSON."""
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+        print_json(found.as_dict())
         return
     out = console(settings)
     _head(found, out)

@@ -1,31 +1,38 @@
-"""``stereotrope reproduce SUITE --captions``: what is odd about the captions, then every number."""
+"""Captions in a terminal: what is odd about them, then every number beside the paper's."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.cli.console import console
-from stereotrope.cli.scores import print_line, print_rows
+from stereotrope.commands import settings
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import number
+from stereotrope.report.terminal import console, print_json, print_line, print_rows
+from stereotrope.run import write_atomic
+from stereotrope.suites.biasbench.compare import (
+    CELL_VERDICTS,
+    NOT_PRINTED,
+    CaptionsReproduction,
+    ComparedCell,
+    ComparedModel,
+    compare_captions,
+)
+from stereotrope.suites.biasbench.diagnosis import Remark
+from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS
+from stereotrope.suites.biasbench.hits import Hits
+from stereotrope.suites.biasbench.page import reproduction_page
+from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
+from stereotrope.suites.biasbench.summary import findings_of
+from stereotrope.suites.printing import print_reproduction
 
-if TYPE_CHECKING:
-    from stereotrope.cli.settings import Settings
-    from stereotrope.suites.biasbench.compare import CaptionsReproduction, ComparedCell, ComparedModel
-    from stereotrope.suites.biasbench.diagnosis import Remark
-    from stereotrope.suites.biasbench.hits import Hits
-
-__all__ = ["run_captions"]
+__all__ = ["run_reproduction"]
 
 _LINES = 12
 _ALL = "all"
@@ -36,50 +43,48 @@ _GAP, _NARROWEST = 2, 80
 """Columns between two of a table, and those that a terminal is taken to have at least."""
 
 
-def run_captions(
-    suite: str,
-    settings: Settings,
-    captions: Path,
+def run_reproduction(
+    captions: Path | None,
     lexicon: Path | None,
     *,
-    as_json: bool,
     matching: str | None = None,
     report: Path | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Print every number of the captions beside the paper's, or all of it as JSON; or write a page.
+    """Check the paper's figures; with captions, print their numbers beside these, or write a page of them.
 
-    ``matching`` says how terms are found for the paper's formulas: one of the ways of
-    :data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`, None for the one that figures are judged by, or
-    ``all``, which leaves the intervals out. With ``report`` the page holds the numbers, and the terminal says
-    only what comes out.
+    ``matching`` says how terms are found for the paper's formulas: a way of :data:`MATCHINGS`, None for the
+    one that figures are judged by, or ``all``, which leaves the intervals out. With ``report`` the page holds
+    the numbers, and the terminal says only what comes out.
 
     Raises
     ------
     UsageError
-        There is no such suite or matching, its numbers are not made of captions, or ``report`` cannot be a
-        page.
+        There is no such matching, ``report`` cannot be a page, or what is for captions is given without any.
     InputError
         The captions or the lexicon cannot be used.
     """
-    from stereotrope.suites.biasbench.compare import CELL_VERDICTS, compare_captions
-    from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS
-    from stereotrope.suites.biasbench.summary import findings_of
-
+    if captions is None:
+        for option, given in (("--lexicon", lexicon), ("--matching", matching), ("--report", report)):
+            if given is not None:
+                raise UsageError(
+                    f"reproduce: {option} is for counting captions; give them with --captions FILE"
+                )
+        print_reproduction(reproduce_biasbench(), as_json=as_json)
+        return
     matching = matching or JUDGED
     if matching not in (*MATCHINGS, _ALL):
         hint = did_you_mean(matching, MATCHINGS, otherwise=f"it is {', '.join(MATCHINGS)} or {_ALL}")
         raise UsageError(f"reproduce: --matching: no {matching!r}; {hint}")
     shown = list(MATCHINGS) if matching == _ALL else [matching]
 
-    if suite != "biasbench":
-        raise UsageError(f"suite {suite!r}: its numbers are not made of captions; those of biasbench are")
     if report is not None:
         _check_page(report, captions, lexicon)
     found = compare_captions(captions, lexicon)
     if report is not None:
         _write_page(found, report, captions, lexicon)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+        print_json(found.as_dict())
         return
     out = console(settings)
     if report is not None:
@@ -115,9 +120,6 @@ def _check_page(report: Path, captions: Path, lexicon: Path | None) -> None:
 
 
 def _write_page(found: CaptionsReproduction, report: Path, captions: Path, lexicon: Path | None) -> None:
-    from stereotrope.run import write_atomic
-    from stereotrope.suites.biasbench.page import reproduction_page
-
     command = ["stereotrope", "reproduce", found.suite, "--captions", captions.absolute().name]
     command += [] if lexicon is None else ["--lexicon", lexicon.name]
     page = reproduction_page(found, command=[*command, "--report", report.name])
@@ -246,8 +248,6 @@ def _interval(cell: ComparedCell, matching: str) -> str:
 
 
 def _verdict(cell: ComparedCell) -> str:
-    from stereotrope.suites.biasbench.compare import NOT_PRINTED
-
     return "" if cell.verdict == NOT_PRINTED else cell.verdict
 
 

@@ -1,27 +1,20 @@
-"""``stereotrope reproduce``: what a paper says, beside what its own tables give."""
+"""What a paper says, beside what its own tables give, in a terminal."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.cli.console import console
-from stereotrope.cli.scores import print_line
-from stereotrope.errors import UsageError
+from stereotrope.commands import settings
 from stereotrope.report.escape import terminal
+from stereotrope.report.terminal import console, print_json, print_line
+from stereotrope.suites.check import FigureCheck, Reproduction
 
-if TYPE_CHECKING:
-    from stereotrope.cli.settings import Settings
-    from stereotrope.suites.check import FigureCheck, Reproduction
-
-__all__ = ["run_reproduction"]
+__all__ = ["print_reproduction"]
 
 _STYLES = {
     "agrees": "green",
@@ -36,55 +29,12 @@ _INDENT = 2
 _NAME = 12
 
 
-def run_reproduction(
-    suite: str,
-    settings: Settings,
-    *,
-    as_json: bool,
-    captions: Path | None = None,
-    lexicon: Path | None = None,
-    matching: str | None = None,
-    report: Path | None = None,
-) -> None:
-    """Check the figures of a suite's paper and print every check with its verdict.
-
-    Raises
-    ------
-    UsageError
-        There is no such suite, it has nothing to reproduce, or an option for captions is given without
-        any.
-    InputError
-        The captions or the lexicon cannot be used.
-    """
-    if captions is not None:
-        from stereotrope.cli.reproducing_captions import run_captions
-
-        run_captions(
-            suite,
-            settings,
-            captions,
-            lexicon,
-            as_json=as_json,
-            matching=matching,
-            report=report,
-        )
-        return
-    for option, given in (("--lexicon", lexicon), ("--matching", matching), ("--report", report)):
-        if given is not None:
-            raise UsageError(f"reproduce: {option} is for counting captions; give them with --captions FILE")
-    from stereotrope.suites import suite_named
-    from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
-    from stereotrope.suites.objects.reproduce import reproduce_objects
-
-    works = {"biasbench": reproduce_biasbench, "objects": reproduce_objects}
-    found = works[suite_named(suite).name]()
+def print_reproduction(found: Reproduction, *, as_json: bool = False) -> None:
+    """Print every check of a paper's figures with its verdict, or all of it as JSON."""
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
-    else:
-        _print(found, console(settings))
-
-
-def _print(found: Reproduction, out: Console) -> None:
+        print_json(found.as_dict())
+        return
+    out = console(settings)
     print_line(Text(terminal(found.title), style="bold"), out)
     print_line(Text(f"Figures of {terminal(found.source)}, {terminal(found.licence)}.", style="dim"), out)
     out.print()
