@@ -106,7 +106,7 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
         raise IncompleteError("2 of 9 items failed")
 
     monkeypatch.setattr("stereotrope.run.open", lambda folder: None)
-    monkeypatch.setattr("stereotrope.report.headline", lambda run: {})
+    monkeypatch.setattr("stereotrope.report.headline", lambda run, **words: {})
     monkeypatch.setattr("stereotrope.cli.console.print_headline", lambda *_: print("the headline"))
     settings = Settings()
     settings.quiet = True
