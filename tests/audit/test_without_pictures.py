@@ -249,14 +249,17 @@ def test_captions_of_pictures_that_are_not_at_hand_are_a_study_too(tmp_path: Pat
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"labels": "labels.csv", "absent": "allowed"}, r"labels generator: unknown key 'absent'"),
-        ({"labels": None}, r"labels generator: needs a file; write \{labels: labels.csv"),
+        ({"labels": "labels.csv", "absent": "allowed"}, r"generator labels: unknown key 'absent'"),
+        ({"labels": None}, r"generator labels: labels is missing; add it: write \{labels: labels.csv"),
         (
             {"labels": "labels.csv", "name": "a", "name_from": "b"},
-            "give either name or name_from, found both",
+            "name_from cannot stand beside `name`, found 'b'; remove one",
         ),
         ({"labels": "labels.csv", "factors": ["source"]}, r"reserved .* factors: \{given_source: source\}"),
-        ({"folder": ".", "absent": "perhaps"}, "absent must be excluded or allowed, found 'perhaps'"),
+        (
+            {"folder": ".", "absent": "perhaps"},
+            "absent must be 'excluded' or 'allowed', found 'perhaps'; write",
+        ),
         ({"labels": "none.csv"}, r"none\.csv: cannot be read \(No such file or directory\)"),
         ({"labels": "labels.csv", "file": "x"}, r"labels\.csv:1: no column 'x' \(file\)"),
         ({"labels": "labels.csv", "name_from": "x"}, r"labels\.csv:1: no column 'x' \(name_from\)"),

@@ -499,13 +499,16 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     ("spec", "message"),
     [
         ({"folder": "nowhere"}, "there is no such folder; check the path"),
-        ({"folder": None}, "needs a folder; add folder:"),
+        ({"folder": None}, r"folder is missing; add it: write \{folder: pictures"),
         ({"folder": "{}", "metdata": "m.csv"}, "unknown key 'metdata'; did you mean 'metadata'"),
-        ({"folder": "{}", "name": 3}, "name must be text, found 3"),
+        ({"folder": "{}", "name": [3]}, r"name must be a text, found \[3\]; put it in quotes"),
         ({"folder": "{}", "factors": "occupation"}, "factors must be a list of columns or a mapping"),
         ({"folder": "{}", "factors": [3]}, "factors must be a list of columns or a mapping"),
         ({"folder": "{}", "factors": ["seed"]}, "'seed': this name is reserved"),
-        ({"folder": "{}", "name": "a", "name_from": "b"}, "give either name or name_from, found both"),
+        (
+            {"folder": "{}", "name": "a", "name_from": "b"},
+            "name_from cannot stand beside `name`, found 'b'; remove one",
+        ),
     ],
 )
 def test_a_spec_that_does_not_fit_is_refused(folder: Path, spec: dict[str, Any], message: str) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from stereotrope.errors import UsageError
-from stereotrope.generate import KINDS, PRESETS, ImagesApiGenerator, ReplicateGenerator, create
+from stereotrope.generate import GENERATORS, PRESETS, ImagesApiGenerator, ReplicateGenerator, create
 
 APPENDIX = (
     "For GPT Image-1, we use high-quality mode with 1024×1024 resolution via OpenAI API. The remaining "
@@ -59,16 +59,22 @@ def test_an_endpoints_null_key_stays_null():
     assert create({"preset": "soda/gpt-image-1", "key": None}).endpoint.key is None
 
 
-@pytest.mark.parametrize("name", ["soda/gpt-image1", "gpt-image-1", None, 7, ["soda/sdxl"]])
+@pytest.mark.parametrize("name", ["soda/gpt-image1", "gpt-image-1", 7])
 def test_an_unknown_preset_names_the_nearest(name):
     with pytest.raises(UsageError, match=r"there is no such preset; (did you mean 'soda/|there are)"):
         create({"preset": name})
 
 
+@pytest.mark.parametrize(("name", "rule"), [(None, "is missing; add it"), (["soda/sdxl"], "must be a text")])
+def test_an_entry_names_one_preset(name, rule):
+    with pytest.raises(UsageError, match=f"generator preset: preset {rule}"):
+        create({"preset": name})
+
+
 def test_two_kinds_in_one_entry_are_refused():
-    with pytest.raises(UsageError, match="a generator has one kind, found calibrated and images"):
+    with pytest.raises(UsageError, match="an entry is one of them, found calibrated and images; give each"):
         create({"calibrated": None, "images": "openai:x"})
 
 
 def test_every_kind_is_listed():
-    assert {"images", "google", "replicate", "preset"} <= KINDS.keys()
+    assert set(GENERATORS) >= {"calibrated", "folder", "images", "labels", "preset"}

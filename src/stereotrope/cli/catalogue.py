@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from stereotrope.commands import Settings
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.entries import Entry
+from stereotrope.inputs.options import Options
 from stereotrope.plugins import OURS, Registry
 from stereotrope.report.terminal import console
 
@@ -105,19 +108,19 @@ def print_measures(name: str | None, settings: Settings) -> None:
 
 def print_generators(name: str | None, settings: Settings) -> None:
     """Print the kinds of generators and the presets, or what one preset sends."""
-    from stereotrope.generate import KINDS, PRESETS
+    from stereotrope.generate import GENERATORS, PRESETS
 
     if name is None:
-        _print_list(KINDS.items(), settings)
+        _print_list(_entries(GENERATORS), settings)
         console(settings).print(Text("\nPresets, as {preset: NAME}:"))
         _print_list(((preset.name, preset.summary) for preset in PRESETS.values()), settings)
         return
-    if name not in PRESETS and name not in KINDS:
-        hint = did_you_mean(name, [*KINDS, *PRESETS], otherwise="`stereotrope generators` lists them")
+    if name not in PRESETS and name not in GENERATORS:
+        hint = did_you_mean(name, [*GENERATORS, *PRESETS], otherwise="`stereotrope generators` lists them")
         raise UsageError(f"no generator or preset {name!r}; {hint}")
     out = console(settings)
-    if name in KINDS:
-        out.print(Text(f"{name}: {KINDS[name]}"))
+    if name in GENERATORS:
+        _print_entry(GENERATORS, name, out)
         return
     preset = PRESETS[name]
     out.print(Text(preset.summary, style="bold"))
@@ -137,6 +140,24 @@ def print_annotators(settings: Settings) -> None:
     from stereotrope.annotate import KINDS
 
     _print_list(KINDS.items(), settings)
+
+
+def _entries(registry: Registry[Entry[Any]]) -> Iterable[tuple[str, str]]:
+    """What each entry is, how it is written where that is more than its name, and where it comes from."""
+    for name, entry in registry.items():
+        written = f": {entry.example}" if entry.example != name else ""
+        yield name, f"{entry.summary}{written}{_from(registry, name)}"
+
+
+def _print_entry(registry: Registry[Entry[Any]], name: str, out: Console) -> None:
+    """Print what an entry is, how it is written, and what its keys mean."""
+    entry = registry[name]
+    out.print(Text(f"{name}: {entry.summary}{_from(registry, name)}", style="bold"))
+    out.print(Text(f"Entry: {entry.example}"))
+    keys = [key for key in entry.options.model_fields if key != name]
+    out.print(Text(f"Further keys: {', '.join(keys) or 'none'}\n"))
+    for model in entry.options.__mro__[: entry.options.__mro__.index(Options)]:
+        out.print(Text(f"{_plain(inspect.getdoc(model) or '')}\n"))
 
 
 def _print_list(rows: Iterable[tuple[str, str]], settings: Settings) -> None:

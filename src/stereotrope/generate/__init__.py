@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
-from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, request_id
-from stereotrope.generate.create import KINDS, create
+from stereotrope.generate.contract import (
+    GENERATORS,
+    Generator,
+    ImageRequest,
+    ImageResult,
+    create,
+    generator,
+    request_id,
+)
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.listing import METADATA_NAMES
@@ -18,7 +25,7 @@ from stereotrope.generate.remote import (
 )
 
 __all__ = [
-    "KINDS",
+    "GENERATORS",
     "METADATA_NAMES",
     "PRESETS",
     "CalibratedGenerator",
@@ -35,5 +42,6 @@ __all__ = [
     "ReplicateGenerator",
     "Truth",
     "create",
+    "generator",
     "request_id",
 ]

@@ -7,13 +7,16 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
-from stereotrope.clients import Expectation
+from stereotrope.clients import Account, Expectation
+from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
+from stereotrope.plugins import Registry
 
-__all__ = ["Generator", "ImageRequest", "ImageResult", "request_id"]
+__all__ = ["GENERATORS", "Generator", "ImageRequest", "ImageResult", "create", "generator", "request_id"]
 
 
 def request_id(
@@ -163,3 +166,35 @@ class Generator(ABC):
     def expect(self, requests: Sequence[ImageRequest]) -> Expectation | None:
         """Say what calls, money and time these requests will take; None where they are free."""
         return None
+
+
+GENERATORS: Registry[Entry[Generator]] = Registry("generators", "stereotrope.generate")
+"""What can be written under ``generators:`` in an audit file, ours and other packages'."""
+
+generator = entries_of(GENERATORS)
+"""Decorator: a function from options and context to a generator becomes the entry of its name."""
+
+
+def create(
+    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None, account: Account | None = None
+) -> Generator:
+    """Make the generator that an entry of an audit file describes.
+
+    Parameters
+    ----------
+    spec
+        A bare name (``"calibrated"``), a model (``"openai:gpt-image-1"``), or a mapping with options
+        (``{"images": "openai:sd35", "base_url": "http://localhost:8091/v1", "steps": 30}``);
+        ``stereotrope generators`` lists them.
+    relative_to
+        Folder that paths in the spec start from; the current one where None.
+    account
+        What the calls of a remote model are booked on; its own where None.
+
+    Raises
+    ------
+    UsageError
+        The entry or an option cannot be used; the nearest known one is named.
+    """
+    entry, options = read_entry(spec, GENERATORS, "generator", model="images")
+    return entry.make(options, Context(Path(relative_to or "."), Account() if account is None else account))

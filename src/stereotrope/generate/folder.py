@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import Any
 
 import polars as pl
 
-from stereotrope.errors import PictureError, PictureUnavailable, UsageError, did_you_mean
+from stereotrope.errors import PictureError, PictureUnavailable, UsageError
+from stereotrope.generate.columns import FolderOptions, ListedOptions
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, request_id
+from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, generator, request_id
 from stereotrope.generate.listing import (
     LABEL,
     Designed,
@@ -24,14 +26,16 @@ from stereotrope.generate.listing import (
     listings_of,
     seed_of,
 )
+from stereotrope.inputs.entries import Context
 from stereotrope.inputs.mismatch import likeliest_cause
+from stereotrope.inputs.options import options_of
 from stereotrope.inputs.rows import Row, RowFile
 from stereotrope.pictures import inspect
-from stereotrope.tables import RESERVED, SCOPES, check_factors, factors_of
+from stereotrope.tables import factors_of
 
 __all__ = ["FolderGenerator"]
 
-_KEYS = ("folder", "metadata", "name", "name_from", "factors", "prompt", "negative", "seed", "file", "absent")
+EXAMPLE = "{folder: pictures, factors: [occupation, condition]}"
 _LISTED = 5
 _TRIED = 200
 MISSING = "file is missing"
@@ -46,37 +50,8 @@ class FolderGenerator(Generator):
     ----------
     folder
         Where the pictures are.
-    metadata
-        CSV or JSON lines with one row a picture, relative to ``folder``; in an audit file also relative to
-        that. By default the first of
-        ``metadata.jsonl``, ``metadata.csv``, ``labels.csv``; else those of its sub-folders (the splits
-        of a Hugging Face imagefolder, read as column ``split``); else the names of the sub-folders
-        themselves are read as column ``label``.
-    name
-        Name of the model that made the pictures; the folder's name by default.
-    name_from
-        Column with the model's name, where the folder holds several models' pictures.
-    factors
-        Columns that are factors, or a mapping factor → column. Only for class-named sub-folders the
-        default is ``label``; else there is none.
-    prompt, negative
-        Columns with the prompt and the negative prompt.
-    seed
-        Column with the seed; without it seeds are unknown (null).
-    file
-        Column with the file, relative to the folder of the metadata file that names it; by default
-        ``file_name``, ``file``, ``filename``, ``image`` or ``path``.
-    absent
-        What a row is whose file is not there: ``"excluded"``, it cannot be used; or ``"allowed"``, the
-        picture was made and is not at hand: what others said of it counts, and whatever looks at pictures
-        leaves it out.
-
-    Attributes
-    ----------
-    notes
-        After :meth:`requests`: what was left out and why, one sentence each.
-    trouble
-        After :meth:`requests`: why none of the listed files is there; None where some are.
+    columns
+        As of :class:`~stereotrope.generate.columns.FolderOptions`.
 
     Raises
     ------
@@ -84,92 +59,28 @@ class FolderGenerator(Generator):
         The folder is not there, or the arguments contradict each other.
     """
 
+    kind = "folder"
     concurrency = 4
     note = "pictures made elsewhere, taken as they are"
-    kind = "folder"
-    remedy = "where files are not at hand and labels of them are enough, write `absent: allowed`"
-    _needs = "a folder; add folder: path/to/pictures"
-    _keys: tuple[str, ...] = _KEYS
+    remedy: str | None = "where files are not at hand and labels of them are enough, write `absent: allowed`"
     _once = True
     """Whether a picture is said to be listed once: where it is not, that is told."""
 
-    def __init__(
-        self,
-        folder: Path | str,
-        *,
-        metadata: Path | str | None = None,
-        name: str | None = None,
-        name_from: str | None = None,
-        factors: Sequence[str] | Mapping[str, str] | None = None,
-        prompt: str | None = None,
-        negative: str | None = None,
-        seed: str | None = None,
-        file: str | None = None,
-        absent: str | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        if not os.path.isdir(self.folder):  # a name too long for the system is not there either
+    def __init__(self, folder: Path | str, **columns: Any) -> None:
+        given = {"folder": folder, **columns}
+        chosen = options_of(FolderOptions, given, "generator folder", example=EXAMPLE)
+        self._begin(Path(folder), chosen, Path(folder).resolve().name)
+        self._metadata, self._allowed = chosen.metadata, chosen.absent == "allowed"
+
+    def _begin(self, folder: Path, columns: ListedOptions, name: str) -> None:
+        if not os.path.isdir(folder):  # a name too long for the system is not there either
             raise UsageError(f"folder {str(folder)!r}: there is no such folder; check the path")
-        if name is not None and name_from is not None:
-            raise UsageError(f"folder {str(folder)!r}: give either name or name_from, found both; remove one")
-        self.name = name or self.folder.resolve().name
-        self.fingerprint = f"folder:{self.name}"
-        self.metadata = metadata
-        self.name_from, self.prompt, self.negative, self.seed, self.file = (
-            name_from,
-            prompt,
-            negative,
-            seed,
-            file,
-        )
-        if absent not in (None, "excluded", "allowed"):
-            raise UsageError(
-                f"folder {str(folder)!r}: absent must be excluded or allowed, found {absent!r}; write "
-                "absent: allowed where labels of pictures that are not at hand should count"
-            )
-        self.absent = absent or "excluded"
-        self._text = prompt
-        self.factors: dict[str, str] | None = None
-        if factors is not None:
-            pairs = factors if isinstance(factors, Mapping) else {factor: factor for factor in factors}
-            for factor, column in pairs.items():
-                if factor in RESERVED:
-                    model = ", or name_from where it names the model" if factor in SCOPES else ""
-                    raise UsageError(
-                        f"factor {factor!r}: this name is reserved for a column of every run; give the "
-                        "factor another name and say which column it is, "
-                        f"factors: {{given_{factor}: {column}}}{model}"
-                    )
-            self.factors = {str(f): str(pairs[f]) for f in check_factors(list(pairs))}
+        self.folder, self.columns, self.name = folder, columns, columns.name or name
+        self.fingerprint = f"{self.kind}:{self.name}"
         self.notes: list[str] = []
+        self._text = columns.prompt
         self._column = ""
         self._index: FolderIndex | None = None
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        """Make one from an entry of an audit file: ``{folder: …, metadata: …, name: …, factors: …}``.
-
-        Raises
-        ------
-        UsageError
-            A key is unknown or a value has the wrong type.
-        """
-        for key, value in spec.items():
-            if key not in cls._keys:
-                hint = f"{did_you_mean(key, cls._keys)} Keys are {', '.join(cls._keys)}".lstrip()
-                raise UsageError(f"{cls.kind} generator: unknown key {key!r}; {hint}")
-            if key == "factors" and not _is_factors(value):
-                raise UsageError(
-                    f"{cls.kind} generator: factors must be a list of columns or a mapping of factor to "
-                    f"column, found {value!r}; write factors: [occupation, condition]"
-                )
-            if key != "factors" and not isinstance(value, str | Path | None):
-                raise UsageError(
-                    f"{cls.kind} generator: {key} must be text, found {value!r}; put it in quotes"
-                )
-        if spec.get(cls.kind) is None:
-            raise UsageError(f"{cls.kind} generator: needs {cls._needs}")
-        return cls(**spec)
 
     def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, list[ImageRequest]]:
         """Read the metadata and say which pictures there are.
@@ -247,7 +158,7 @@ class FolderGenerator(Generator):
         """Read what lists the pictures."""
         self._index = FolderIndex(self.folder)
         said: list[str] = []
-        listings = listings_of(self._index, self.metadata, said)
+        listings = listings_of(self._index, self._metadata, said)
         self.notes += [f"{self.name}: {note}" for note in said]
         return listings
 
@@ -287,8 +198,8 @@ class FolderGenerator(Generator):
         self, listings: Sequence[Listing], designed: pl.DataFrame | None
     ) -> tuple[dict[str, str], str | None]:
         """Columns of the factors, and of the text."""
-        if self.factors is not None or self.prompt is not None:
-            return self.factors or {}, self.prompt
+        if self.columns.factors is not None or self.columns.prompt is not None:
+            return self.columns.factors or {}, self.columns.prompt
         if designed is None:
             labelled = any(LABEL in m.columns and m.file == "" for _, m in listings)
             return ({LABEL: LABEL} if labelled else {}), None
@@ -304,11 +215,12 @@ class FolderGenerator(Generator):
         seen: dict[str, ListedPicture] = {}
         doubled = []
         for folder, metadata in listings:
-            file = metadata.require(self.file, "file") if self.file else self._file_column(metadata)
+            named = self.columns.file
+            file = self._file_column(metadata) if named is None else metadata.require(named, "file")
             for factor, column in factors.items():
                 metadata.require(column, f"factor {factor!r}")
             for key in ("prompt", "negative", "seed", "name_from"):
-                if (column := getattr(self, key)) is not None:
+                if (column := getattr(self.columns, key)) is not None:
                     metadata.require(column, key)
             self._column = file
             for row in metadata.rows:
@@ -340,15 +252,16 @@ class FolderGenerator(Generator):
             source, _ = index.locate(source)
             return source, hashlib.sha256(index.read(source)).hexdigest(), False
         except PictureError as error:  # its request is kept, and `process` says the reason
-            return source, None, self.absent == "allowed" and error.reason == MISSING
+            return source, None, self._allowed and error.reason == MISSING
         except PictureUnavailable:
             return source, None, False
 
     def _entry(self, folder: PurePosixPath, row: Row, file: str, factors: Mapping[str, str]) -> ListedPicture:
         source, sha256, absent = self._located(folder, row.raw(file) or "")
-        name = self.name if self.name_from is None else row.text(self.name_from)
+        column = self.columns.name_from
+        name = self.name if column is None else row.text(column)
         if name is None:
-            raise row.error(f"column {self.name_from!r} must name the model, found nothing; fill it in")
+            raise row.error(f"column {column!r} must name the model, found nothing; fill it in")
         return ListedPicture(
             row=row,
             source=source,
@@ -356,8 +269,8 @@ class FolderGenerator(Generator):
             generator=name,
             factors={factor: row.text(column) for factor, column in factors.items()},
             text=row.raw(self._text) if self._text else None,
-            negative=row.raw(self.negative) if self.negative else None,
-            seed=seed_of(row, self.seed),
+            negative=row.raw(self.columns.negative) if self.columns.negative else None,
+            seed=seed_of(row, self.columns.seed),
             absent=absent,
         )
 
@@ -427,12 +340,37 @@ class FolderGenerator(Generator):
             )
 
 
-def _is_factors(value: object) -> bool:
-    if isinstance(value, Mapping):
-        return all(isinstance(text, str) for pair in value.items() for text in pair)
-    return value is None or (isinstance(value, list | tuple) and all(isinstance(text, str) for text in value))
-
-
 def _few(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_LISTED])
     return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
+
+
+@generator(
+    FolderOptions,
+    summary="takes pictures made elsewhere, with metadata (CSV, JSON lines, Hugging Face imagefolder)",
+    example=EXAMPLE,
+)
+def folder(options: FolderOptions, context: Context) -> FolderGenerator:
+    """Take what is in a folder."""
+    given, path = options.model_dump(exclude={"folder"}), context.folder / options.folder
+    if options.metadata is not None and os.path.isdir(path):
+        given["metadata"] = _metadata(options.metadata, options.folder, context.folder)
+    return FolderGenerator(path, **given)
+
+
+def _metadata(name: str, folder: str, base: Path) -> Path:
+    """The file that lists the pictures: beside the audit file, as other paths are, or in their folder."""
+    beside, inside = (base / name).absolute(), (base / folder / name).absolute()
+    files = [path for path in (inside, beside) if os.path.isfile(path)]
+    if not files:
+        raise UsageError(
+            f"folder {folder!r}: no metadata file {name!r}, neither beside the audit file ({beside}) nor in "
+            f"the folder ({inside}); check the name"
+        )
+    if len(files) > 1 and not filecmp.cmp(inside, beside, shallow=False):
+        raise UsageError(
+            f"folder {folder!r}: metadata {name!r} is a file beside the audit file ({beside}) and another "
+            f"one in the folder ({inside}); write metadata: {Path(folder, name).as_posix()} for the one in "
+            "the folder, or rename or remove the one that is not meant"
+        )
+    return files[0]

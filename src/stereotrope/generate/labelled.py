@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from stereotrope.generate.contract import ImageRequest, ImageResult
+from stereotrope.generate.columns import LabelledOptions
+from stereotrope.generate.contract import ImageRequest, ImageResult, generator
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.listing import ListedPicture, Listing
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import options_of
 from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
 
 __all__ = ["LabelledGenerator"]
+
+EXAMPLE = "{labels: labels.csv, name_from: model, factors: [occupation]}"
 
 
 class LabelledGenerator(FolderGenerator):
@@ -23,15 +29,10 @@ class LabelledGenerator(FolderGenerator):
     Parameters
     ----------
     labels
-        CSV or JSON lines: a row a picture, or several that agree in all that is said of the design, as where
-        each is one label.
-    name
-        Name of the model that made the pictures; the file's name without its ending by default.
-    name_from, factors, prompt, negative, seed
-        As of :class:`FolderGenerator`.
-    file
-        Column that names the picture; by default the one that a file of labels names it with:
-        ``image_id``, ``file_name``, ``source``, ``sha256``, ``image``, ``path``, ``id`` …
+        The file that names them.
+    columns
+        As of :class:`~stereotrope.generate.columns.LabelledOptions`; the file of a picture is by default
+        named by the column that a file of labels names it with: ``image_id``, ``file_name``, ``source`` …
 
     Raises
     ------
@@ -39,39 +40,16 @@ class LabelledGenerator(FolderGenerator):
         The arguments contradict each other.
     """
 
-    note = "pictures that are not at hand, known by what others said of them"
     kind = "labels"
-    _keys = ("labels", "name", "name_from", "factors", "prompt", "negative", "seed", "file")
-    _needs = "a file; write {labels: labels.csv, name_from: model, factors: [occupation]}"
+    note = "pictures that are not at hand, known by what others said of them"
+    remedy = None
     _once = False
 
-    def __init__(
-        self,
-        labels: Path | str,
-        *,
-        name: str | None = None,
-        name_from: str | None = None,
-        factors: Sequence[str] | Mapping[str, str] | None = None,
-        prompt: str | None = None,
-        negative: str | None = None,
-        seed: str | None = None,
-        file: str | None = None,
-    ) -> None:
-        path = Path(labels)
-        super().__init__(
-            path.parent,
-            metadata=path.name,
-            name=name,
-            name_from=name_from,
-            factors=factors,
-            prompt=prompt,
-            negative=negative,
-            seed=seed,
-            file=file,
-            absent="allowed",
-        )
-        self.name = name or path.stem
-        self.fingerprint = f"labels:{self.name}"
+    def __init__(self, labels: Path | str, **columns: Any) -> None:
+        given = {"labels": labels, **columns}
+        self._file = Path(labels)
+        chosen = options_of(LabelledOptions, given, "generator labels", example=EXAMPLE)
+        self._begin(self._file.parent, chosen, self._file.stem)
 
     def process(self, request: ImageRequest) -> ImageResult:
         """Look for nothing: the picture is absent, or a row that names none is ``excluded``."""
@@ -80,7 +58,7 @@ class LabelledGenerator(FolderGenerator):
         return ImageResult(None, "excluded", "no file name")
 
     def _listings(self) -> list[Listing]:
-        return [(PurePosixPath(), read_rows(self.folder / str(self.metadata)))]
+        return [(PurePosixPath(), read_rows(self._file))]
 
     def _file_column(self, metadata: RowFile) -> str:
         return picture_column(metadata, option="file")
@@ -103,3 +81,13 @@ class LabelledGenerator(FolderGenerator):
 
     def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
         """Say nothing: there is no folder that pictures could lie in."""
+
+
+@generator(
+    LabelledOptions,
+    summary="takes pictures that are not at hand, as a file lists them; labels made elsewhere count",
+    example=EXAMPLE,
+)
+def labels(options: LabelledOptions, context: Context) -> LabelledGenerator:
+    """Take what a file names."""
+    return LabelledGenerator(context.folder / options.labels, **options.model_dump(exclude={"labels"}))

@@ -8,11 +8,15 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import ConfigDict
 from ruamel.yaml import YAML
 
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.generate.contract import Generator, create, generator
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Options, Text
 
-__all__ = ["PRESETS", "Preset", "expand"]
+__all__ = ["PRESETS", "Preset"]
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,26 @@ PRESETS: Mapping[str, Preset] = _load()
 """Name → preset; each key of its ``spec`` can be overridden."""
 
 
-def expand(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry that ``{preset: NAME, …}`` stands for: the preset's keys under the given ones.
+class PresetOptions(Options):
+    """A preset, and keys that replace the preset's own; null removes one."""
 
-    A key of the preset that is given as null is removed.
+    model_config = ConfigDict(extra="allow")
 
-    Raises
-    ------
-    UsageError
-        There is no such preset; the message names the nearest.
-    """
-    given = dict(options)
-    name = given.pop("preset")
-    if not isinstance(name, str) or name not in PRESETS:
-        hint = did_you_mean(name, PRESETS, otherwise=f"there are {', '.join(PRESETS)}")
-        raise UsageError(f"generator preset {name!r}: there is no such preset; {hint}")
-    spec = PRESETS[name].spec
-    return {k: v for k, v in {**spec, **given}.items() if v is not None or k not in spec}
+    preset: Text
+    images: Text | None = None
+
+
+@generator(
+    PresetOptions,
+    summary="asks a model with the parameters of a published audit",
+    example="{preset: soda/gpt-image-1}",
+)
+def preset(options: PresetOptions, context: Context) -> Generator:
+    """Make what the preset stands for."""
+    given = options.model_dump(exclude_unset=True, exclude={"preset"})
+    if options.preset not in PRESETS:
+        hint = did_you_mean(options.preset, PRESETS, otherwise=f"there are {', '.join(PRESETS)}")
+        raise UsageError(f"generator preset {options.preset!r}: there is no such preset; {hint}")
+    spec = PRESETS[options.preset].spec
+    merged = {k: v for k, v in {**spec, **given}.items() if v is not None or k not in spec}
+    return create(merged, relative_to=context.folder, account=context.account)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import pickle
 
 import pytest
@@ -59,7 +58,7 @@ def test_two_deployments_are_told_apart_by_version():
 def test_the_key_is_in_nothing_that_is_shown_or_stored(monkeypatch):
     monkeypatch.setenv("OWN_KEY", SECRET)
     generator = create(BASE | {"key": "OWN_KEY"})
-    shown = [repr(generator), repr(generator.settings), str(dataclasses.asdict(generator.settings))]
+    shown = [repr(generator), repr(generator.options), str(generator.options.model_dump())]
     shown += [str(vars(generator)), generator.fingerprint]
     assert not any(SECRET in text for text in shown)
     with pytest.raises((TypeError, AttributeError)):

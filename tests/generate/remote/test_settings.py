@@ -23,8 +23,6 @@ def sd35(**options):
         ("timout", "timeout"),
         ("negatives", "negative"),
         ("n", "batch"),
-        ("rpm", "requests_per_minute"),
-        ("max_retries", "tries"),
         ("negative_prompt", "negative"),
     ],
 )
@@ -60,21 +58,21 @@ def test_a_key_where_a_variable_belongs_is_refused_and_not_repeated():
 
 @pytest.mark.parametrize("key", ["prompt", "stream", "seed", "n", "sampleCount"])
 def test_a_parameter_cannot_take_what_the_audit_decides(key):
-    with pytest.raises(UsageError, match=f"'{key}' is no parameter"):
+    with pytest.raises(UsageError, match=f"'{key}' cannot be set as a parameter: .*; remove it"):
         sd35(parameters={key: 1})
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"seed": 7}, "`seed` says whether one is sent .* found 7; seeds are numbered"),
-        ({"negative": "blurry"}, "`negative` says whether one is sent"),
-        ({"batch": 0}, "`batch` must be a whole number"),
-        ({"batch": True}, "`batch` must be a whole number"),
+        ({"seed": 7}, "seed must be true or false, found 7; seeds are numbered"),
+        ({"negative": "blurry"}, "negative must be true or false, found 'blurry'; write"),
+        ({"batch": 0}, "batch must be at least 1, found 0; raise it"),
+        ({"batch": True}, "batch must be a whole number, found True"),
         ({"batch": 4}, "`batch` needs `seed: false`"),
         ({"batch": 11, "seed": False}, "brings at most 10 pictures, `batch` is 11"),
-        ({"name": ["a"]}, "`name` must be a text"),
-        ({"parameters": [1]}, "`parameters` must be a mapping"),
+        ({"name": ["a"]}, "name must be a text"),
+        ({"parameters": [1]}, "parameters must be a mapping"),
         ({"style": float("nan")}, "parameter 'style' must be a JSON value"),
         ({"style": {1, 2}}, "parameter 'style' must be a JSON value .* found set"),
         ({7: 1}, "a key must be a text, found 7"),
@@ -87,9 +85,25 @@ def test_a_value_that_does_not_fit_is_refused(options, said):
         create({"images": "openai:sd35", "base_url": "http://localhost:8091/v1"} | options)
 
 
-@pytest.mark.parametrize("spec", [None, 7, ["openai:x"]])
-def test_an_entry_without_a_model_is_refused(spec):
-    with pytest.raises(UsageError, match="must name a provider and a model"):
+@pytest.mark.parametrize(
+    ("key", "meant"), [("rpm", "requests_per_minute"), ("max_retries", "tries"), ("url", "base_url")]
+)
+def test_another_word_for_an_option_of_the_endpoint_is_refused_and_can_stand_under_parameters(key, meant):
+    with pytest.raises(UsageError, match=f"there is no option '{key}'; write '{meant}'"):
+        sd35(**{key: 1})
+    assert sd35(parameters={key: 1}).parameters == {key: 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (None, r"images is missing; add it: write \{images: openai:"),
+        (7, "a model is named provider:model, such as .* found '7'"),
+        (["openai:x"], "images must be a text"),
+    ],
+)
+def test_an_entry_without_a_model_is_refused(spec, said):
+    with pytest.raises(UsageError, match=said):
         create({"images": spec})
 
 

@@ -8,11 +8,12 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
-from stereotrope.errors import UsageError
-from stereotrope.generate.calibrated.checking import nearest
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.calibrated.entries import (
     BACKGROUND_COLOUR,
     BACKGROUND_TEXT,
@@ -23,15 +24,55 @@ from stereotrope.generate.calibrated.entries import (
 from stereotrope.generate.calibrated.pairing import partners
 from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
-from stereotrope.generate.contract import Generator, ImageRequest, ImageResult
+from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, generator
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import File, Name, Options, options_of
 
-__all__ = ["DECLINED", "DRAWING", "FORMATS", "CalibratedGenerator"]
+__all__ = ["DECLINED", "DRAWING", "CalibratedGenerator", "CalibratedOptions"]
 
 DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same values would change."""
 
-FORMATS = ("jpeg", "png")
+EXAMPLE = "{calibrated: , size: 256, refuse: {women: 0.1}}"
 DECLINED = "declined by the model's policy (planted)"
+
+
+def _share(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("must be a share between 0 and 1; correct it")
+    return value
+
+
+def _shares(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(cue): _share(share) for cue, share in value.items()}
+    return _share(value)
+
+
+class CalibratedOptions(Options):
+    """The calibrated generator.
+
+    Attributes
+    ----------
+    calibrated
+        File of a planted truth; the package's own where None.
+    name
+        Value of the ``generator`` column.
+    size
+        Side of the square picture in pixels.
+    format, quality
+        Of the picture's file; the quality is the JPEG's, whose colour is not subsampled.
+    refuse
+        Share of requests declined, in addition to what the truth plants (the larger counts): one
+        number for every prompt that names a cue, or cue → share.
+    """
+
+    calibrated: File | None = None
+    name: Name = "calibrated"
+    size: int = Field(512, ge=32, le=2048)
+    format: Literal["jpeg", "png"] = "jpeg"
+    quality: int = Field(92, ge=1, le=100)
+    refuse: Annotated[float | dict[str, float], BeforeValidator(_shares)] = 0.0
 
 
 class CalibratedGenerator(Generator):
@@ -43,51 +84,31 @@ class CalibratedGenerator(Generator):
 
     Parameters
     ----------
-    name
-        Value of the ``generator`` column.
     truth
         A planted truth, or the file of one; the package's own where None.
-    size
-        Side of the square picture in pixels, 32 to 2048.
-    format
-        ``jpeg`` or ``png``.
-    quality
-        Of the JPEG, 1 to 100; colour is not subsampled.
-    refuse
-        Share of requests declined, in addition to what the truth plants (the larger counts): one
-        number for every prompt that names a cue, or cue → share.
+    options
+        As of :class:`CalibratedOptions`.
 
     Raises
     ------
     UsageError
-        An argument does not fit.
+        An option does not fit.
     InputError
         The truth file breaks a rule.
     """
 
     kind = "calibrated"
 
-    def __init__(
-        self,
-        *,
-        name: str = "calibrated",
-        truth: Truth | Path | str | None = None,
-        size: int = 512,
-        format: str = "jpeg",
-        quality: int = 92,
-        refuse: float | Mapping[str, float] = 0.0,
-    ) -> None:
-        self.name = _text("name", name)
-        self.size = _whole("size", size, 32, 2048)
-        self.quality = _whole("quality", quality, 1, 100)
-        if format not in FORMATS:
-            raise UsageError(
-                f"generator calibrated: format must be one of {', '.join(FORMATS)}, "
-                f"found {format!r}; choose one"
-            )
-        self.format = format
+    def __init__(self, *, truth: Truth | Path | str | None = None, **options: Any) -> None:
+        chosen = options_of(CalibratedOptions, options, "generator calibrated", example=EXAMPLE)
+        self.name, self.size, self.format, self.quality = (
+            chosen.name,
+            chosen.size,
+            chosen.format,
+            chosen.quality,
+        )
         self.truth = truth if isinstance(truth, Truth) else Truth.load(truth)
-        self.refuse = _refusals(refuse, self.truth)
+        self.refuse = _refusals(chosen.refuse, self.truth)
         self.concurrency = min(8, os.cpu_count() or 1)
         self.fingerprint = self._fingerprint()
         self._planted = lru_cache(maxsize=4096)(self.truth.planted)
@@ -193,31 +214,24 @@ def _pick(shares: Mapping[str, float], at: float) -> str:
     return value
 
 
-def _text(key: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"generator calibrated: {key} must be a text, found {value!r}; give it one")
-    return value
-
-
-def _whole(key: str, value: object, low: int, high: int) -> int:
-    if type(value) is not int or not low <= value <= high:
-        raise UsageError(
-            f"generator calibrated: {key} must be a whole number from {low} to {high}, "
-            f"found {value!r}; correct it"
-        )
-    return value
-
-
 def _refusals(refuse: float | Mapping[str, float], truth: Truth) -> dict[str, float]:
-    shares = dict(refuse) if isinstance(refuse, Mapping) else dict.fromkeys(truth.cues, refuse)
-    for cue, share in shares.items():
+    shares = refuse if isinstance(refuse, Mapping) else dict.fromkeys(truth.cues, refuse)
+    for cue in shares:
         if cue not in truth.cues:
+            known = f"known: {', '.join(truth.cues)}"
             raise UsageError(
-                f"generator calibrated: refuse must name known cues, "
-                f"found {cue!r}{nearest(cue, truth.cues)}; known: {', '.join(truth.cues)}"
-            )
-        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0 <= share <= 1:
-            raise UsageError(
-                f"generator calibrated: refuse must be a share between 0 and 1, found {share!r}; correct it"
+                f"generator calibrated: refuse must name known cues, found {cue!r}; "
+                f"{did_you_mean(cue, truth.cues)} {known}"
             )
     return {cue: float(share) for cue, share in shares.items() if share > 0}
+
+
+@generator(
+    CalibratedOptions,
+    summary="draws cups, cars, clocks, sofas and more with a planted, documented bias; offline",
+    example=EXAMPLE,
+)
+def calibrated(options: CalibratedOptions, context: Context) -> CalibratedGenerator:
+    """Draw offline."""
+    truth = None if options.calibrated is None else context.folder / options.calibrated
+    return CalibratedGenerator(truth=truth, **options.model_dump(exclude={"calibrated"}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stereotrope.generate.remote.create import create_remote
 from stereotrope.generate.remote.generator import RemoteGenerator
 from stereotrope.generate.remote.google import GeminiGenerator, ImagenGenerator
 from stereotrope.generate.remote.images_api import ImagesApiGenerator
@@ -14,5 +13,4 @@ __all__ = [
     "ImagesApiGenerator",
     "RemoteGenerator",
     "ReplicateGenerator",
-    "create_remote",
 ]

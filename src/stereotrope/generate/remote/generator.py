@@ -13,11 +13,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from stereotrope.clients import Account, Caller, Expectation, Refusal, expectation, fetch, fit_to_keep, redact
+from stereotrope.clients import (
+    Account,
+    Caller,
+    Expectation,
+    HttpClient,
+    Refusal,
+    expectation,
+    fetch,
+    fit_to_keep,
+    redact,
+)
 from stereotrope.errors import BudgetError, ModelError, ModelMisconfigured, StereotropeError, UsageError
 from stereotrope.generate.contract import Generator, ImageRequest, ImageResult
 from stereotrope.generate.remote.answer import BLACK, EMPTY, ImageReply, Slot, condition_of
-from stereotrope.generate.remote.settings import RemoteSettings
+from stereotrope.generate.remote.options import ImageModelOptions
 from stereotrope.pictures import MAX_BYTES
 
 __all__ = ["RemoteGenerator", "Send"]
@@ -41,8 +51,8 @@ class RemoteGenerator(Generator):
 
     Parameters
     ----------
-    settings
-        The entry of the audit file, read.
+    options
+        The entry of the audit file.
     account
         What calls are booked on.
 
@@ -60,28 +70,33 @@ class RemoteGenerator(Generator):
     missing_is_refused: ClassVar[bool] = False
     """Whether fewer pictures than asked for mean that the others were filtered."""
 
-    def __init__(self, settings: RemoteSettings, account: Account) -> None:
-        self.settings = settings
-        self.provider, self.model = settings.provider, settings.model
-        self.endpoint, self.price = settings.endpoint, settings.price
-        self.parameters = settings.parameters
-        self.name = settings.name
-        self.concurrency = settings.endpoint.concurrency
+    def __init__(self, options: ImageModelOptions, account: Account) -> None:
+        served = options.served(options.images)
+        self.options = options
+        self.provider, self.model, self.parameters = served.provider, served.model, served.parameters
+        self.endpoint, self.price = served.endpoint, served.price
+        self.name = options.name or served.model
+        self.concurrency = served.endpoint.concurrency
         self.seeded = self._seeded()
         self.takes_negative = self._takes_negative()
-        self.batch = settings.batch
+        self.batch = options.batch
         self._refuse_batch()
         self.note = self._note()
         self.fingerprint = self._fingerprint()
         self.caller = Caller(self.endpoint, self.model, kind="image", account=account, price=self.price)
+        self._http = HttpClient(self.endpoint, key_header=self._key_header(), most_bytes=self.most_bytes)
 
-    @abstractmethod
     def _seeded(self) -> bool:
         """Whether seeds are sent."""
+        return self.options.seed is not False
 
-    @abstractmethod
     def _takes_negative(self) -> bool:
         """Whether negative prompts are sent."""
+        return self.options.negative is True
+
+    def _key_header(self) -> str | None:
+        """Header of the key; None for a bearer token."""
+        return None
 
     @abstractmethod
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
@@ -91,9 +106,9 @@ class RemoteGenerator(Generator):
         """Whether what makes attempts now asks otherwise, after a server rejected what ours adds."""
         return False
 
-    @abstractmethod
     async def close(self) -> None:
-        """Close what the running event loop holds open."""
+        """Close the connections of the running event loop."""
+        await self._http.close()
 
     @property
     def most_bytes(self) -> int:
@@ -317,7 +332,7 @@ class RemoteGenerator(Generator):
             "model": self.model,
             "parameters": {k: v for k, v in self.parameters.items() if (k, v) != ("response_format", None)},
             "negative": self.takes_negative,
-            "version": self.settings.version,
+            "version": self.options.version,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from stereotrope.clients import FILTERED, Account, HttpClient, is_trouble
+from stereotrope.clients import FILTERED, Account, is_trouble, split_model
 from stereotrope.errors import UsageError
 from stereotrope.generate.remote.answer import (
     ImageReply,
@@ -29,9 +29,9 @@ from stereotrope.generate.remote.answer import (
     text_of,
 )
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.settings import RemoteSettings
+from stereotrope.generate.remote.options import ImageModelOptions
 
-__all__ = ["GeminiGenerator", "ImagenGenerator", "is_imagen"]
+__all__ = ["GeminiGenerator", "ImagenGenerator", "google_generator"]
 
 _BLOCKED = re.compile(r"(?!.*UNSPECIFIED)[A-Z][A-Z_]+")
 """A ``blockReason``: one of its enum, which grows; its default value says nothing."""
@@ -45,27 +45,18 @@ _TOP_LEVEL = ("safetySettings", "systemInstruction", "cachedContent", "tools", "
 _IMAGE_CONFIG = ("aspectRatio", "imageSize")
 
 
-def is_imagen(model: str) -> bool:
-    """Whether a model is asked by ``:predict``."""
-    return model.startswith(("imagen", "imagegeneration"))
-
-
 class _Google(RemoteGenerator):
-    """What both shapes share: address, key and client."""
+    """What both shapes share: address and key."""
 
     kind, verb = "google", ""
 
-    def __init__(self, settings: RemoteSettings, account: Account) -> None:
-        super().__init__(settings, account)
-        host = urlsplit(self.endpoint.base_url).hostname or ""
-        vertex = host.endswith("aiplatform.googleapis.com")
-        header = None if vertex else "x-goog-api-key"
-        self._http = HttpClient(self.endpoint, key_header=header, most_bytes=self.most_bytes)
+    def __init__(self, options: ImageModelOptions, account: Account) -> None:
+        super().__init__(options, account)
         self._path = f"models/{quote(self.model, safe='@.-_')}:{self.verb}"
 
-    async def close(self) -> None:
-        """Close the connections of the running event loop."""
-        await self._http.close()
+    def _key_header(self) -> str | None:
+        vertex = (urlsplit(self.endpoint.base_url).hostname or "").endswith("aiplatform.googleapis.com")
+        return None if vertex else "x-goog-api-key"
 
 
 class GeminiGenerator(_Google):
@@ -78,9 +69,6 @@ class GeminiGenerator(_Google):
 
     verb = "generateContent"
 
-    def _seeded(self) -> bool:
-        return self.settings.seeded is not False
-
     def _note(self) -> str | None:
         said = super()._note()
         if not self.seeded:
@@ -89,7 +77,7 @@ class GeminiGenerator(_Google):
         return f"{best}; {said}" if said else best
 
     def _takes_negative(self) -> bool:
-        if self.settings.negative:
+        if self.options.negative:
             raise UsageError(
                 f"generator {self.name!r}: Gemini takes no negative prompt; remove `negative: true`"
             )
@@ -126,15 +114,12 @@ class ImagenGenerator(_Google):
 
     def _seeded(self) -> bool:
         unmarked = self.parameters.get("addWatermark") is False
-        if self.settings.seeded and not unmarked:
+        if self.options.seed and not unmarked:
             raise UsageError(
                 f"generator {self.name!r}: Imagen takes a seed only without its watermark; add "
                 "`addWatermark: false` (Vertex AI only), or remove `seed: true`"
             )
-        return unmarked and self.settings.seeded is not False
-
-    def _takes_negative(self) -> bool:
-        return self.settings.negative is True
+        return unmarked and self.options.seed is not False
 
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
         parameters: dict[str, Any] = {"includeRaiReason": True, **self.parameters, "sampleCount": count}
@@ -148,6 +133,12 @@ class ImagenGenerator(_Google):
             return read_imagen(await self._http.post(self._path, body))
 
         return send
+
+
+def google_generator(options: ImageModelOptions, account: Account) -> RemoteGenerator:
+    """Return the adapter of the shape that a model has."""
+    is_imagen = split_model(options.images)[1].startswith(("imagen", "imagegeneration"))
+    return (ImagenGenerator if is_imagen else GeminiGenerator)(options, account)
 
 
 def read_gemini(answer: Any) -> ImageReply:

@@ -17,7 +17,6 @@ from stereotrope.clients import (
     PROVIDERS,
     Account,
     ErrorReply,
-    HttpClient,
     classify,
     declining_form,
     tells_error,
@@ -34,7 +33,7 @@ from stereotrope.generate.remote.answer import (
     reply,
 )
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.settings import RemoteSettings
+from stereotrope.generate.remote.options import ImageModelOptions
 
 __all__ = ["ImagesApiGenerator"]
 
@@ -54,17 +53,19 @@ class ImagesApiGenerator(RemoteGenerator):
 
     kind, most_at_once = "images", 10
 
-    def __init__(self, settings: RemoteSettings, account: Account) -> None:
-        self._openai = settings.endpoint.base_url == PROVIDERS["openai"]["base_url"]
-        self._names_format = not self._openai and _FORMAT not in settings.parameters
-        super().__init__(settings, account)
-        self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)
+    def __init__(self, options: ImageModelOptions, account: Account) -> None:
+        super().__init__(options, account)
+        self._names_format = not self._is_openai and _FORMAT not in self.parameters
+
+    @property
+    def _is_openai(self) -> bool:
+        return bool(self.endpoint.base_url == PROVIDERS["openai"]["base_url"])
 
     def _seeded(self) -> bool:
-        return self.settings.seeded if self.settings.seeded is not None else not self._openai
+        return self.options.seed if self.options.seed is not None else not self._is_openai
 
     def _takes_negative(self) -> bool:
-        return self.settings.negative if self.settings.negative is not None else not self._openai
+        return self.options.negative if self.options.negative is not None else not self._is_openai
 
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
         body: dict[str, Any] = dict(self.parameters)
@@ -80,14 +81,10 @@ class ImagesApiGenerator(RemoteGenerator):
         return send
 
     def _amend(self, said: str) -> bool:
-        if self._openai or _FORMAT in self.parameters or not _ABOUT_FORMAT.search(said):
+        if self._is_openai or _FORMAT in self.parameters or not _ABOUT_FORMAT.search(said):
             return False
         self._names_format = False
         return True
-
-    async def close(self) -> None:
-        """Close the connections of the running event loop."""
-        await self._http.close()
 
 
 def read_reply(answer: Any) -> ImageReply:

@@ -20,7 +20,6 @@ from urllib.parse import quote
 from stereotrope.clients import (
     Account,
     ErrorReply,
-    HttpClient,
     error_in,
     is_moderation,
     is_trouble,
@@ -29,7 +28,7 @@ from stereotrope.clients import (
 from stereotrope.errors import ModelError, UsageError
 from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, from_url, mapping, reply
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.settings import RemoteSettings
+from stereotrope.generate.remote.options import ImageModelOptions
 
 __all__ = ["ReplicateGenerator"]
 
@@ -57,11 +56,10 @@ class ReplicateGenerator(RemoteGenerator):
 
     kind = "replicate"
 
-    def __init__(self, settings: RemoteSettings, account: Account) -> None:
-        super().__init__(settings, account)
-        self._http = HttpClient(self.endpoint, most_bytes=self.most_bytes)
+    def __init__(self, options: ImageModelOptions, account: Account) -> None:
+        super().__init__(options, account)
         model, _, version = self.model.partition(":")
-        label = settings.version or ""
+        label = options.version or ""
         self._version = version or (label if _VERSION.fullmatch(label) else "")
         if not _MODEL.fullmatch(model) or (version and not _VERSION.fullmatch(version)):
             raise UsageError(
@@ -69,12 +67,6 @@ class ReplicateGenerator(RemoteGenerator):
                 f"hexadecimal digits, found {self.model!r}; correct it"
             )
         self._path = "predictions" if self._version else f"models/{quote(model)}/predictions"
-
-    def _seeded(self) -> bool:
-        return self.settings.seeded is not False
-
-    def _takes_negative(self) -> bool:
-        return self.settings.negative is True
 
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
         asked: dict[str, Any] = {"prompt": text, **self.parameters}
@@ -119,10 +111,6 @@ class ReplicateGenerator(RemoteGenerator):
                 raise
             running.clear()
             raise ModelError("lost a prediction that it had begun") from None
-
-    async def close(self) -> None:
-        """Close the connections of the running event loop."""
-        await self._http.close()
 
 
 def read_prediction(said: Mapping[str, Any]) -> ImageReply:
