@@ -258,7 +258,7 @@ def test_captions_of_pictures_that_are_not_at_hand_are_a_study_too(tmp_path: Pat
         ({"labels": "labels.csv", "factors": ["source"]}, r"reserved .* factors: \{given_source: source\}"),
         (
             {"folder": ".", "absent": "perhaps"},
-            "absent must be 'excluded' or 'allowed', found 'perhaps'; write",
+            "absent must be 'excluded' or 'allowed', found 'perhaps'",
         ),
         ({"labels": "none.csv"}, r"none\.csv: cannot be read \(No such file or directory\)"),
         ({"labels": "labels.csv", "file": "x"}, r"labels\.csv:1: no column 'x' \(file\)"),
