@@ -64,6 +64,8 @@ def entries_of(registry: Registry[Entry[T]]) -> Callable[..., Callable[[Makes[An
     def register(
         options: type[Chosen], *, summary: str, example: str
     ) -> Callable[[Makes[Chosen, T]], Makes[Chosen, T]]:
+        """Register a function as the entry of its name; keywords as of :class:`Entry`."""
+
         def registered(make: Makes[Chosen, T]) -> Makes[Chosen, T]:
             name: str = make.__name__
             registry.add(name, Entry(name, summary, options, make, example))
