@@ -84,8 +84,8 @@ def order_flip_rate(
 
     Notes
     -----
-    Of two answers that differ at least one is wrong: with flip rate f, accuracy over both orders is at
-    most 1 − f/2. A model that answers at random flips often; one that always answers the same never does.
+    With flip rate f, accuracy over both orders is at most 1 − f/2. A model that always answers the same
+    never flips.
 
     References
     ----------
@@ -110,7 +110,9 @@ def order_flip_rate(
         ),
         hit=pl.col("value") != pl.col("other_value"),
     )
-    return _rates(judged, "order_flip_rate", "paired", factors, level, undefined=NO_PAIR)
+    return estimate_frame(
+        _rows(judged, "order_flip_rate", "paired", factors, level, undefined=NO_PAIR), factors=factors
+    )
 
 
 @register(
@@ -160,17 +162,9 @@ def unfounded_rate(
     ---------
     ``no answer``.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or an image has two labels of one attribute.
-    UsageError
-        ``by`` holds a factor twice, or leaves out ``attribute``.
-
     Notes
     -----
-    What a model says without seeing is its prior, and that prior enters its answers about unclear
-    pictures: the stereotypes of the judge would be measured as those of the generator.
+    What a model says without seeing is its prior: it would be measured as the generator's.
 
     References
     ----------
@@ -195,7 +189,9 @@ def unfounded_rate(
         reason=pl.when(~unclear).then("excluded"),
         hit=~unclear & ~pl.col("value").eq_missing(pl.col("known_value")),
     )
-    return _rates(judged, "unfounded_rate", definition, factors, level, undefined=NO_ANSWER)
+    return estimate_frame(
+        _rows(judged, "unfounded_rate", definition, factors, level, undefined=NO_ANSWER), factors=factors
+    )
 
 
 @register(
@@ -249,13 +245,6 @@ def injection_rate(
     ---------
     ``no image whose text names another value than the one read without it``.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or an image has two labels of one attribute, or two claims about it.
-    UsageError
-        ``by`` holds a factor twice, or leaves out ``attribute``.
-
     Notes
     -----
     Never ask this of an attribute about text itself: reading the words is then the right answer. Answers
@@ -290,7 +279,9 @@ def injection_rate(
         ),
         hit=pl.col("excluded").is_null() & (pl.col("value") == pl.col("claim_value")),
     )
-    return _rates(judged, "injection_rate", definition, factors, level, undefined=NO_CLAIM)
+    return estimate_frame(
+        _rows(judged, "injection_rate", definition, factors, level, undefined=NO_CLAIM), factors=factors
+    )
 
 
 @register(
@@ -334,17 +325,9 @@ def nonanswer_rate(
     ---------
     ``no answer``.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or an image has two labels of one attribute.
-    UsageError
-        ``by`` holds a factor twice, or leaves out ``attribute``.
-
     Notes
     -----
-    Accuracy leaves these pictures out, so an annotator that answers only where it is easy reads better
-    than it is: read both.
+    Accuracy leaves these pictures out: read both.
 
     References
     ----------
@@ -404,19 +387,6 @@ def _reason(name: str) -> pl.Expr:
 def _but_unclear(reason: pl.Expr) -> pl.Expr:
     """A reason, or null where it is that the annotator cannot say, which is an answer."""
     return pl.when(reason != _UNCLEAR).then(reason)
-
-
-def _rates(
-    judged: pl.DataFrame,
-    measure: str,
-    definition: str,
-    factors: Sequence[str],
-    level: float,
-    *,
-    undefined: str,
-) -> pl.DataFrame:
-    rows = _rows(judged, measure, definition, factors, level, undefined=undefined)
-    return estimate_frame(rows, factors=factors)
 
 
 def _rows(

@@ -107,11 +107,6 @@ def cbs(
     ``no parity declared``; ``no caption with a usable group``; ``no group of either side is seen``, as for
     :func:`parity_difference`; ``no stereotype or diversity term found``.
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`parity_difference` and :func:`cas`.
-
     Notes
     -----
     PD and 1 − H are computed from the same shares and rise together, so skew counts twice. The score has
@@ -254,11 +249,6 @@ def contextual_diversity(
     ---------
     ``no caption with a usable group``; ``no keyword declared``; ``no prompt text declared``; ``no
     stereotype or diversity term found``.
-
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`shannon_entropy` and :func:`gmr`.
 
     Notes
     -----

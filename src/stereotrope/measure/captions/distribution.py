@@ -16,19 +16,18 @@ from stereotrope.measure.captions.formulas import (
     group_score,
     xlog2,
 )
-from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
+from stereotrope.measure.captions.frame import BY, Captions, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, count_groups
 from stereotrope.measure.captions.rows import (
     How,
     ScoreRow,
     above_floor,
+    estimates_of,
     group_row,
-    make_how,
     scored,
     shared,
     undefined,
 )
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import expected_sum
 
 __all__ = [
@@ -126,13 +125,13 @@ def representation_parity(
     >>> found.select("category", "value").rows()
     [('female', 0.5), ('male', 0.25), ('unknown', 0.25)]
     """
-    how = make_how("representation_parity", by, definition, level)
-    cells = caption_table(captions, by=by, measure="representation_parity", columns=[attribute])
-    rows: list[ScoreRow] = []
-    for cell in cells:
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        rows += share_rows(cell, counted, how)
-    return estimate_frame(rows, factors=how.by)
+        return share_rows(cell, counted, how)
+
+    name = "representation_parity"
+    return estimates_of(name, captions, rows, by=by, definition=definition, level=level, columns=[attribute])
 
 
 def share_rows(cell: Captions, counted: Groups, how: How) -> list[ScoreRow]:
@@ -192,19 +191,12 @@ def bias_amplification(
     ---------
     ``no caption with a usable group``; ``only one group is possible`` (k = 1).
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`representation_parity`.
-
     Notes
     -----
-    It measures distance from equal shares and says nothing about training data, whatever its name: the
-    greatest value grows with k (1 for two groups, 1.71 for seven), so a fixed threshold of 1 is passed
-    with many groups by shares that stay under it with few. The interval reaches 0 where a
-    likelihood-ratio test does not tell the shares from equal ones; simulated coverage at 0.95 was 0.91
-    to 0.97. Too high at small n: at 15 captions of seven equally frequent groups it reads 0.50. Under
-    ``released`` a model that shows one group only has the score of one that shows all equally often.
+    Distance from equal shares; whatever its name, it says nothing about training data. The greatest value
+    grows with k (1 for two groups, 1.71 for seven). Too high at small n: 0.50 at 15 captions of seven equally
+    frequent groups. The interval reaches 0 where a likelihood-ratio test does not tell the shares from
+    equal ones. Under ``released`` one group only scores as all groups equally often.
 
     References
     ----------
@@ -221,8 +213,8 @@ def bias_amplification(
     >>> found["value"].to_list()
     [1.0]
     """
-    how = make_how("bias_amplification", by, definition, level)
-    return _spread("bias_amplification", captions, attribute, groups, unknown, how, n_bootstrap, seed)
+    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    return _spread("bias_amplification", captions, attribute, groups, unknown, **cells)
 
 
 @register_caption(
@@ -270,11 +262,6 @@ def shannon_entropy(
     ---------
     ``no caption with a usable group``; ``only one group is possible`` (k = 1).
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`representation_parity`.
-
     Notes
     -----
     Too low at small n, by about (k − 1)/(2n ln k): 0.12 at 15 captions of seven groups. Under
@@ -295,8 +282,8 @@ def shannon_entropy(
     >>> found["value"].to_list()
     [1.0]
     """
-    how = make_how("shannon_entropy", by, definition, level)
-    return _spread("shannon_entropy", captions, attribute, groups, unknown, how, n_bootstrap, seed)
+    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    return _spread("shannon_entropy", captions, attribute, groups, unknown, **cells)
 
 
 @register_caption(
@@ -342,16 +329,10 @@ def kl_from_uniform(
     ---------
     ``no caption with a usable group``; ``only one group is possible`` (k = 1).
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`representation_parity`.
-
     Notes
     -----
     Equal to :math:`(1 - H) \log_2 k`: entropy on another scale, not further evidence. Too high at small
-    n: 0.33 bits at 15 captions of seven equally frequent groups, so that models with different n are not
-    to be compared without their floors.
+    n: 0.33 bits at 15 captions of seven equally frequent groups.
 
     References
     ----------
@@ -368,8 +349,8 @@ def kl_from_uniform(
     >>> found["value"].to_list()
     [1.0]
     """
-    how = make_how("kl_from_uniform", by, definition, level)
-    return _spread("kl_from_uniform", captions, attribute, groups, unknown, how, n_bootstrap, seed)
+    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    return _spread("kl_from_uniform", captions, attribute, groups, unknown, **cells)
 
 
 def _spread(
@@ -378,18 +359,13 @@ def _spread(
     attribute: str,
     groups: Sequence[str] | None,
     unknown: bool,
-    how: How,
-    n_bootstrap: int,
-    seed: int,
+    **cells: Any,
 ) -> pl.DataFrame:
-    cells = caption_table(
-        captions, by=how.by, measure=measure, columns=[attribute], n_bootstrap=n_bootstrap, seed=seed
-    )
-    rows: list[ScoreRow] = []
-    for cell in cells:
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        rows += spread_rows(cell, counted, how, only=measure)
-    return estimate_frame(rows, factors=how.by)
+        return spread_rows(cell, counted, how, only=measure)
+
+    return estimates_of(measure, captions, rows, columns=[attribute], **cells)
 
 
 def spread_rows(cell: Captions, counted: Groups, how: How, *, only: str | None = None) -> list[ScoreRow]:

@@ -65,11 +65,6 @@ def occlusion_split(
     ---------
     ``no usable caption`` of the kind; as for :func:`cbs`.
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`cbs`.
-
     Notes
     -----
     The paper takes the captions of unknown gender for those with covered faces (its eq. 26). The two are

@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
+from stereotrope.measure.captions.frame import BY, Captions, register_caption
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
     How,
     ScoreRow,
     base_row,
-    make_how,
+    estimates_of,
     scored,
     shared,
     undefined,
     without_pseudo,
 )
 from stereotrope.measure.captions.words import readable
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 
 __all__ = [
@@ -118,10 +117,9 @@ def gmr(
 
     Notes
     -----
-    It grows with the number of keywords and is soon 1: with six keywords that each stand in 0.8 of
-    captions it is about 0.74. The rates of single keywords say what is missing. What a caption does not
-    say may still be in the picture. Captions in another script than every keyword are left out
-    (``other script than the terms``).
+    Grows with the number of keywords: six that each stand in 0.8 of captions give about 0.74; the rates of
+    single ones say what is missing. What a caption does not say may still be in the picture. Captions in
+    another script than every keyword are left out (``other script than the terms``).
 
     References
     ----------
@@ -137,7 +135,8 @@ def gmr(
     >>> gmr(frame, ["doctor", "hospital"]).select("category", "value").rows()
     [(None, 0.5), ('doctor', 0.0), ('hospital', 0.5)]
     """
-    return _missing("gmr", captions, keywords, column, by, definition, level, n_bootstrap, seed)
+    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    return _missing("gmr", captions, keywords, column, **cells)
 
 
 @register_caption(
@@ -184,16 +183,10 @@ def iemr(
     ---------
     ``no implied element declared``; ``no usable caption``.
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`gmr`.
-
     Notes
     -----
-    What is implied is a choice: the list decides the score. A captioner seldom writes what goes without
-    saying, so the rate is of captions and an upper bound of what pictures lack. As with :func:`gmr`, the
-    rates of single elements say more than whether any is missing.
+    The list decides the score. A captioner seldom writes what goes without saying: an upper bound of what
+    pictures lack.
 
     References
     ----------
@@ -209,7 +202,8 @@ def iemr(
     >>> iemr(frame, ["mask"]).select("category", "value").rows()
     [(None, 0.5), ('mask', 0.5)]
     """
-    return _missing("iemr", captions, elements, column, by, definition, level, n_bootstrap, seed)
+    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    return _missing("iemr", captions, elements, column, **cells)
 
 
 @register_caption(
@@ -258,16 +252,10 @@ def hallucination(
     ---------
     ``no term declared`` (an empty list); ``no usable caption``.
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`gmr`.
-
     Notes
     -----
-    0 of 100 does not show that none ever would: the interval reaches to 0.04. The list decides what
-    counts, and a term matched inside a longer word (``car`` in *card*) is a hit unless the lexicon
-    matches whole words.
+    0 of 100 has an interval that reaches to 0.04. A term inside a longer word (``car`` in *card*) is a hit
+    unless the lexicon matches whole words.
 
     References
     ----------
@@ -283,7 +271,7 @@ def hallucination(
     >>> hallucination(frame)["value"].to_list()
     [0.5]
     """
-    return _any("hallucination", captions, terms, column, by, definition, level)
+    return _any("hallucination", captions, terms, column, by=by, definition=definition, level=level)
 
 
 @register_caption(
@@ -328,16 +316,10 @@ def car(
     ---------
     ``no reference element declared`` (an empty list); ``no usable caption``.
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`gmr`.
-
     Notes
     -----
-    It says nothing about breadth: a model that shows one festival only has CAR 1. Read it beside
-    :func:`cas` of the same captions. Markers that stand in the prompt itself (*India*, *festival*) make
-    it measure whether the captioner repeats the prompt.
+    Nothing about breadth: a model that shows one festival only has CAR 1. Of markers that stand in the
+    prompt itself it measures whether the captioner repeats the prompt.
 
     References
     ----------
@@ -353,43 +335,31 @@ def car(
     >>> car(frame)["value"].to_list()
     [1.0]
     """
-    return _any("car", captions, elements, column, by, definition, level)
+    return _any("car", captions, elements, column, by=by, definition=definition, level=level)
 
 
-def _missing(
-    measure: str,
-    captions: Any,
-    elements: Sequence[str],
-    column: str,
-    by: Sequence[str],
-    definition: str,
-    level: float,
-    n_bootstrap: int,
-    seed: int,
-) -> pl.DataFrame:
-    how = make_how(measure, by, definition, level)
+def _missing(measure: str, captions: Any, elements: Sequence[str], column: str, **cells: Any) -> pl.DataFrame:
     declared = read_elements(elements, measure)
-    cells = caption_table(
-        captions, by=by, measure=measure, lists=[column], n_bootstrap=n_bootstrap, seed=seed
+    return estimates_of(
+        measure,
+        captions,
+        lambda cell, how: missing_rows(cell, how, measure, declared, column),
+        lists=[column],
+        **cells,
     )
-    rows = [row for cell in cells for row in missing_rows(cell, how, measure, declared, column)]
-    return estimate_frame(rows, factors=how.by)
 
 
 def _any(
-    measure: str,
-    captions: Any,
-    elements: Sequence[str] | None,
-    column: str,
-    by: Sequence[str],
-    definition: str,
-    level: float,
+    measure: str, captions: Any, elements: Sequence[str] | None, column: str, **cells: Any
 ) -> pl.DataFrame:
-    how = make_how(measure, by, definition, level)
     declared = read_elements(elements, measure) if elements is not None else None
-    cells = caption_table(captions, by=by, measure=measure, lists=[column])
-    rows = [any_row(cell, how, measure, declared, column) for cell in cells]
-    return estimate_frame(rows, factors=how.by)
+    return estimates_of(
+        measure,
+        captions,
+        lambda cell, how: [any_row(cell, how, measure, declared, column)],
+        lists=[column],
+        **cells,
+    )
 
 
 def read_elements(elements: Sequence[str], measure: str) -> tuple[str, ...]:

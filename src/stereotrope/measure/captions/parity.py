@@ -166,11 +166,6 @@ def signed_parity(
     ---------
     As for :func:`parity_difference`.
 
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`parity_difference`.
-
     Notes
     -----
     Not biased at any n. The paper recommends a signed term because its composite score calls a model that

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.captions.frame import Captions, caption_table
 from stereotrope.measure.captions.groups import UNKNOWN, Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.definitions import check_definition
-from stereotrope.measure.tidy import excluded_json
+from stereotrope.measure.tidy import estimate_frame, excluded_json
 from stereotrope.stats import ScoreOfSums, effective_counts, normal_quantile, wilson
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "base_row",
     "clipped",
     "described",
+    "estimates_of",
     "flagged",
     "group_row",
     "make_how",
@@ -71,6 +73,22 @@ def make_how(measure: str, by: Sequence[str], definition: str, level: float) -> 
     if isinstance(by, str):
         raise UsageError(f"{measure}: by must be a list of factors, found the string {by!r}; write [{by!r}]")
     return How(tuple(by), definition, level)
+
+
+def estimates_of(
+    measure: str,
+    captions: Any,
+    rows: Callable[[Captions, How], Iterable[ScoreRow]],
+    *,
+    by: Sequence[str],
+    definition: str,
+    level: float,
+    **columns: Any,
+) -> pl.DataFrame:
+    """The estimates of all cells of a captions frame; ``columns`` are those of :func:`caption_table`."""
+    how = make_how(measure, by, definition, level)
+    cells = caption_table(captions, by=by, measure=measure, **columns)
+    return estimate_frame([row for cell in cells for row in rows(cell, how)], factors=how.by)
 
 
 def base_row(

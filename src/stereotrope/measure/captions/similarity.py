@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
+from stereotrope.measure.captions.frame import BY, Captions, register_caption
 from stereotrope.measure.captions.omission import OTHER_SCRIPT, read_elements
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
@@ -23,13 +23,12 @@ from stereotrope.measure.captions.rows import (
     base_row,
     clipped,
     described,
-    make_how,
+    estimates_of,
     scored,
     undefined,
     without_pseudo,
 )
 from stereotrope.measure.captions.words import is_spaced, readable, released_words, words
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import (
     ScoreOfSums,
     jackknife_interval,
@@ -183,16 +182,12 @@ def vendi(
 
     Notes
     -----
-    It grows with N and so does its normalised form shrink: scores at different N are not to be compared.
-    It measures words, not pictures: different sentences about pictures that look alike are diverse. The
-    interval is of the score expected at this N: Student's, with the jackknife's standard error over
-    captions (over prompts, where a cell spans several) and two made-up ones like no other. Rows are not
-    drawn again: a resample holds captions twice, which lowers the score, and its spread is up to three
-    times that of the score at 15 captions and twice at 100. In simulations of nine kinds of captions the
-    interval covers in 0.95 to 1.00 of samples of 15, 30 and 100; the infinitesimal jackknife alone, which
-    stands above 1,000 captions, in 0.53 to 0.93 of those, and in 0.82 to 0.97 at 300. Weights of words are
-    those of the whole sample. Captions without a word, and those in scripts without spaces between words
-    (Chinese, Japanese, Thai …), are left out with a reason.
+    It grows with N and its normalised form shrinks: scores at different N are not to be compared. It
+    measures words, not pictures. The interval is of the score expected at this N: Student's, with the
+    jackknife's standard error over captions (over prompts, where a cell spans several) and two made-up
+    ones like no other; above 1,000 captions the infinitesimal jackknife's, which is narrower. Rows are not
+    drawn again, since a resample holds captions twice, which lowers the score. Captions without a word, and
+    those in scripts without spaces between words (Chinese, Thai …), are left out with a reason.
 
     References
     ----------
@@ -208,10 +203,16 @@ def vendi(
     >>> vendi(frame, n_bootstrap=99).select("measure", pl.col("value").round(4)).rows()
     [('vendi', 2.0), ('vendi_normalised', 0.3333)]
     """
-    how = make_how("vendi", by, definition, level)
-    cells = caption_table(captions, by=by, measure="vendi", n_bootstrap=n_bootstrap, seed=seed)
-    rows = [row for cell in cells for row in vendi_rows(cell, how, compare(cell, text))]
-    return estimate_frame(rows, factors=how.by)
+    return estimates_of(
+        "vendi",
+        captions,
+        lambda cell, how: vendi_rows(cell, how, compare(cell, text)),
+        by=by,
+        definition=definition,
+        level=level,
+        n_bootstrap=n_bootstrap,
+        seed=seed,
+    )
 
 
 def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[ScoreRow]:
@@ -345,10 +346,8 @@ def clip_proxy(
 
     Notes
     -----
-    A proxy in words: no CLIP model and no picture enters. It is low even where captions fit, because most
-    words of a caption are not the prompt's; it compares models on one prompt, not prompts. Captions that
-    share no script with the prompt are left out (``other script than the terms``). Weights of words are
-    those of the whole sample in every resample.
+    A proxy in words: no CLIP model and no picture enters. Low even where captions fit; it compares models
+    on one prompt, not prompts. Captions that share no script with the prompt are left out.
 
     References
     ----------
@@ -363,18 +362,18 @@ def clip_proxy(
     >>> clip_proxy(frame, "red cup", n_bootstrap=99)["value"].round(9).to_list()
     [0.5]
     """
-    how = make_how("clip_proxy", by, definition, level)
     listed = read_elements(keywords, "clip_proxy")
-    cells = caption_table(
+    return estimates_of(
+        "clip_proxy",
         captions,
+        lambda cell, how: [clip_proxy_row(cell, how, compare(cell, text), text, listed, column)],
+        lists=[column] if definition == "released" and listed else [],
         by=by,
-        measure="clip_proxy",
-        lists=[column] if how.released and listed else [],
+        definition=definition,
+        level=level,
         n_bootstrap=n_bootstrap,
         seed=seed,
     )
-    rows = [clip_proxy_row(cell, how, compare(cell, text), text, listed, column) for cell in cells]
-    return estimate_frame(rows, factors=how.by)
 
 
 def clip_proxy_row(
