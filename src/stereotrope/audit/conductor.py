@@ -290,12 +290,14 @@ def _measure(
     tidy = tidy_with_quality(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     partial = bool(missing or (kept or {}).get("missing"))
+    parts = subjects.table(labels)
     estimates, findings = estimate(
         plan,
         tidy,
         subjects,
         watcher,
         labels=labels,
+        parts=parts,
         embeddings=embeddings,
         lexicons=() if matched is None else matched.lexicons,
         reference=reference,
@@ -305,9 +307,8 @@ def _measure(
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)
     into.write_table("labels", labels, LABELS)
-    regions_and_sets = subjects.table(labels)
-    if regions_and_sets.height:
-        into.write_table("subjects", regions_and_sets, SUBJECTS)
+    if parts.height:
+        into.write_table("subjects", parts, SUBJECTS)
     else:
         into.remove_table("subjects")
     into.write_embeddings(embeddings)

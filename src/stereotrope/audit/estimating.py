@@ -73,6 +73,7 @@ def estimate(
     watcher: Watcher,
     *,
     labels: pl.DataFrame,
+    parts: pl.DataFrame | None = None,
     embeddings: pl.DataFrame | None = None,
     lexicons: Sequence[Mapping[str, Any]] = (),
     reference: pl.DataFrame | None = None,
@@ -84,8 +85,8 @@ def estimate(
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
     there is one row without a value that says why; rates that need no baseline are computed without it.
 
-    ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them;
-    ``lexicons`` is what the matching audit doubts.
+    ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them,
+    ``parts`` the regions and sets that they are of; ``lexicons`` is what the matching audit doubts.
     Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a
     second time without these, under a name of their own. When ``stop`` is set the measure at hand is
     finished and :class:`~stereotrope.errors.Interrupted` raised.
@@ -102,6 +103,7 @@ def estimate(
         tidy,
         looks if kept is None or plan.spec.violations != "out" else kept,
         looks,
+        subjects=parts,
         encoders=[one.name for one in plan.annotators if EMBEDDED in one.gives],
         reference=reference,
         confusions={name: check.confusion for name, check in plan.checks.items()},
@@ -181,7 +183,7 @@ def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) ->
     """The same measure on the pictures that keep to their prompt, or on the scores of these."""
     if call.arguments.get("definition", PAPER) != PAPER or call.definition not in (None, PAPER):
         return []
-    if not call.info.subsets:
+    if not call.info.subsets or call.info.subject != "image":
         return []
     if call.on is None:
         return [call(kept).with_columns(pl.col("measure") + WITHOUT_VIOLATIONS)]

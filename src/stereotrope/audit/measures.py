@@ -34,17 +34,22 @@ def setting_of(
 
     ``models`` are the names of all models, ``model`` that of the one that others are compared with.
     """
-    labelled = [(name, a.attributes[name]) for a in annotators for name in a.attributes]
-    looks = [(name, values) for name, values in labelled if name not in QUALITY_ATTRIBUTES]
+    labelled = [(a.subject, name, values) for a in annotators for name, values in a.attributes.items()]
+    looks: dict[str, dict[str, Any]] = {}
+    for subject, name, values in labelled:
+        if name not in QUALITY_ATTRIBUTES:
+            looks.setdefault(subject, {})[name] = values
+    names = [(subject, name) for subject, name, _ in labelled if name not in QUALITY_ATTRIBUTES]
     group = next(iter(baseline), None)
     return MeasureSetting(
         prompts,
         annotators,
-        attributes=dict(looks),
-        shared=len(looks) != len(dict(looks)),
+        attributes=looks.pop("image", {}),
+        of_subjects=looks,
+        shared=len(names) != len(set(names)),
         # Which attributes are discovered is known once pictures are there: then all that are labelled count.
         discovers=any(a.discovers for a in annotators),
-        constraints=[name for name, _ in labelled if name in CONSTRAINTS],
+        constraints=[name for _, name, _ in labelled if name in CONSTRAINTS],
         encoders=[a.name for a in annotators if "embeddings" in a.gives],
         group=group,
         baseline=baseline.get(group) if group else None,

@@ -65,13 +65,15 @@ def _made_up(setting: MeasureSetting) -> tuple[pl.DataFrame, pl.DataFrame]:
         pl.lit(None, pl.String).alias("reason"),
     )
     asked = [
-        (name, values[0] if values else "value", annotator.name)
+        (name, values[0] if values else "value", annotator.name, annotator.subject)
         for annotator in setting.annotators
         for name, values in annotator.attributes.items()
         if name not in QUALITY_ATTRIBUTES or name in CONSTRAINTS
     ]
     attributes = pl.DataFrame(
-        asked, schema=dict.fromkeys(("attribute", "value", "annotator"), pl.String), orient="row"
+        asked,
+        schema=dict.fromkeys(("attribute", "value", "annotator", "subject_kind"), pl.String),
+        orient="row",
     )
     labels = images.drop("status", "reason").join(attributes, how="cross")
     return labels.with_columns(pl.lit(None, pl.String).alias("excluded")), images

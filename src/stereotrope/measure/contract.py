@@ -111,7 +111,7 @@ class MeasureInfo:
     :data:`stereotrope.tables.CONSTRAINTS`), ``captions``, ``embeddings``, or ``estimates`` of measures listed
     before it."""
     subject: Literal["image", "region", "set", "text"] = "image"
-    """Subject whose labels it reads."""
+    """Subject whose labels it reads; in its frame ``image_id`` is then that of the subject."""
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
     suffix: str = ""
@@ -146,7 +146,7 @@ class MeasureInfo:
     @property
     def frame(self) -> MeasureFrame:
         """The frame that it reads."""
-        return FRAMES[self.needs]
+        return FRAMES[self.needs if self.subject == "image" else f"{self.needs} of a {self.subject}"]
 
     @functools.cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:

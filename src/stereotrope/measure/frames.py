@@ -12,9 +12,9 @@ from stereotrope.errors import UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import FRAMES, PAPER, MeasureCall, MeasureFrame, MeasureInfo
 from stereotrope.measure.embeddings import embeddings_frame
-from stereotrope.measure.join import with_factors
+from stereotrope.measure.join import tidy_subjects, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
-from stereotrope.tables import CONSTRAINTS
+from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 __all__ = ["filled"]
 
@@ -35,9 +35,10 @@ def filled(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting)
     if given.get("group") == GENERATOR:
         baseline, scope = setting.model, [name for name in scope if name != GENERATOR]
     held = [*scope, *(name for name in setting.factors if name not in (group or "group", "dimension"))]
+    attributes = setting.attributes_of(info.subject)
     known: dict[str, Any] = {
-        "attributes": None if setting.discovers else list(setting.attributes),
-        "taxonomy": {name: list(values) for name, values in setting.attributes.items() if values is not None},
+        "attributes": None if setting.discovers else list(attributes),
+        "taxonomy": {name: list(values) for name, values in attributes.items() if values is not None},
         "group": setting.group,
         "baseline": baseline,
         "within": held,
@@ -67,12 +68,12 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
                 f"no factor {shorten(factor)}; the prompts have {', '.join(setting.factors) or 'none'}"
                 f"{reads_like([factor], factors)}"
             )
-    one = arguments.get("attribute")
+    one, labelled = arguments.get("attribute"), setting.attributes_of(info.subject)
     for attribute in [*arguments.get("attributes", []), *([one] if isinstance(one, str) else one or [])]:
-        if attribute not in setting.attributes and not setting.discovers:
+        if attribute not in labelled and not setting.discovers:
             raise UsageError(
                 f"no annotator labels {shorten(attribute)}; labelled are "
-                f"{', '.join(setting.attributes) or 'none'}{reads_like([attribute], setting.attributes)}"
+                f"{', '.join(labelled) or 'none'}{reads_like([attribute], labelled)}"
             )
     if arguments.get("group") == GENERATOR and arguments.get("baseline") is not None:
         require_model(arguments["baseline"], setting.models)
@@ -109,7 +110,27 @@ class _Labels(MeasureFrame):
         return tables.looks
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return labels.filter(~pl.col("attribute").is_in(CONSTRAINTS))
+        looks = labels.filter(~pl.col("attribute").is_in(CONSTRAINTS), subject_kind="image")
+        return looks.drop("subject_kind")
+
+
+class _SubjectLabels(_Labels):
+    """Labels of regions, of sets of images or of texts."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.words = kind, f"labels of {kind}s"
+
+    def lacks(self, setting: MeasureSetting) -> str | None:
+        if setting.attributes_of(self.kind):
+            return None
+        return f"{self.words}, and no annotator gives any; add one that looks at {self.kind}s"
+
+    def of(self, tables: RunTables) -> pl.DataFrame:
+        tidy = tidy_subjects(tables.prompts, tables.images, tables.labels, tables.subjects, kind=self.kind)
+        return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
+
+    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+        return labels.filter(subject_kind=self.kind).drop("subject_kind")
 
 
 class _Constraints(_Labels):
@@ -129,7 +150,7 @@ class _Constraints(_Labels):
         return tables.tidy.filter(pl.col("attribute").is_in(CONSTRAINTS))
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return labels.filter(pl.col("attribute").is_in(CONSTRAINTS))
+        return labels.filter(pl.col("attribute").is_in(CONSTRAINTS)).drop("subject_kind")
 
 
 class _Images(_Labels):
@@ -237,4 +258,5 @@ FRAMES |= {
     "estimates": _Estimates(),
     "images": _Images(),
     "labels": _Labels(),
+    **{f"labels of a {kind}": _SubjectLabels(kind) for kind in ("region", "set", "text")},
 }

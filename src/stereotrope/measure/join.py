@@ -22,6 +22,7 @@ __all__ = [
     "SEEN",
     "effective_n",
     "tidy_labels",
+    "tidy_subjects",
     "with_factors",
 ]
 
@@ -204,6 +205,60 @@ def tidy_labels(
         "annotator",
         "excluded",
     )
+
+
+def tidy_subjects(
+    prompts: Any, images: Any, labels: Any, subjects: Any | None = None, *, kind: str
+) -> pl.DataFrame:
+    """:func:`tidy_labels` of regions, of sets of images, or of texts of prompts, one unit a subject.
+
+    Parameters
+    ----------
+    prompts, images, labels
+        The tables of a run.
+    subjects
+        ``subject_kind, subject_id, image_id, position``: the images of each region and set.
+    kind
+        ``region``, ``set`` or ``text``.
+
+    Returns
+    -------
+    polars.DataFrame
+        As of :func:`tidy_labels`; ``image_id`` is the subject's id. It has the prompt and the model of its
+        first image, a text no model. Of each annotator the subjects that it labelled are expected.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> prompts = pl.DataFrame({"prompt_id": ["p"], "object": ["car"], "text": ["a car"], "negative": [None]})
+    >>> images = pl.DataFrame({"image_id": ["i"], "prompt_id": "p", "generator": "m", "status": "ok"})
+    >>> subjects = pl.DataFrame({
+    ...     "subject_kind": "region", "subject_id": ["r", "s"], "image_id": "i", "position": 0,
+    ... })
+    >>> labels = pl.DataFrame({
+    ...     "subject_kind": "region", "subject_id": ["r", "s"], "attribute": "colour",
+    ...     "value": ["pink", None], "annotator": "a", "status": ["ok", "unclear"],
+    ... })
+    >>> tidy_subjects(prompts, images, labels, subjects, kind="region").select("image_id", "value").rows()
+    [('r', 'pink'), ('s', None)]
+    """
+    given = to_polars(labels).filter(subject_kind=kind)
+    if kind == "text":
+        asked = to_polars(prompts, what="prompts").select("prompt_id", image_id="prompt_id")
+        units = asked.with_columns(generator=pl.lit(None, pl.String), status=pl.lit("ok"))
+    elif subjects is None:
+        units = to_polars(images, what="images").clear()
+    else:
+        made = to_polars(images, what="images")
+        firsts = to_polars(subjects, what="subjects").filter(subject_kind=kind).sort("position")
+        units = firsts.unique("subject_id", keep="first", maintain_order=True).select(
+            "subject_id", "image_id"
+        )
+        units = units.join(made, on="image_id", maintain_order="left").drop("image_id")
+        units = units.rename({"subject_id": "image_id"})
+    looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
+    asks = looked.join(given.select("annotator", "attribute").unique(maintain_order=True), on="annotator")
+    return tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
 
 
 def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) -> pl.DataFrame:

@@ -31,6 +31,8 @@ class MeasureSetting:
         The annotators.
     attributes
         Attribute of looks → its values, None where they are open.
+    of_subjects
+        The same of other subjects than images: ``region`` → attributes, ``set`` → …
     shared
         Whether two annotators label one attribute.
     discovers
@@ -48,6 +50,7 @@ class MeasureSetting:
     prompts: pl.DataFrame
     annotators: Sequence[Any] = ()
     attributes: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
+    of_subjects: Mapping[str, Mapping[str, Sequence[str] | None]] = field(default_factory=dict)
     shared: bool = False
     discovers: bool = False
     constraints: Sequence[str] = ()
@@ -65,6 +68,10 @@ class MeasureSetting:
     def factors(self) -> list[str]:
         """Factors of the prompts."""
         return factors_of(self.prompts.columns)
+
+    def attributes_of(self, subject: str) -> Mapping[str, Sequence[str] | None]:
+        """Attributes of looks at subjects of a kind."""
+        return self.attributes if subject == "image" else self.of_subjects.get(subject, {})
 
     @property
     def scope(self) -> list[str]:
@@ -86,6 +93,8 @@ class RunTables:
         The labels of how pictures look that enter.
     every_look
         These, and those of pictures that break their prompt.
+    subjects
+        The regions and sets that labels are of: ``subject_kind, subject_id, image_id, position``.
     encoders
         Annotators that give vectors.
     reference
@@ -103,6 +112,7 @@ class RunTables:
     tidy: pl.DataFrame
     looks: pl.DataFrame
     every_look: pl.DataFrame
+    subjects: pl.DataFrame | None = None
     encoders: Sequence[str] = ()
     reference: pl.DataFrame | None = None
     confusions: Mapping[str, pl.DataFrame] = field(default_factory=dict)
