@@ -21,12 +21,10 @@ from stereotrope.errors import TableError
 __all__ = [
     "ABSENT",
     "ALL_ATTRIBUTES",
-    "AVERAGE",
     "BANDS",
     "CAPTION",
     "CAPTION_LISTS",
     "CONSTRAINTS",
-    "DELTA",
     "EMBEDDINGS",
     "ESTIMATES",
     "FINDINGS",
@@ -34,6 +32,7 @@ __all__ = [
     "LABELLED",
     "LABELS",
     "LEXICON_TERMS",
+    "MARKS",
     "NOT_VALUES",
     "PROMPTS",
     "QUALITY_ATTRIBUTES",
@@ -41,26 +40,18 @@ __all__ = [
     "RESERVED",
     "SCOPES",
     "SUBJECTS",
-    "WITHOUT_VIOLATIONS",
     "Band",
     "Column",
     "check_factors",
     "factors_of",
     "fingerprint_of",
+    "plain_scores",
     "polars_types",
     "prompt_id",
     "schema",
+    "warnings_of",
     "whole_problem",
 ]
-
-AVERAGE = "_average"
-"""Ends the name of a mean in the column ``measure``, so that no filter mixes it with what it averages."""
-
-WITHOUT_VIOLATIONS = "_without_violations"
-"""Ends the name of a score computed without the pictures that break their prompt's constraints."""
-
-DELTA = "_delta"
-"""Ends the name of a score that is a difference from that of a baseline model."""
 
 ALL_ATTRIBUTES = "all"
 """``attribute`` of an estimate that averages over attributes."""
@@ -78,7 +69,7 @@ class Band:
 
 
 BANDS = (Band("low", 0.30), Band("moderate", 0.55), Band("high", 1.0))
-"""Bands that composite scores of captions are shown in; ``flags`` names a row's as ``band=low``.
+"""Bands that composite scores of captions are shown in; ``band`` names a row's.
 
 They are those of T2I-BiasBench, Table 4: a reader's aid of its authors, no test.
 """
@@ -200,13 +191,18 @@ EMBEDDINGS = (
 """Columns of ``embeddings``, a file an encoder: vectors of two encoders cannot be compared."""
 
 ESTIMATES = (
-    Column("measure", _S, "name of the measure, such as bds; of a mean of it, bds_average"),
+    Column("measure", _S, "name of the measure, such as bds"),
     Column("definition", _S, "which definition of the score: paper | released | …"),
     Column("contrast", _S, "name of the factor whose levels are compared, null where none is"),
     Column("reference", _S, "level of the contrast factor compared with (the baseline, or a pair's other)"),
     Column("attribute", _S, f"attribute, or {ALL_ATTRIBUTES!r} for their mean, null where none"),
     Column("category", _S, "value of the attribute that is counted, null where none"),
+    Column("sides", _S, "declared: somebody chose what category and reference are of a parity; else null"),
+    Column("aggregate", _S, "factors that the value is a mean over, such as object; null where it is none"),
+    Column("subset", _S, "pictures it is computed on, such as without_violations; null for all"),
+    Column("baseline", _S, "level of the contrast factor whose score was taken off; null where none was"),
     Column("value", _F, "the score; null where undefined"),
+    Column("band", _S, "low | moderate | high: where a composite score lies; else null"),
     Column("low", _F, "lower end of the interval"),
     Column("high", _F, "upper end of the interval"),
     Column("level", _F, "nominal coverage of the interval"),
@@ -222,6 +218,9 @@ ESTIMATES = (
     Column("bound_high", _F, "greatest value the missing labels allow, where over 5% are missing"),
     Column("n", _I, "images that entered (for 'all': with a label of any attribute); of an average, levels"),
     Column("n_reference", _I, "images of the reference that entered"),
+    Column("numerator", _I, "what value counts, where it is a share of counts; else null"),
+    Column("denominator", _I, "of how many, likewise"),
+    Column("n_categories", _I, "k: groups or elements counted, where the score depends on it; else null"),
     Column(
         "n_excluded",
         _I,
@@ -229,11 +228,15 @@ ESTIMATES = (
     ),
     Column("excluded", _S, "JSON object: reason → count"),
     Column("undefined", _S, "why value is null"),
-    Column("flags", _S, "comma-separated warnings: small_n, few_attributes …; with =, a remark: band=low"),
+    Column("flags", _S, "comma-separated warnings: small_n, few_attributes …"),
+    Column("instrument", _S, "annotator, lexicon or encoder it rests on; null where several"),
     Column("method", _S, "how interval and p were made: resamples, shuffles, seed"),
     Column("source", _S, "reference with equation number"),
 )
 """Columns of ``estimates``; the factors that scope a row stand between ``definition`` and ``contrast``."""
+
+MARKS = ("aggregate", "subset", "baseline")
+"""Columns of ``estimates`` that are null in a measure's own scores; else the row is made from such."""
 
 FINDINGS = (
     Column("finding_id", _S, "short hash of kind and scope"),
@@ -352,6 +355,17 @@ def whole_problem(name: str) -> str | None:
             "the attribute"
         )
     return None
+
+
+def warnings_of(flags: str | None) -> list[str]:
+    """The single warnings of the column ``flags``."""
+    return flags.split(",") if flags else []
+
+
+def plain_scores(estimates: pl.DataFrame) -> pl.DataFrame:
+    """The measures' own scores among estimates: no mean, no score of a subset and no difference of two."""
+    marks = [c for c in MARKS if c in estimates.columns]
+    return estimates.filter(pl.all_horizontal(pl.col(marks).is_null())) if marks else estimates
 
 
 def polars_types(columns: Sequence[Column]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from stereotrope.commands import Settings
 from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.suites.published import published
 from stereotrope.suites.reading import audit_template
+from stereotrope.tables import MARKS, plain_scores
 from stereotrope.testing import Loopback, Reply
 
 GIVEN = """\
@@ -303,18 +304,20 @@ def test_two_models_are_profiled_and_compared_with_the_baseline_model(tmp_path):
     assert (mean["n"], mean["prompt"]) == (5, None)
     area = found.filter(measure="radar_area")
     assert area["method"].str.contains("axes: beauty, doctor, animal, nature, culture").all()
-    compared = found.filter(pl.col("measure").str.ends_with("_delta"))
+    compared = found.filter(pl.col("baseline").is_not_null())
     assert set(compared["generator"]) == {"bksdm"}
     assert set(compared["reference"]) == {"sd15"}
     scored = found.filter(pl.col("measure").is_in(CAPTION_MEASURES))["measure"].unique()
-    assert {f"{name}_delta" for name in scored} <= set(compared["measure"])
-    assert "refusal_rate_delta" not in set(compared["measure"])
-    assert "radar_rank_delta" not in set(compared["measure"])
-    cbs = compared.filter(measure="cbs_delta", prompt="doctor").row(0, named=True)
-    values = dict(found.filter(measure="cbs", prompt="doctor").select("generator", "value").iter_rows())
+    assert set(scored) <= set(compared["measure"])
+    assert "refusal_rate" not in set(compared["measure"])
+    assert "radar_rank" not in set(compared["measure"])
+    cbs = compared.filter(measure="cbs", prompt="doctor").row(0, named=True)
+    values = dict(
+        plain_scores(found).filter(measure="cbs", prompt="doctor").select("generator", "value").iter_rows()
+    )
     assert cbs["value"] == pytest.approx(values["bksdm"] - values["sd15"])
     assert "unequal_n" in cbs["flags"].split(",")
-    keys = ["measure", "definition", "generator", "prompt", "attribute", "category", "reference"]
+    keys = ["measure", "definition", "generator", "prompt", "attribute", "category", "reference", *MARKS]
     assert not found.select(keys).is_duplicated().any()
     assert run.info["baseline"] == {}
     page = text_of(run)
@@ -344,12 +347,12 @@ measures:
             assert (mean["value"], mean["undefined"]) == (None, "no composite score of 1 of 5 prompts")
         else:
             assert mean["value"] == pytest.approx(values.mean())
-    compared = found.filter(pl.col("measure").str.ends_with("_delta"))
+    compared = found.filter(pl.col("baseline").is_not_null())
     told = compared.select("measure", "definition", "reference").unique().sort("measure", "definition").rows()
     assert told == [
-        ("cbs_delta", "released", "sd15"),
-        ("composite_mean_delta", "paper", "bksdm"),
-        ("composite_mean_delta", "released", "bksdm"),
+        ("cbs", "released", "sd15"),
+        ("composite_mean", "paper", "bksdm"),
+        ("composite_mean", "released", "bksdm"),
     ]
 
 

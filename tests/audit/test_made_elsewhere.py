@@ -72,7 +72,7 @@ def test_a_model_named_by_a_column_can_be_the_baseline(study: Path) -> None:
         measures=[{"female_ratio": "gender"}, {"delta": ["female_ratio"]}],
     )
     run = asked.run(study / "run")
-    deltas = run.estimates.filter(measure="female_ratio_delta")
+    deltas = run.estimates.filter(measure="female_ratio", baseline="flux")
     assert set(deltas["generator"]) == {"sdxl"}
     assert set(deltas["value"]) == {0.0}
     assert asked.measure(study / "run").estimates.equals(run.estimates)

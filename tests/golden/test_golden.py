@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from tests.golden.audits import AUDITS, KEPT, OURS, WHOLE
-from tests.golden.compare import assert_as_kept
+from tests.golden.compare import assert_alike, assert_as_kept
 
 import stereotrope as st
 from stereotrope.audit.watcher import Silent
@@ -43,7 +43,8 @@ def test_a_run_of_format_1_goes_on_and_does_nothing_twice(tmp_path, undrawn):
     shutil.copytree(KEPT / "whole", folder)
     before = st.open(KEPT / "whole")
     measured = st.Audit.from_run(folder).measure(folder)
-    assert measured.estimates.equals(before.estimates)
+    assert_alike(measured.estimates, before.estimates)
+    assert measured.info["format_version"] == 2
     seen = Stages()
     again = st.Audit.from_text(WHOLE, base=tmp_path).run(folder, watcher=seen)
     work = {name: left for name, left in seen.left.items() if name not in ("measure", "report")}

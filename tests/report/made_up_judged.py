@@ -24,7 +24,12 @@ from stereotrope.measure.tidy import estimate_frame
 
 ATTRIBUTES = ("product_colour", "background_colour", "text_presence", "silhouette", "ornament", "scene")
 VALUES = ("red", "white", "black")
-VARIANTS = ("", "_without_violations", "_average", "_without_violations_average")
+VARIANTS = (
+    {},
+    {"subset": "without_violations"},
+    {"aggregate": "object"},
+    {"subset": "without_violations", "aggregate": "object"},
+)
 FACTORS = ("object", "dimension", "group", "phrasing", "mitigation")
 
 
@@ -101,10 +106,10 @@ def _estimates(
         scope = {"generator": name, "group": group, "dimension": "cue", "phrasing": phrasing}
         scope |= {"mitigation": mitigation, "annotator": who, "contrast": "group", "reference": "base"}
         for variant, attribute in product(VARIANTS, ("all", *ATTRIBUTES)):
-            of = [{}] if variant.endswith("average") else [{"object": thing} for thing in things]
+            of = [{}] if "aggregate" in variant else [{"object": thing} for thing in things]
             for one in of:
-                add(f"bds{variant}", scope | one, attribute, floor=0.2, q_value=float(rng.random()))
-                add(f"vac{variant}", scope | one, attribute)
+                add("bds", scope | one | variant, attribute, floor=0.2, q_value=float(rng.random()))
+                add("vac", scope | one | variant, attribute)
         for thing in things:
             at = scope | {"object": thing}
             for attribute in ATTRIBUTES:

@@ -103,10 +103,10 @@ def _estimates(rng: np.random.Generator, n: int) -> Iterator[dict[str, Any]]:
 
     for model, (group, dimension), attribute in product(MODELS, GROUPS.items(), ("all", *ATTRIBUTES)):
         of = {"generator": model, "dimension": dimension, "group": group, "attribute": attribute}
-        for measure in ("bds", "bds_without_violations"):
-            yield row(f"{measure}_average", **of, n=len(OBJECTS))
+        for subset in (None, "without_violations"):
+            yield row("bds", **of, subset=subset, aggregate="object", n=len(OBJECTS))
             for thing in OBJECTS:
-                yield row(measure, object=thing, reference="base", q_value=0.01, floor=0.1, **of)
+                yield row("bds", object=thing, subset=subset, reference="base", q_value=0.01, floor=0.1, **of)
     for model, thing, group, attribute in product(MODELS, OBJECTS, CONDITIONS, ATTRIBUTES):
         scope = {"generator": model, "object": thing, "dimension": GROUPS.get(group), "group": group}
         yield row("dominant_share", **scope, attribute=attribute, category="red")

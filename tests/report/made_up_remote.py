@@ -147,11 +147,16 @@ def _estimates(rng: np.random.Generator, n: int) -> pl.DataFrame:
             for group, dimension in GROUPS.items():
                 scope = {"generator": generator, "object": thing, "group": group, "dimension": dimension}
                 attributes = (*FIXED, *DISCOVERED[generator, thing])
-                for definition, suffix in (("paper", ""), ("paper", "_without_violations"), ("released", "")):
+                for definition, subset in (
+                    ("paper", None),
+                    ("paper", "without_violations"),
+                    ("released", None),
+                ):
                     floor = 0.08 if definition == "paper" else 0.19
                     for attribute in ("all", *attributes):
                         value = floor + 0.25 * rng.random()
-                        rows.append(_bds(scope, definition, f"bds{suffix}", attribute, value, floor, n))
+                        row = _bds(scope, definition, "bds", attribute, value, floor, n)
+                        rows.append({**row, "subset": subset})
             rows += _shares(rng, generator, thing, n)
         rows += _means(rng, generator)
         rows += _corrected(rng, generator, n)
@@ -193,15 +198,17 @@ def _bds(
 def _means(rng: np.random.Generator, generator: str) -> list[dict[str, Any]]:
     rows = []
     for group, dimension in GROUPS.items():
-        for measure, definition in (
-            ("bds_average", "paper"),
-            ("bds_average", "released"),
-            ("bds_without_violations_average", "paper"),
+        for subset, definition in (
+            (None, "paper"),
+            (None, "released"),
+            ("without_violations", "paper"),
         ):
             value = 0.2 + 0.1 * rng.random()
             rows.append(
                 {
-                    "measure": measure,
+                    "measure": "bds",
+                    "subset": subset,
+                    "aggregate": "object",
                     "definition": definition,
                     "generator": generator,
                     "group": group,
@@ -390,7 +397,7 @@ def _published() -> list[dict[str, Any]]:
         for thing in THINGS
         for i, (group, dimension) in enumerate(GROUPS.items())
     ]
-    rows.append({**rows[0], "measure": "bds_without_violations"})
+    rows.append({**rows[0], "subset": "without_violations"})
     rows.append(
         {**rows[0], "measure": "judge_correlation", "definition": "paper", "object": "sofa", "group": None}
     )

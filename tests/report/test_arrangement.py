@@ -24,6 +24,7 @@ from stereotrope.report.figures import figures_of
 from stereotrope.report.heats import heat_figure
 from stereotrope.report.material import Material
 from stereotrope.report.prose import Prose
+from stereotrope.report.series import Series, series_in
 
 PROSE = Prose(measure_words())
 
@@ -41,8 +42,8 @@ def index(judged: Any) -> Path:
 
 
 def made(material: Material) -> dict[str, Any]:
-    measures = material.prose.in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
-    return {measure: figures_of(material, measure) for measure in measures}
+    present = material.prose.in_order(series_in(material.estimates))
+    return {series: figures_of(material, series) for series in present}
 
 
 def chapters(run: Any) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def alike(run: Any, **columns: Any) -> Any:
 
 def test_rows_of_one_label_say_in_what_they_differ(objects_run: Any) -> None:
     both = alike(objects_run, method=pl.lit("by another method"))
-    (figure,) = figures_of(Material(replace(objects_run, estimates=both)), "bds")
+    (figure,) = figures_of(Material(replace(objects_run, estimates=both)), Series("bds"))
     labels = [v["label"] for p in figure.panels for v in values(p)]
     assert len(labels) == len(set(labels)) == 10
     assert sum(label.endswith("by another method") for label in labels) == 5

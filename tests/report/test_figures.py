@@ -12,8 +12,10 @@ from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure, n_text, safe_name
 from stereotrope.report.prose import Prose
+from stereotrope.report.series import Series
 
 PROSE = Prose(measure_words())
+BDS = Series("bds")
 
 
 def drawn(figure: Figure) -> list[dict[str, Any]]:
@@ -21,7 +23,7 @@ def drawn(figure: Figure) -> list[dict[str, Any]]:
 
 
 def test_rows_are_sorted_and_the_floor_is_drawn(objects_run: Any) -> None:
-    figure = figures_of(Material(objects_run), "bds")[0]
+    figure = figures_of(Material(objects_run), BDS)[0]
     assert [p.title for p in figure.panels] == ["laptop", "cup"]
     for panel in figure.panels:
         values = [v["value"] for v in panel.spec["data"]["values"]]
@@ -30,14 +32,14 @@ def test_rows_are_sorted_and_the_floor_is_drawn(objects_run: Any) -> None:
 
 
 def test_certainty_is_a_form_and_not_only_a_colour(objects_run: Any) -> None:
-    figure = figures_of(Material(objects_run), "bds")[0]
+    figure = figures_of(Material(objects_run), BDS)[0]
     for v in drawn(figure):
         assert v["sure"] == ("q < 0.001" in v["text"])
     assert "● q ≤ 0.05: 4 of 10 rows" in figure.notes[0]
 
 
 def test_attributes_stand_side_by_side_with_undefined_ones_marked(objects_run: Any) -> None:
-    heat = figures_of(Material(objects_run), "bds")[1]
+    heat = figures_of(Material(objects_run), BDS)[1]
     cells = drawn(heat)
     assert len(cells) == 40
     undefined = [c for c in cells if "value" not in c]
@@ -46,7 +48,7 @@ def test_attributes_stand_side_by_side_with_undefined_ones_marked(objects_run: A
 
 
 def test_two_levels_become_two_series_with_a_shape_each(people_run: Any) -> None:
-    figure = figures_of(Material(people_run), "share")[0]
+    figure = figures_of(Material(people_run), Series("share"))[0]
     assert figure.title.endswith("gender, female")
     assert [p.title for p in figure.panels] == ["dall_e_3", "imagen-4", "sd-3.5"]
     assert {v["series"] for v in drawn(figure)} == {"plain", "with diversity"}
@@ -59,10 +61,10 @@ def test_two_levels_become_two_series_with_a_shape_each(people_run: Any) -> None
 def test_averages_stand_apart_on_their_own_axis(objects_run: Any) -> None:
     bds = objects_run.estimates.filter(measure="bds")
     mean = bds.filter(object="laptop", attribute="all").with_columns(
-        measure=pl.lit("bds_average"), object=pl.lit(None, pl.String), low=pl.lit(-3.0)
+        aggregate=pl.lit("object"), object=pl.lit(None, pl.String), low=pl.lit(-3.0)
     )
     material = Material(replace(objects_run, estimates=pl.concat([bds, mean])))
-    (first, *_), (last,) = figures_of(material, "bds"), figures_of(material, "bds_average")
+    (first, *_), (last,) = figures_of(material, BDS), figures_of(material, replace(BDS, mean=True))
     assert last.title == f"{first.title}, on average"
     assert len(drawn(last)) == 5
     assert min(v["low"] for v in drawn(first)) >= 0
@@ -70,28 +72,31 @@ def test_averages_stand_apart_on_their_own_axis(objects_run: Any) -> None:
 
 def test_a_mean_over_two_is_tabled_and_not_drawn(objects_run: Any) -> None:
     mean = objects_run.estimates.filter(measure="bds", object="laptop", attribute="all").with_columns(
-        measure=pl.lit("bds_average"), object=pl.lit(None, pl.String), n=pl.lit(2, pl.Int64)
+        aggregate=pl.lit("object"), object=pl.lit(None, pl.String), n=pl.lit(2, pl.Int64)
     )
-    (figure,) = figures_of(Material(replace(objects_run, estimates=mean)), "bds_average")
+    (figure,) = figures_of(Material(replace(objects_run, estimates=mean)), replace(BDS, mean=True))
     assert figure.panels == []
     assert figure.table.total == 5
     assert any("fewer than three" in note for note in figure.notes)
 
 
 def test_a_mean_stands_after_what_it_is_the_mean_of() -> None:
-    assert PROSE.in_order(["vac", "odd", "bds_average", "cds", "bds"]) == [
-        "bds", "bds_average", "cds", "vac", "odd",
-    ]  # fmt: skip
-    assert PROSE.explain("bds_average").section == PROSE.explain("bds").section
-    assert PROSE.explain("odd_average").short == "odd average"
-    assert PROSE.explain("cbs_delta").section == PROSE.explain("cbs").section
-    assert "less that of the baseline model" in PROSE.explain("composite_mean_delta").title
+    mean = replace(BDS, mean=True)
+    present = [Series("vac"), Series("odd"), mean, Series("cds"), BDS]
+    assert [s.name for s in PROSE.in_order(present)] == ["bds", "bds_average", "cds", "vac", "odd"]
+    assert PROSE.explain(mean).section == PROSE.explain("bds").section
+    assert PROSE.explain(Series("odd", mean=True)).short == "odd average"
+    assert PROSE.explain(Series("cbs", difference=True)).section == PROSE.explain("cbs").section
+    less = PROSE.explain(Series("composite_mean", difference=True))
+    assert "less that of the baseline model" in less.title
 
 
 def test_many_differences_are_cut_to_the_largest_and_said(objects_run: Any) -> None:
     rows = objects_run.estimates.filter(measure="share_difference")
     many = [rows.with_columns(category=pl.lit(f"colour {i}"), value=pl.lit(i / 10)) for i in range(5)]
-    figure = figures_of(Material(replace(objects_run, estimates=pl.concat(many))), "share_difference")[0]
+    figure = figures_of(
+        Material(replace(objects_run, estimates=pl.concat(many))), Series("share_difference")
+    )[0]
     assert [len(p.spec["data"]["values"]) for p in figure.panels] == [12, 12]
     assert any("Not drawn: 26 rows" in note for note in figure.notes)
     assert figure.table.total == 50
@@ -103,14 +108,14 @@ def test_of_two_values_the_one_that_says_something_is_drawn(objects_run: Any) ->
         rows.with_columns(category=pl.lit(c), attribute=pl.lit("text_presence"))
         for c in ("present", "absent")
     ]
-    figure = figures_of(Material(replace(objects_run, estimates=pl.concat(both))), "share")[0]
+    figure = figures_of(Material(replace(objects_run, estimates=pl.concat(both))), Series("share"))[0]
     assert figure.title.endswith("text presence, present")
     assert any("“absent”; its rows are in the files" in note for note in figure.notes)
 
 
 def test_refusals_that_are_all_0_are_a_table_and_no_chart(objects_run: Any) -> None:
     none = objects_run.estimates.filter(measure="refusal_rate").with_columns(value=pl.lit(0.0))
-    figure = figures_of(Material(replace(objects_run, estimates=none)), "refusal_rate")[0]
+    figure = figures_of(Material(replace(objects_run, estimates=none)), Series("refusal_rate"))[0]
     assert figure.panels == []
     assert figure.table.total == 10
 
@@ -118,14 +123,14 @@ def test_refusals_that_are_all_0_are_a_table_and_no_chart(objects_run: Any) -> N
 def test_two_definitions_are_two_figures_that_say_so(objects_run: Any) -> None:
     bds = objects_run.estimates.filter(measure="bds", attribute="all")
     both = pl.concat([bds, bds.with_columns(definition=pl.lit("released"))])
-    figures = figures_of(Material(replace(objects_run, estimates=both)), "bds")
+    figures = figures_of(Material(replace(objects_run, estimates=both)), BDS)
     assert [f.title[-11:] for f in figures] == ["ine (paper)", " (released)"]
     assert len({f.name for f in figures}) == 2
 
 
 @pytest.mark.parametrize("measure", ["bds", "share", "default_rank", "refusal_rate"])
 def test_every_panel_has_words_for_those_who_cannot_see_it(objects_run: Any, measure: str) -> None:
-    for figure in figures_of(Material(objects_run), measure):
+    for figure in figures_of(Material(objects_run), Series(measure)):
         assert all(len(p.alt) > 40 for p in figure.panels)
 
 
@@ -149,20 +154,21 @@ _SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
 @pytest.mark.parametrize(
-    ("measure", "attribute", "told", "below"),
+    ("series", "attribute", "told", "below"),
     [
-        ("bds", "all", "labels: 2 unclear", "at most 2 labels left out"),
-        ("bds", "product_colour", "pictures: 2 unclear", "at most 2 pictures left out"),
-        ("bds_average", "all", "scores: 2 unclear", "at most 2 scores left out"),
-        ("deterministic_share", "all", "cells: 2 unclear", "at most 2 cells left out"),
-        ("representation_parity", "gender", "captions: 2 unclear", "at most 2 captions left out"),
-        ("made_elsewhere", "all", "2 unclear", "at most 2 left out"),
+        (BDS, "all", "labels: 2 unclear", "at most 2 labels left out"),
+        (BDS, "product_colour", "pictures: 2 unclear", "at most 2 pictures left out"),
+        (replace(BDS, mean=True), "all", "scores: 2 unclear", "at most 2 scores left out"),
+        (Series("deterministic_share"), "all", "cells: 2 unclear", "at most 2 cells left out"),
+        (Series("representation_parity"), "gender", "captions: 2 unclear", "at most 2 captions left out"),
+        (Series("made_elsewhere"), "all", "2 unclear", "at most 2 left out"),
     ],
 )
-def test_what_is_left_out_is_named_by_what_it_is(objects_run: Any, measure, attribute, told, below) -> None:
+def test_what_is_left_out_is_named_by_what_it_is(objects_run: Any, series, attribute, told, below) -> None:
     rows = objects_run.estimates.filter(measure="bds", attribute="all").head(2)
     rows = rows.with_columns(
-        measure=pl.lit(measure),
+        measure=pl.lit(series.measure),
+        aggregate=pl.lit("object" if series.mean else None, pl.String),
         attribute=pl.lit(attribute),
         n_excluded=pl.Series([2, None], dtype=pl.Int64),
         excluded=pl.Series(['{"unclear": 2}', None]),

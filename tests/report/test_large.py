@@ -16,6 +16,7 @@ from stereotrope.report.exports import MOST_PIXELS, MOST_TEXT_ROWS
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.panels import MOST_PANELS
+from stereotrope.report.series import Series, series_in
 
 _URI = re.compile(r"data:image/webp;base64,[A-Za-z0-9+/=]+")
 
@@ -46,17 +47,16 @@ def test_the_page_and_the_figures_stay_small(folder: Path, page: str) -> None:
 
 
 def test_every_row_is_in_the_files(run: FakeRun, folder: Path) -> None:
-    for (measure,), rows in run.estimates.group_by("measure"):
-        assert pl.read_parquet(folder / "tables" / f"{measure}.parquet").height == rows.height
-        assert (
-            pl.scan_csv(folder / "tables" / f"{measure}.csv").select(pl.len()).collect().item() == rows.height
-        )
+    for series in series_in(run.estimates):
+        n, file = series.rows(run.estimates).height, folder / "tables" / series.name
+        assert pl.read_parquet(f"{file}.parquet").height == n
+        assert pl.scan_csv(f"{file}.csv").select(pl.len()).collect().item() == n
 
 
 def test_long_tables_are_no_text_and_the_folder_says_which(run: FakeRun, folder: Path) -> None:
     said = (folder / "tables" / "README.txt").read_text(encoding="utf-8")
-    for (measure,), rows in run.estimates.group_by("measure"):
-        long = rows.height > MOST_TEXT_ROWS
+    for series in series_in(run.estimates):
+        measure, long = series.name, series.rows(run.estimates).height > MOST_TEXT_ROWS
         assert (folder / "tables" / f"{measure}.tex").exists() != long
         assert (f"{measure}.csv, {measure}.parquet" in said.splitlines()) == long
 
@@ -70,7 +70,7 @@ def test_figures_without_a_png_are_named(folder: Path) -> None:
 
 
 def test_one_overview_a_model_holds_every_score(run: FakeRun) -> None:
-    bds = figures_of(Material(run), "bds")[0]
+    bds = figures_of(Material(run), Series("bds"))[0]
     assert [p.title for p in bds.panels] == list(MODELS)
     assert [len(p.spec["data"]["values"]) for p in bds.panels] == [len(OBJECTS) * len(GROUPS)] * len(MODELS)
     assert any("all 360 rows are in the files tables/bds.csv and .parquet" in note for note in bds.notes)
@@ -82,14 +82,14 @@ def test_the_mean_over_objects_stands_before_the_overview(page: str) -> None:
 
 def test_every_cut_says_how_many_and_where_the_rest_is(run: FakeRun) -> None:
     material = Material(run)
-    attributes = figures_of(material, "bds")[1]
+    attributes = figures_of(material, Series("bds"))[1]
     assert attributes.panels == []
     assert "2880 cells in 40 panels, one a model and object" in attributes.reads
     assert "All 2880 rows are in the files tables/bds.csv and .parquet" in attributes.reads
-    (dominant,) = figures_of(material, "dominant_share")
+    (dominant,) = figures_of(material, Series("dominant_share"))
     assert len(dominant.panels) == len(OBJECTS)
     assert "Drawn: 8 of 40 panels, one a model and object: those of model model A." in dominant.reads
-    shares = figures_of(material, "share")[-1]
+    shares = figures_of(material, Series("share"))[-1]
     assert shares.panels == []
     assert "which would be 240 panels" in shares.notes[0]
     assert "all 14 400 rows" in shares.notes[0].replace("\u202f", " ")
@@ -97,13 +97,13 @@ def test_every_cut_says_how_many_and_where_the_rest_is(run: FakeRun) -> None:
 
 def test_no_figure_has_more_panels_than_anyone_reads(run: FakeRun) -> None:
     material = Material(run)
-    for measure in run.estimates["measure"].unique().to_list():
-        for figure in figures_of(material, measure):
+    for series in series_in(run.estimates):
+        for figure in figures_of(material, series):
             assert len(figure.panels) <= MOST_PANELS
 
 
 def test_of_many_differences_the_largest_of_each_model_are_drawn(run: FakeRun) -> None:
-    figures = figures_of(Material(run), "share_difference")
+    figures = figures_of(Material(run), Series("share_difference"))
     assert len(figures) == len(ATTRIBUTES)
     colour = next(f for f in figures if "product colour" in f.title)
     assert [p.title for p in colour.panels] == list(MODELS)

@@ -22,6 +22,7 @@ from stereotrope.report.sections.distributions import distributions
 from stereotrope.report.sections.judges import judge_cards
 from stereotrope.report.sections.published import corrected_figures, published_beside
 from stereotrope.report.sections.spending import cost_table
+from stereotrope.report.series import Series
 
 PROSE = Prose(measure_words())
 
@@ -196,34 +197,37 @@ def test_corrected_shares_stand_beside_shares_as_labelled(run: Any, page: str) -
     assert 'id="figure-raw_share' not in page
 
 
-def test_suffixes_say_what_a_score_was_made_of(run: Any) -> None:
-    assert PROSE.split_name("bds_without_violations_average") == ("bds", ("_without_violations", "_average"))
-    both = PROSE.explain("bds_without_violations_average")
+KEPT = Series("bds", "without_violations")
+
+
+def test_a_series_says_what_a_score_was_made_of(run: Any) -> None:
+    both = PROSE.explain(replace(KEPT, mean=True))
     assert both.short == "Baseline divergence (BDS), without violations, average"
     assert both.section == PROSE.explain("bds").section
-    assert "break their prompt" in PROSE.explain("vac_without_violations").definition
-    assert PROSE.explain("odd_without_violations").short == "odd without violations"
-    assert PROSE.in_order(
-        ["bds_without_violations_average", "cds", "bds_without_violations", "bds_average", "bds"]
-    ) == ["bds", "bds_average", "bds_without_violations", "bds_without_violations_average", "cds"]
+    assert "break their prompt" in PROSE.explain(replace(KEPT, measure="vac")).definition
+    assert PROSE.explain(replace(KEPT, measure="odd")).short == "odd without violations"
+    mean = Series("bds", mean=True)
+    ordered = [Series("bds"), mean, KEPT, replace(KEPT, mean=True), Series("cds")]
+    assert PROSE.in_order([ordered[i] for i in (3, 4, 2, 1, 0)]) == ordered
+    assert ordered[3].name == "bds_without_violations_average"
 
 
-def test_no_chart_or_table_mixes_suffixes_or_definitions(run: Any) -> None:
+def test_no_chart_or_table_mixes_series_or_definitions(run: Any) -> None:
     material = Material(run)
-    for measure in ("bds", "bds_average", "bds_without_violations", "bds_without_violations_average"):
-        rows = run.estimates.filter(pl.col("measure") == measure)
-        for figure in figures_of(material, measure):
+    for series in (Series("bds"), Series("bds", mean=True), KEPT, replace(KEPT, mean=True)):
+        rows = series.rows(run.estimates)
+        for figure in figures_of(material, series):
             names = rows["definition"].unique().to_list()
-            assert figure.prose.name == measure
+            assert figure.prose.name == series.name
             assert any(f"({name})" in figure.title for name in names) == (len(names) > 1)
             of = [n for n in names if f"({n})" in figure.title] or names
             assert figure.table.total <= rows.filter(pl.col("definition").is_in(of)).height
-    units = {f.prose.unit for f in figures_of(material, "bds")}
+    units = {f.prose.unit for f in figures_of(material, Series("bds"))}
     assert units == {"bits, 0 to 1", "distance in nats, 0 to 0.83"}
 
 
 def test_the_headline_has_one_table_a_definition(head: Mapping[str, Any]) -> None:
-    tables = {(t["measure"], t["follows"]): t for t in head["tables"]}
+    tables = {(t["name"], t["follows"]): t for t in head["tables"]}
     assert tables["bds", "released"]["title"] == "Baseline divergence (BDS) (released)"
     assert (
         tables["bds_without_violations", "paper"]["title"] == "Baseline divergence (BDS), without violations"
@@ -252,7 +256,7 @@ def test_attributes_of_each_model_and_object_have_strips_of_their_own(run: Any) 
 
 
 def test_of_very_many_attributes_the_most_shared_have_figures(run: Any) -> None:
-    figures = figures_of(Material(run), "share")
+    figures = figures_of(Material(run), Series("share"))
     assert len(figures) == MOST_FIGURES
     assert "3 further attributes have no figure of their own" in figures[-1].notes[-1]
     single = next(f for f in figures if "wheel rim style" in f.title)
@@ -260,6 +264,6 @@ def test_of_very_many_attributes_the_most_shared_have_figures(run: Any) -> None:
 
 
 def test_a_test_by_ranks_of_the_same_change_is_not_drawn_twice(run: Any) -> None:
-    (figure,) = figures_of(Material(run), "cds_change_wilcoxon")
+    (figure,) = figures_of(Material(run), Series("cds_change_wilcoxon"))
     assert figure.panels == []
     assert any("only the test differs" in note for note in figure.notes)

@@ -111,7 +111,7 @@ def test_a_model_of_the_paper_is_scored_by_the_published_definition_too(tmp_path
     run = audit.run(tmp_path / "run")
     scores = run.estimates.filter(attribute="all")
     assert set(scores.filter(measure="bds")["definition"]) == {"paper", "released"}
-    means = scores.filter(measure="bds_average")
+    means = scores.filter(measure="bds", aggregate="object")
     assert means.group_by("definition").len().sort("definition").rows() == [("paper", 2), ("released", 2)]
     figures = [row for row in run.info["published"] if row["table"] == "2"]
     assert {(row["generator"], row["group"]): row["value"] for row in figures} == {

@@ -20,9 +20,12 @@ from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
 from stereotrope.measure.instrument_warnings import marks_read
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.run import refuse_stopped
-from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES, WITHOUT_VIOLATIONS
+from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES
 
 __all__ = ["estimate", "tidy_labels_of_run"]
+
+WITHOUT_VIOLATIONS = "without_violations"
+"""``subset`` of a score computed without the pictures that break their prompt's constraints."""
 
 
 def tidy_labels_of_run(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
@@ -88,7 +91,7 @@ def estimate(
     ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them,
     ``parts`` the regions and sets that they are of; ``lexicons`` is what the matching audit doubts.
     Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a
-    second time without these, under a name of their own. When ``stop`` is set the measure at hand is
+    second time without these, as a subset. When ``stop`` is set the measure at hand is
     finished and :class:`~stereotrope.errors.Interrupted` raised.
     """
     images = subjects.images
@@ -168,7 +171,9 @@ def _what_there_is(call: MeasureCall, frames: Mapping[MeasureFrame, pl.DataFrame
                 return rates
     reason = f"not enough pictures and labels yet: {why.removeprefix(f'{call.name}: ')}"
     row = {"definition": call.arguments.get("definition", PAPER), "undefined": reason, "n": 0}
-    names = call.rows if call.info.several or call.info.suffix else [call.name]
+    names = call.rows if call.info.several or call.info.marks else [call.name]
+    if call.on is not None:
+        row |= {column: call.arguments.get(argument) for column, argument in call.info.marks.items()}
     return measure.estimate_frame([{**row, "measure": name} for name in names], factors=())
 
 
@@ -186,10 +191,10 @@ def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) ->
     if not call.info.subsets or call.info.subject != "image":
         return []
     if call.on is None:
-        return [call(kept).with_columns(pl.col("measure") + WITHOUT_VIOLATIONS)]
+        return [call(kept).with_columns(subset=pl.lit(WITHOUT_VIOLATIONS))]
     if not measure.REGISTRY[call.on].subsets:
         return []
-    return [replace(call, reads=(f"{call.on}{WITHOUT_VIOLATIONS}",))(_stack(done))]
+    return [replace(call, subset=WITHOUT_VIOLATIONS)(_stack(done))]
 
 
 def _stack(frames: list[pl.DataFrame]) -> pl.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from rich.text import Text
 from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
-from stereotrope.tables import AVERAGE, DELTA, ESTIMATES
+from stereotrope.tables import ESTIMATES, warnings_of
 
 __all__ = ["MOST_SCORES", "print_scores"]
 
@@ -29,7 +28,6 @@ _MOST_LEVELS_BESIDE = 3
 _FIXED = {column.name for column in ESTIMATES}
 _KINDS = ("agreement",)
 """Measures whose definitions say what was measured (accuracy, κ): rows of one table."""
-_MEAN = re.compile(r"mean over \d+ levels of (\w+)")
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -51,7 +49,8 @@ def print_scores(
     """
     found: dict[str, list[Row]] = {}
     for table in tables:
-        found.setdefault(table["measure"].removesuffix(AVERAGE), []).extend(table["estimates"])
+        if table["subset"] is None and not table["difference"]:
+            found.setdefault(table["measure"], []).extend(table["estimates"])
     found = {measure: _complete(rows) for measure, rows in found.items()}
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
     for table in captions:
@@ -61,8 +60,8 @@ def print_scores(
     for measure, block in _BLOCKS.items():
         for part, which in _by_definition(found, measure):
             if block(part, out, which):
-                shown |= {measure, measure + AVERAGE}
-    rest = [t for t in tables if t["measure"] not in shown]
+                shown.add(measure)
+    rest = [t for t in tables if t["subset"] or t["difference"] or t["measure"] not in shown]
     refusals = found.get("refusal_rate", []) if captions or not shown else []
     if refusals and all(r["value"] == 0 for r in refusals):
         print_wrapped(Text(f"\n{_no_refusals(refusals)}"), out)
@@ -71,10 +70,10 @@ def print_scores(
         _divergence(rest[0]["title"], _complete(rest[0]["estimates"]), out)
         rest = rest[1:]
     quiet = ("refusal_rate", "refusal_rate_difference")
-    named_alone = [t for t in rest if t["measure"] not in quiet and not t["measure"].endswith(DELTA)]
+    named_alone = [t for t in rest if t["measure"] not in quiet and not t["difference"]]
     if named := [_inside(terminal(t["title"])) for t in named_alone]:
         named = list(dict.fromkeys(named))
-        named += ["differences from the baseline model"] * any(t["measure"].endswith(DELTA) for t in rest)
+        named += ["differences from the baseline model"] * any(t["difference"] for t in rest)
         out.print()
         print_wrapped(Text(f"In the report and its tables: {'; '.join(named)}."), out)
 
@@ -200,7 +199,7 @@ def _default_rank(found: Mapping[str, list[Row]], out: Console, which: str) -> b
             text += f"; not defined: {', '.join(missing)}"
         if (together := agreement.get(key)) is not None:
             text += f". Agreement of the rankings: {_value(together)}"
-        if any("few_levels" in (r.get("flags") or "") for r in known):
+        if any("few_levels" in warnings_of(r.get("flags")) for r in known):
             text += f". Too few rankings for intervals: {ranked[0]['n']}"
         head = f"{', '.join(key)}: " if key else ""
         lines.append(f"{head}{text}.")
@@ -334,9 +333,7 @@ def _scope(rows: Sequence[Row]) -> list[str]:
 
 def _averaged(row: Row, scope: Sequence[str]) -> str | None:
     """The factor that a mean was taken over."""
-    match = _MEAN.match(row.get("method") or "")
-    factor = match.group(1) if match else ""
-    return factor if factor in scope and row.get(factor) is None else None
+    return next((c for c in scope if c == row.get("aggregate") and row.get(c) is None), None)
 
 
 def _labels(row: Row, scope: Sequence[str]) -> list[str]:

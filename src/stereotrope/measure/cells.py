@@ -13,7 +13,7 @@ import polars as pl
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_polars
 from stereotrope.stats import clusters, effective_counts
-from stereotrope.tables import QUALITY_ATTRIBUTES
+from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
 
 __all__ = [
     "NO_LABEL",
@@ -268,5 +268,5 @@ def holds_few(estimates: pl.DataFrame) -> bool:
     """Whether any of these scores is of few pictures: flagged ``small_n``, or by n where none has flags."""
     scored = estimates.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
     if "flags" in estimates.columns:
-        return any("small_n" in flags.split(",") for flags in scored["flags"].drop_nulls())
+        return any("small_n" in warnings_of(flags) for flags in scored["flags"].drop_nulls())
     return "n" in estimates.columns and bool((scored["n"] < SMALL_N).any())

@@ -15,7 +15,7 @@ from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import Registry
-from stereotrope.tables import AVERAGE, DELTA, WITHOUT_VIOLATIONS, Band
+from stereotrope.tables import Band
 
 __all__ = [
     "FRAMES",
@@ -114,8 +114,9 @@ class MeasureInfo:
     """Subject whose labels it reads; in its frame ``image_id`` is then that of the subject."""
     also: tuple[str, ...] = ()
     """Further names that its rows carry in the column ``measure``."""
-    suffix: str = ""
-    """Ends the names of its rows where these are named after the measure that they were made from."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Column of :data:`stereotrope.tables.MARKS` → argument it holds, where its rows bear the name of what
+    they were made from."""
     reads: tuple[str, ...] = ()
     """Measures whose estimates alone it reads; its rows then bear the names of ``also``."""
     several: bool = False
@@ -127,7 +128,7 @@ class MeasureInfo:
     subsets: bool = False
     """It is computed again without the pictures that break their prompt, where an annotator says which."""
     bands: tuple[Band, ...] = ()
-    """Named ranges that ``value`` is read by, ascending; ``flags`` says which a row lies in: ``band=low``."""
+    """Named ranges that ``value`` is read by, ascending; the column ``band`` says which a row lies in."""
     own_bounds: Mapping[str, Bounds] = field(default_factory=dict)
     """Bounds of rows of another name, or of another definition, where they differ."""
     closed: Mapping[str, str] = field(default_factory=dict)
@@ -187,6 +188,8 @@ class MeasureCall:
     """Definition of what it reads, where there are several; the paper's when None."""
     factor: str | None = None
     """Factor whose levels it compares."""
+    subset: str | None = None
+    """Pictures that the estimates which it reads are made from, where they are not made from all."""
 
     @property
     def info(self) -> MeasureInfo:
@@ -196,7 +199,7 @@ class MeasureCall:
     @property
     def rows(self) -> tuple[str, ...]:
         """Names in the column ``measure`` of its estimates."""
-        return (f"{self.on}{self.info.suffix}",) if self.info.suffix and self.on else self.info.rows
+        return (self.on,) if self.info.marks and self.on else self.info.rows
 
     @property
     def baseline_model(self) -> str | None:
@@ -213,6 +216,8 @@ class MeasureCall:
         """Compute the estimates."""
         if not self.reads:
             return self._computed(data)
+        own = (pl.col("aggregate").is_null(), pl.col("baseline").is_null())
+        data = data.filter(*own, pl.col("subset").eq_missing(self.subset))
         data = data.filter(pl.col("measure").is_in(self.reads))
         if self.info.several:
             if self.definition is not None:
@@ -247,22 +252,23 @@ def register(**facts: Any) -> Callable[[Function], Function]:
     return registered
 
 
-def bounds_of(row: str, definition: str | None = None) -> Bounds:
-    """Least and greatest value of the rows of this name; None where there is none, or the name is not known.
+def bounds_of(measure: str, definition: str | None = None, *, difference: bool = False) -> Bounds:
+    """Least and greatest value of the rows of this name, or of differences of two of them.
+
+    None where there is none, or the name is not known.
 
     Examples
     --------
-    >>> bounds_of("bds_without_violations_average"), bounds_of("share_difference"), bounds_of("cbs_delta")
+    >>> bounds_of("bds"), bounds_of("share_difference"), bounds_of("cbs", difference=True)
     ((0.0, 1.0), (-1.0, 1.0), (-1.0, 1.0))
     """
-    if row.endswith(DELTA):
-        low, high = bounds_of(row.removesuffix(DELTA), definition)
-        return (None, None) if low is None or high is None else (low - high, high - low)
-    name = row.removesuffix(AVERAGE).removesuffix(WITHOUT_VIOLATIONS)
-    info = _measure_of(name)
+    info = _measure_of(measure)
     if info is None:
         return None, None
-    return info.own_bounds.get(name, info.own_bounds.get(definition or "", info.bounds))
+    low, high = info.own_bounds.get(measure, info.own_bounds.get(definition or "", info.bounds))
+    if not difference:
+        return low, high
+    return (None, None) if low is None or high is None else (low - high, high - low)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from stereotrope.measure.doubts import Doubts
 from stereotrope.measure.evidence import counted
 from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import FINDINGS
+from stereotrope.tables import FINDINGS, plain_scores
 
 __all__ = ["findings"]
 
@@ -92,7 +92,7 @@ def findings(
     In 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; in the baseline \
 it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     """
-    table, tidy = to_polars(estimates, what="estimates"), to_polars(labels)
+    table, tidy = plain_scores(to_polars(estimates, what="estimates")), to_polars(labels)
     if absent := [c for c in ("measure", "attribute", "value", "contrast") if c not in table.columns]:
         raise TableError(f"estimates: no column {absent[0]!r}; pass what the measures return")
     if absent := [c for c in ("image_id", "attribute", "value") if c not in tidy.columns]:

@@ -28,11 +28,9 @@ def measures_page() -> str:
         parts.append(f"| {link} | {info.suite} | {info.summary} | {_range(info)} | {info.direction} |")
     for info in REGISTRY.values():
         named = f" Rows are named `{'`, `'.join(info.rows)}`." if info.also else ""
-        if info.suffix:
-            of = "cbs" if info.suite == "biasbench" else "bds"
-            named = (
-                f" Rows are named after the measure that they were made from, such as `{of}{info.suffix}`."
-            )
+        if info.marks:
+            columns = " and ".join(f"`{column}`" for column in info.marks)
+            named = f" Rows bear the name of the measure that they are made from; {columns} says how."
         if info.bands:
             named += f" Bands: {_bands(info)}."
         parts += ["", f"## {info.name}", "", f"Reads {info.frame.words}. Source: {info.source}.{named}", ""]

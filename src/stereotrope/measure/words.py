@@ -1,11 +1,12 @@
 """Words for measures, from ``words.yaml`` beside their code; a run stores those of what it measured.
 
 Rows go by the name that they carry in the column ``measure``. Of each: ``section`` of the report, ``title``,
-``short`` name, ``unit``, ``definition``, ``reads`` (how to read the figure) and ``source``; ``scale`` where
-values are a ``rank`` or ``signed`` differences; ``beneath``, the name whose figure stands in the page with
-this one behind a line; ``left_out``, what ``n_excluded`` counts where that is no picture, and
-``left_out_of_all`` in rows over all attributes; ``definitions``, what differs under a definition other than
-the paper's.
+``short`` name and its ``abbreviation``, ``unit``, ``definition``, ``reads`` (how to read the figure) and
+``source``; ``scale`` where values are a ``rank`` or ``signed`` differences; ``sense``, what high means where
+the name says otherwise; ``undrawn``, why no chart would show more than that of another measure; ``beneath``,
+the name whose figure stands in the page with this one behind a line; ``left_out``, what ``n_excluded`` counts
+where that is no picture, and ``left_out_of_all`` in rows over all attributes; ``definitions``, what differs
+under a definition other than the paper's.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any
     if names is None:
         return every
     rows = set(names)
-    used = [name for name in every if any(row == name or row.startswith(f"{name}_") for row in rows)]
+    used = [name for name in every if name in rows]
     chosen = {*used, *(every[name].get("beneath") for name in used)}
     return {name: told for name, told in every.items() if name in chosen}
 

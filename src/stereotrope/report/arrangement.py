@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -24,7 +24,8 @@ from stereotrope.report.panels import (
     undefined_words,
 )
 from stereotrope.report.sections.published import CORRECTED
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE
+from stereotrope.report.series import Series, series_of
+from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["Aside", "Chapter", "Disclosure", "arranged"]
 
@@ -83,33 +84,32 @@ class Chapter:
 
 
 def arranged(
-    material: Material, made: Mapping[str, Sequence[Figure]], *, strips: bool
+    material: Material, made: Mapping[Series, Sequence[Figure]], *, strips: bool
 ) -> dict[str, list[Chapter]]:
     """The chapters of each section, in the order of the measures.
 
     Parameters
     ----------
     made
-        The figures of each measure.
+        The figures of each series.
     strips
         Whether the page shows the labels themselves, so that shares of them repeat what is there.
     """
-    families: dict[str, list[str]] = {}
-    for measure in made:
-        name, _ = material.prose.split_name(measure)
-        families.setdefault(material.explain(name).beneath or name, []).append(measure)
+    families: dict[str, list[Series]] = {}
+    for series in made:
+        families.setdefault(material.explain(series).beneath or series.measure, []).append(series)
     sections: dict[str, list[Chapter]] = {}
-    for family, measures in families.items():
-        made_of = {measure: made[measure] for measure in measures}
+    for family, members in families.items():
+        made_of = {series: made[series] for series in members}
         chapter = _chapter(material, family, made_of, strips=strips)
         sections.setdefault(material.explain(family).section, []).append(chapter)
     return sections
 
 
 def _chapter(
-    material: Material, family: str, made: Mapping[str, Sequence[Figure]], *, strips: bool
+    material: Material, family: str, made: Mapping[Series, Sequence[Figure]], *, strips: bool
 ) -> Chapter:
-    frames = {measure: material.estimates.filter(pl.col("measure") == measure) for measure in made}
+    frames = {series: series.rows(material.estimates) for series in made}
     drawn = [m for m in made if any(f.panels for f in made[m])]
     undefined = [m for m in made if made[m] and not frames[m]["value"].drop_nulls().len()]
     remarks = [
@@ -121,9 +121,9 @@ def _chapter(
     title = material.explain(family).title
     if not shown:
         return Chapter(title, remarks=remarks)
-    if any(f.crowded for f in made[shown[0]]) and f"{shown[0]}{AVERAGE}" in shown:
-        shown.remove(average := f"{shown[0]}{AVERAGE}")
-        shown.insert(0, average)
+    if any(f.crowded for f in made[shown[0]]) and (mean := replace(shown[0], mean=True)) in shown:
+        shown.remove(mean)
+        shown.insert(0, mean)
     shown.sort(key=lambda m: m not in drawn)
     first = made[shown[0]][0]
     lead = first if _is_small(first) else None
@@ -135,10 +135,10 @@ def _chapter(
     elif lead is None and family not in _BESIDE:
         lead = _strongest(material, frames[shown[0]])
     own = [f for f in made[shown[0]] if f is not lead]
-    further = _own_lines(shown[0], own, frames[shown[0]])
-    for measure in shown[1:]:
-        of = f" ({count(len(made[measure]), 'figure')})" if len(made[measure]) > 1 else ""
-        further.append(Disclosure(f"{material.explain(measure).heading}{of}", made[measure]))
+    further = _own_lines(shown[0].name, own, frames[shown[0]])
+    for series in shown[1:]:
+        of = f" ({count(len(made[series]), 'figure')})" if len(made[series]) > 1 else ""
+        further.append(Disclosure(f"{material.explain(series).heading}{of}", made[series]))
     return Chapter(title, lead, note, [d for d in further if d.figures], remarks)
 
 
@@ -147,10 +147,10 @@ def _is_small(figure: Figure) -> bool:
     return 0 < rows <= _MOST_ROWS and len(figure.panels) <= _MOST_PANELS and not figure.cut
 
 
-def _own_lines(measure: str, figures: Sequence[Figure], frame: pl.DataFrame) -> list[Disclosure]:
+def _own_lines(name: str, figures: Sequence[Figure], frame: pl.DataFrame) -> list[Disclosure]:
     """The lines of the leading measure itself: all its rows, and its attributes."""
-    whole = [f for f in figures if f.name.startswith(safe_name(measure)) and not _is_part(measure, f)]
-    parts = [f for f in figures if _is_part(measure, f)]
+    whole = [f for f in figures if not _is_part(name, f)]
+    parts = [f for f in figures if _is_part(name, f)]
     lines = [
         Disclosure(f"{_which([f])} {thousands(f.table.total)} rows" if len(whole) == 1 else f.title, [f])
         for f in whole
@@ -169,24 +169,25 @@ def _which(figures: Sequence[Figure]) -> str:
     return "All" if whole else "More of"
 
 
-def _is_part(measure: str, figure: Figure) -> bool:
+def _is_part(name: str, figure: Figure) -> bool:
     """Whether a figure is of one attribute, or of all of them side by side."""
-    rest = figure.name.removeprefix(safe_name(measure))
+    rest = figure.name.removeprefix(safe_name(name))
     return bool(rest) and not rest.removeprefix("-").isdigit()
 
 
 def _undefined(material: Material, frame: pl.DataFrame) -> Aside:
-    measure = str(frame["measure"][0])
+    series = series_of(frame.row(0, named=True))
+    prose = material.explain(series)
     of = "the only row is not" if frame.height == 1 else f"none of {thousands(frame.height)} rows is"
-    sentence = f"{material.explain(measure).heading}: {of} defined: {undefined_words(frame)}."
-    table = table_of(material, frame, material.explain(measure).title, file=f"tables/{measure}.csv")
+    sentence = f"{prose.heading}: {of} defined: {undefined_words(frame)}."
+    table = table_of(material, frame, prose.title, file=f"tables/{series.name}.csv")
     return Aside(sentence, table)
 
 
-def _undrawn(material: Material, measure: str, figures: Sequence[Figure]) -> Aside:
+def _undrawn(material: Material, series: Series, figures: Sequence[Figure]) -> Aside:
     figure = figures[0]
     why = figure.notes[-1] if figure.notes else figure.reads
-    return Aside(f"{material.explain(measure).heading}: {why[:1].lower()}{why[1:]}", figure.table)
+    return Aside(f"{material.explain(series).heading}: {why[:1].lower()}{why[1:]}", figure.table)
 
 
 def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
@@ -198,8 +199,8 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     every = frame.filter(pl.col("definition").eq_missing(definition))
     frame = _once(every)
     chosen = _chosen(frame, min(_STRONGEST, frame["value"].drop_nulls().len()), every.height - frame.height)
-    measure = str(frame["measure"][0])
-    prose = material.explain(measure, definition)
+    series = series_of(frame.row(0, named=True))
+    prose = material.explain(series, definition)
     title = prose.title
     columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
     columns += material.scope_columns(frame)
@@ -218,12 +219,12 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     shown = pl.DataFrame(records, schema=frame.schema)
     caption = f"{title}: {chosen}"
     return Figure(
-        name=safe_name(f"{measure}-strongest"),
+        name=safe_name(f"{series.name}-strongest"),
         title=title,
         prose=prose,
         n=n_text(material, frame),
         panels=[Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
-        table=table_of(material, shown, caption, file=f"tables/{measure}.csv"),
+        table=table_of(material, shown, caption, file=f"tables/{series.name}.csv"),
         notes=notes_of(frame, 0, 0),
         reads=f"{chosen} {prose.reads if whole.height else ''}".strip(),
         detail=True,

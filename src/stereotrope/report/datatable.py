@@ -11,6 +11,8 @@ import polars as pl
 
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, probability, thousands
+from stereotrope.report.series import series_in, series_of
+from stereotrope.tables import warnings_of
 
 __all__ = [
     "FIRST_ROWS",
@@ -69,7 +71,7 @@ def estimate_text(material: Material, row: Mapping[str, Any]) -> str:
     """Value and interval of an estimate, or why there is none."""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
-    if material.explain(row["measure"]).scale == "rank":
+    if material.explain(series_of(row)).scale == "rank":
         ends = (row["value"], row["low"], row["high"])
         places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
         return interval(*ends, places=places)
@@ -88,7 +90,7 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     ]
     scope += [c for c in frame.columns if c not in scope and _is_extra_factor(frame, c)]
     constant = [c for c in scope if frame[c].n_unique() == 1 and frame.height > 1]
-    several = frame["measure"].n_unique() > 1
+    several = len(series_in(frame)) > 1
     scope = [c for c in scope if c not in constant]
     if constant:
         caption += ". In every row: " + ", ".join(f"{words(c)} {frame[c][0]}" for c in constant)
@@ -102,7 +104,7 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     heads += ["warnings"] * ("flags" in present) + ["pictures"]
     rows = [
         [
-            *[TableCell(material.explain(r["measure"], r["definition"]).short)] * several,
+            *[TableCell(material.explain(series_of(r), r["definition"]).short)] * several,
             *_table_row(material, r, scope, present),
         ]
         for r in frame.head(shown_rows(frame.height)).iter_rows(named=True)
@@ -148,8 +150,7 @@ def _table_row(
     if "excluded" in present:
         cells.append(TableCell(left_out_text(material, r)))
     if "flags" in present:
-        warnings = [flag for flag in (r["flags"] or "").split(",") if "=" not in flag]
-        cells.append(TableCell(words(",".join(warnings))))
+        cells.append(TableCell(words(", ".join(warnings_of(r["flags"])))))
     sheet = material.find_sheet(r)
     cells.append(TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""))
     return cells
@@ -164,5 +165,5 @@ def left_out_text(material: Material, row: Mapping[str, Any]) -> str:
     if not isinstance(reasons, dict):
         return str(row["excluded"])
     told = ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
-    what = material.explain(row["measure"], row["definition"]).counts_left_out(row["attribute"])
+    what = material.explain(series_of(row), row["definition"]).counts_left_out(row["attribute"])
     return f"{what}s: {told}" if told and what else told

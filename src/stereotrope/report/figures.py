@@ -32,7 +32,8 @@ from stereotrope.report.panels import (
     safe_name,
 )
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, WITHOUT_VIOLATIONS
+from stereotrope.report.series import Series, series_of
+from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["MOST_FIGURES", "dot_rows", "figures_of"]
 
@@ -42,26 +43,24 @@ _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
 _FEW_LEVELS = 3
 _GAP = "\u2003"
-_RANK_TEST = "_change_wilcoxon"
-"""Ends the name of a change that stands a second time, with the p-value of another test."""
 
 
-def figures_of(material: Material, measure: str) -> list[Figure]:
-    """The figures of one measure: its headline, and where it has them its attributes and values."""
-    frame = material.estimates.filter(pl.col("measure") == measure)
+def figures_of(material: Material, series: Series) -> list[Figure]:
+    """The figures of one series: its headline, and where it has them its attributes and values."""
+    frame = series.rows(material.estimates)
     figures: list[Figure] = []
     for definition in frame["definition"].unique(maintain_order=True).to_list():
-        prose = material.explain(measure, definition)
+        prose = material.explain(series, definition)
         same = frame.filter(pl.col("definition").eq_missing(definition))
         named = f" ({words(definition)})" if definition and frame["definition"].n_unique() > 1 else ""
         head = same.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
         rest = same.filter(pl.col("attribute").is_not_null() & (pl.col("attribute") != ALL_ATTRIBUTES))
         if head.height:
-            figures.append(_dots_figure(material, head, prose, f"{prose.title}{named}", measure))
+            figures.append(_dots_figure(material, head, prose, f"{prose.title}{named}", series.name))
         if rest.height:
             figures += _attribute_figures(material, rest, prose, named, bool(head.height))
     if any(f.crowded for f in figures) or heat_panels(material, frame) > MOST_PANELS:
-        whole = "" if measure.endswith(WITHOUT_VIOLATIONS) else safe_name(measure)
+        whole = "" if series.subset and not series.mean else safe_name(series.name)
         figures = [f if f.name == whole else replace(f, detail=True) for f in figures]
     return _uniquely_named(figures)
 
@@ -261,9 +260,9 @@ def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
     """Why a figure would show nothing, empty where it shows something."""
     if prose.section == "missing" and not any(frame["value"].fill_null(1.0)):
         return "Every value is 0, so nothing is drawn; the table has the intervals."
-    if prose.name.endswith(_RANK_TEST):
-        return "The values are those of the figure above; only the test differs. The table has its p and q."
-    if prose.name.endswith(AVERAGE) and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls()):
+    if prose.undrawn:
+        return prose.undrawn
+    if series_of(frame.row(0, named=True)).mean and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls()):
         return (
             "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -17,8 +18,9 @@ from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.terminal import captions_tables
 from stereotrope.report.sections.judges import judge_sentences
 from stereotrope.report.sections.spending import cost_table
+from stereotrope.report.series import Series, series_in, series_of
 from stereotrope.run import changes_told
-from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED
+from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, CAPTION, LABELLED, MARKS
 
 __all__ = ["asked", "headline", "headline_of", "missing_items", "missing_table", "reasons"]
 
@@ -55,9 +57,10 @@ def headline(run: RunLike, *, words: Words | None = None) -> dict[str, Any]:
         - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
         - ``captions``: ``{what, title, follows, columns, rows, estimates}`` a table, of the composite scores,
           the declared sides of parity and what captions lack most often; empty for a run without captions;
-        - ``tables``: one ``{measure, title, definition, follows, columns, rows, estimates}`` a measure and
-          definition (``follows``; named in the title where a measure has several): ``rows`` as text,
-          ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
+        - ``tables``: one ``{measure, subset, mean, difference, name, title, definition, follows, columns,
+          rows, estimates}`` a series (:class:`stereotrope.report.series.Series`) and definition (``follows``;
+          named in the title where there are several): ``rows`` as text, ``estimates`` as numbers, an
+          undefined one null with ``undefined`` as the reason.
 
         Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
     """
@@ -81,7 +84,7 @@ def headline_of(material: Material, *, tables: bool = True) -> dict[str, Any]:
             for rank, row in enumerate(material.findings.head(_FINDINGS).iter_rows(named=True), start=1)
         ],
         "captions": captions_tables(material) if tables else [],
-        "tables": [t for m in headline_measures(material) * tables for t in _tables(material, m)],
+        "tables": [t for one in headline_series(material) * tables for t in _tables(material, one)],
     }
 
 
@@ -168,22 +171,20 @@ def _finding(row: dict[str, Any], rank: int) -> dict[str, Any]:
     }
 
 
-def headline_measures(material: Material) -> list[str]:
-    """Measures that have a headline row: no attribute, or the mean over them."""
-    head = _head(material.estimates)
-    return material.prose.in_order(head["measure"].unique(maintain_order=True).to_list())
+def headline_series(material: Material) -> list[Series]:
+    """Series that have a headline row: no attribute, or the mean over them."""
+    return material.prose.in_order(series_in(_head(material.estimates)))
 
 
 def _head(frame: pl.DataFrame) -> pl.DataFrame:
     whole = frame.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
-    with_head = whole["measure"].unique().implode()
-    rest = frame.filter(~pl.col("measure").is_in(with_head))
+    rest = frame.join(whole, on=["measure", *MARKS], how="anti", nulls_equal=True, maintain_order="left")
     return pl.concat([whole, rest])
 
 
-def _tables(material: Material, measure: str) -> list[dict[str, Any]]:
+def _tables(material: Material, series: Series) -> list[dict[str, Any]]:
     """One table a definition: scores of two are never rows of one table."""
-    frame = _head(material.estimates).filter(pl.col("measure") == measure)
+    frame = series.rows(_head(material.estimates))
     definitions = frame["definition"].unique(maintain_order=True).to_list()
     return [
         _table(material, frame.filter(pl.col("definition").eq_missing(name)), name, len(definitions) > 1)
@@ -192,8 +193,8 @@ def _tables(material: Material, measure: str) -> list[dict[str, Any]]:
 
 
 def _table(material: Material, frame: pl.DataFrame, definition: str | None, several: bool) -> dict[str, Any]:
-    measure = str(frame["measure"][0])
-    prose = material.explain(measure, definition)
+    series = series_of(frame.row(0, named=True))
+    prose = material.explain(series, definition)
     title = prose.heading
     if several and definition:
         title += f" ({words(definition)})"
@@ -219,7 +220,8 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
     columns = [*(words(c) for c in scope), "value [interval]", "adjusted [interval]", "q", "n"]
     keep = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     return {
-        "measure": measure,
+        **asdict(series),
+        "name": series.name,
         "title": title,
         "definition": prose.definition,
         "follows": definition,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -29,7 +30,8 @@ from stereotrope.report.panels import (
     safe_name,
 )
 from stereotrope.report.prose import MeasureProse
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, WITHOUT_VIOLATIONS
+from stereotrope.report.series import series_of
+from stereotrope.tables import ALL_ATTRIBUTES
 
 __all__ = ["heat_figure", "heat_panels", "overview_figure"]
 
@@ -86,7 +88,7 @@ def heat_figure(
     every = parts_of(material, frame, panels_by)
     parts, said = _few(material, frame, prose, every, panels_by)
     name = f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
-    signed = _is_change(prose)
+    signed = prose.scale == "signed"
     panels, stacked = _panels(parts, cells, title, frame[column].n_unique(), signed=signed)
     return Figure(
         safe_name(name),
@@ -117,7 +119,7 @@ def overview_figure(
     panels_by, down, column = by
     order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
     heads = {level: "–" if level is None else str(level) for level in order}
-    signed = _is_change(prose)
+    signed = prose.scale == "signed"
 
     def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
         records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
@@ -159,11 +161,6 @@ def _lines(records: Sequence[Mapping[str, Any]], by: Sequence[str], column: str)
     ]
 
 
-def _is_change(prose: MeasureProse) -> bool:
-    """Whether the sign says a direction: such numbers get a scale of two colours."""
-    return prose.scale == "signed"
-
-
 def _top(frame: pl.DataFrame) -> float:
     """The end of the colour scale, one for all panels."""
     return max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
@@ -202,12 +199,13 @@ def _few(
     each = " and ".join(_NAMED.get(c, words(c)) for c in by) or "figure"
     many = f"{thousands(frame.height)} cells in {count(len(parts), 'panel')}, one a {each}"
     where = f"All {thousands(frame.height)} rows are in {files_of(prose.name)}."
-    averages = material.estimates.filter(pl.col("measure") == f"{prose.name}{AVERAGE}")
-    if averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
+    series = series_of(frame.row(0, named=True))
+    averages = replace(series, mean=True).rows(material.estimates)
+    if not series.mean and averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
         return [], [f"Not drawn: {many}, whose averages are a figure of their own. {where}"]
     if len(parts) <= MOST_PANELS:
         return parts, []
-    if prose.name.endswith(WITHOUT_VIOLATIONS):
+    if series.subset and not series.mean:
         return [], [f"Not drawn: {many}; the figure of all pictures is above. {where}"]
     factor = next(c for c in by if frame[c].n_unique() > 1)
     first = parts[0][1][factor][0]

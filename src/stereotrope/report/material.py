@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import polars as pl
 
 from stereotrope.report.prose import MeasureProse, Prose
-from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES
+from stereotrope.report.series import Series
+from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES, plain_scores
 
 __all__ = ["QUALITY", "Material", "RunLike", "Sheet", "Words", "words"]
 
@@ -129,9 +130,14 @@ class Material:
         self.shown = _irredundant(self.prompts.select(self.factors))
         self.row_factor = self._row_factor()
 
-    def explain(self, measure: str, definition: str | None = None) -> MeasureProse:
-        """Words for rows of a measure, of one definition where these differ."""
-        return self.prose.explain(measure, definition)
+    def explain(self, series: Series | str, definition: str | None = None) -> MeasureProse:
+        """Words for a series, or for a measure's own scores, of one definition where these differ."""
+        return self.prose.explain(series, definition)
+
+    @property
+    def scores(self) -> pl.DataFrame:
+        """The measures' own numbers: no means, no scores of a subset, no differences."""
+        return plain_scores(self.estimates)
 
     @cached_property
     def generators(self) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +33,9 @@ from stereotrope.report.sections.distributions import Distribution, Spread, spre
 from stereotrope.report.sections.exhibits import MOST_EXHIBITED, Exhibits
 from stereotrope.report.sections.judges import judge_cards
 from stereotrope.report.sections.published import CORRECTED, RAW, corrected_figures, published_beside
+from stereotrope.report.series import Series, series_in
 from stereotrope.report.thumbnails import Thumbnails
-from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, DELTA
+from stereotrope.tables import ABSENT, ALL_ATTRIBUTES
 from stereotrope.version import __version__
 
 __all__ = ["Page", "build"]
@@ -51,8 +51,6 @@ _LINES_AROUND = 10
 """Lines that the head and the key of a figure of strips take the place of."""
 _MOST_OPEN_DEFINITIONS = 8
 _MOST_WAYS = 4
-_OF = re.compile(r"(?<=\bk = )\d+|\b\d+(?= elements declared)")
-_HITS = re.compile(r"\bS = \d+, D = \d+ ")
 _STRIPS = "distributions"
 _SCORED = (
     (
@@ -103,7 +101,7 @@ class Page:
 def build(material: Material, *, budget: int, stop: threading.Event | None = None) -> Page:
     """Put the page together."""
     head = headline_of(material, tables=False)
-    measures = material.prose.in_order(material.estimates["measure"].unique(maintain_order=True).to_list())
+    measures = material.prose.in_order(series_in(material.estimates))
     cases = [r for r in material.findings.iter_rows(named=True) if r["kind"] in _CASES]
     thumbs = Thumbnails.make(
         material,
@@ -116,7 +114,7 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
     blocks = [_marked(block) for block in captions_blocks(material, shown)]
     told = {measure for block in blocks for measure in block.replaces}
     strips = spread(material)
-    made = {m: _figures(material, m, measures) for m in measures if m not in told}
+    made = {m: _figures(material, m, measures) for m in measures if m.name not in told}
     found = arranged(material, made, strips=bool(strips.shown))
     chapters = {s: found.get(s, []) for s in (*SECTIONS, _STRIPS, "lexicon")}
     published = published_beside(material)
@@ -270,16 +268,16 @@ def _plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
     return Table(caption, table["columns"], cells[: shown_rows(len(cells))], len(cells), f"tables/{file}.csv")
 
 
-def _figures(material: Material, measure: str, measures: Sequence[str]) -> list[Figure]:
+def _figures(material: Material, series: Series, measures: Sequence[Series]) -> list[Figure]:
     """The figures of a measure; shares as labelled stand beside the corrected ones, where there are any."""
-    if measure == CORRECTED:
+    if series == Series(CORRECTED):
         return corrected_figures(material)
-    if measure == RAW and CORRECTED in measures:
+    if series == Series(RAW) and Series(CORRECTED) in measures:
         return []
-    return figures_of(material, measure)
+    return figures_of(material, series)
 
 
-def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
+def _methods(material: Material, measures: Sequence[Series]) -> dict[str, Any]:
     info = material.info
     level = info.get("level")
     audit = io.StringIO()
@@ -306,23 +304,21 @@ def _methods(material: Material, measures: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _measures_words(material: Material, measures: Sequence[str]) -> list[dict[str, str]]:
+def _measures_words(material: Material, measures: Sequence[Series]) -> list[dict[str, str]]:
     """Every measure in words; differences from the baseline model are one entry at the end."""
-    first = sorted(
-        measures, key=lambda m: bool(material.prose.split_name(m)[1] or material.explain(m).beneath)
-    )
-    entries = [entry for m in first if not m.endswith(DELTA) for entry in _measure_words(material, m)]
-    deltas = [m for m in measures if m.endswith(DELTA)]
+    first = sorted(measures, key=lambda m: bool(m.steps or material.explain(m).beneath))
+    entries = [entry for m in first if not m.difference for entry in _measure_words(material, m)]
+    deltas = [m for m in measures if m.difference]
     if len(deltas) < 2:
         return entries + [entry for m in deltas for entry in _measure_words(material, m)]
-    every = material.estimates.filter(pl.col("measure").is_in(deltas))
-    scores = [material.explain(m.removesuffix(DELTA)).short for m in deltas]
+    every = material.estimates.filter(pl.col("baseline").is_not_null())
+    scores = [material.explain(replace(m, difference=False)).short for m in deltas]
     entry = _entry(material, every, deltas[0], None, "")
     return [
         *entries,
         {
             **entry,
-            "name": f"…{DELTA}",
+            "name": "…_delta",
             "title": "Differences from the baseline model",
             "definition": (
                 "A score of a model less that of the baseline model, for the same prompt and group, of "
@@ -333,17 +329,17 @@ def _measures_words(material: Material, measures: Sequence[str]) -> list[dict[st
     ]
 
 
-def _measure_words(material: Material, measure: str) -> list[dict[str, str]]:
-    """A measure in words: once, or once a definition where the words differ."""
-    every = material.estimates.filter(pl.col("measure") == measure)
+def _measure_words(material: Material, series: Series) -> list[dict[str, str]]:
+    """A series in words: once, or once a definition where the words differ."""
+    every = series.rows(material.estimates)
     definitions = every["definition"].unique(maintain_order=True).to_list()
-    if len({material.explain(measure, name).definition for name in definitions}) == 1:
-        return [_entry(material, every, measure, definitions[0], "")]
+    if len({material.explain(series, name).definition for name in definitions}) == 1:
+        return [_entry(material, every, series, definitions[0], "")]
     return [
         _entry(
             material,
             every.filter(pl.col("definition").eq_missing(name)),
-            measure,
+            series,
             name,
             f" ({words(str(name))})",
         )
@@ -352,7 +348,7 @@ def _measure_words(material: Material, measure: str) -> list[dict[str, str]]:
 
 
 def _entry(
-    material: Material, every: pl.DataFrame, measure: str, definition: str | None, named: str
+    material: Material, every: pl.DataFrame, series: Series, definition: str | None, named: str
 ) -> dict[str, str]:
     whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
     frame = whole if whole.height else every
@@ -366,9 +362,9 @@ def _entry(
             most=4,
         )
 
-    prose = material.explain(measure, definition)
+    prose = material.explain(series, definition)
     return {
-        "name": measure,
+        "name": series.name,
         "title": f"{prose.heading}{named}",
         "definition": prose.definition,
         "definitions": distinct("definition"),
@@ -378,18 +374,9 @@ def _entry(
 
 
 def _methods_text(methods: Sequence[str]) -> str:
-    """Ways to compute, in a sentence; those that differ in a number of groups or elements alone are one."""
-    ways: dict[str, set[int]] = {}
-    for method in methods:
-        way = _HITS.sub("", method).rstrip(".")
-        number = _OF.search(way)
-        ways.setdefault(_OF.sub("{}", way, count=1), set()).update([int(number.group())] if number else [])
-    told = [
-        way.replace("{}", " or ".join(", ".join(map(str, sorted(of))).rsplit(", ", 1)), 1)
-        for way, of in ways.items()
-    ]
-    more = [f"{len(told) - _MOST_WAYS} more"] * (len(told) > _MOST_WAYS)
-    return "; or ".join([*told[:_MOST_WAYS], *more])
+    """Ways to compute, in a sentence."""
+    more = [f"{len(methods) - _MOST_WAYS} more"] * (len(methods) > _MOST_WAYS)
+    return "; or ".join([*(method.rstrip(".") for method in methods[:_MOST_WAYS]), *more])
 
 
 def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:

@@ -15,7 +15,8 @@ from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.tables import AVERAGE, ESTIMATES
+from stereotrope.report.series import series_in, series_of
+from stereotrope.tables import ESTIMATES, MARKS, warnings_of
 
 __all__ = [
     "FEW_VALUES",
@@ -173,9 +174,9 @@ def panel_words(title: str, heading: str, rows: Sequence[Mapping[str, Any]]) -> 
     return visible(ellipsis(f"{title}. {heading + ': ' if heading else ''}{said}{more}.", 700))
 
 
-def files_of(measure: str) -> str:
-    """The files that hold every row of a measure, in words."""
-    return f"the files tables/{measure}.csv and .parquet"
+def files_of(name: str) -> str:
+    """The files that hold every row of a series, in words."""
+    return f"the files tables/{name}.csv and .parquet"
 
 
 def safe_name(name: str) -> str:
@@ -194,16 +195,14 @@ def n_text(material: Material, frame: pl.DataFrame) -> str:
     low, high = int(n.min() or 0), int(n.max() or 0)  # type: ignore[arg-type]
     text = thousands(low) if low == high else f"{thousands(low)} to {thousands(high)}"
     most: dict[str, int] = {}
-    for measure, definition, attribute, excluded in (
-        frame.filter(pl.col("n_excluded") > 0)
-        .select("measure", "definition", "attribute", "n_excluded")
-        .iter_rows()
-    ):
-        what = material.explain(measure, definition).counts_left_out(attribute)
-        most[what] = max(excluded, most.get(what, 0))
+    left_out = frame.filter(pl.col("n_excluded") > 0)
+    columns = ("measure", *MARKS, "definition", "attribute", "n_excluded")
+    for row in left_out.select(columns).iter_rows(named=True):
+        what = material.explain(series_of(row), row["definition"]).counts_left_out(row["attribute"])
+        most[what] = max(row["n_excluded"], most.get(what, 0))
     counted = listing([count(n, what) if what else thousands(n) for what, n in most.items()])
     left = f", at most {counted} left out" if most else ""
-    if all(measure.endswith(AVERAGE) for measure in frame["measure"]):
+    if all(series.mean for series in series_in(frame)):
         return f"Mean of {text} scores a row{left}"
     return f"n = {text} a row{left}"
 
@@ -230,16 +229,10 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
         )
     if panels_cut or rows_cut:
         parts = [count(panels_cut, "panel")] * bool(panels_cut) + [count(rows_cut, "row")] * bool(rows_cut)
-        where = "the table and in the files" if frame.height <= MOST_ROWS else files_of(frame["measure"][0])
+        files = files_of(series_in(frame)[0].name)
+        where = "the table and in the files" if frame.height <= MOST_ROWS else files
         notes.append(f"Not drawn: {' and '.join(parts)}; they are in {where}.")
-    flags = sorted(
-        {
-            f.strip()
-            for cell in frame["flags"].drop_nulls()
-            for f in cell.split(",")
-            if f.strip() and "=" not in f
-        }
-    )
+    flags = sorted({flag for cell in frame["flags"].unique() for flag in warnings_of(cell)})
     if flags:
         notes.append(f"Warnings in this figure: {', '.join(words(f) for f in flags)}; see the table.")
     return notes

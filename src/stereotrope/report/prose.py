@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from stereotrope.report.escape import visible
 from stereotrope.report.numbers import count
-from stereotrope.tables import ALL_ATTRIBUTES, AVERAGE, DELTA, WITHOUT_VIOLATIONS
+from stereotrope.report.series import Series
+from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["PERCEIVED", "SECTIONS", "SUFFIXES", "MeasureProse", "Prose", "listing"]
+__all__ = ["PERCEIVED", "SECTIONS", "MeasureProse", "Prose", "listing"]
 
 SECTIONS = ("divergence", "shares", "captions", "cases", "missing", "other")
 
@@ -23,14 +23,12 @@ PERCEIVED = (
 )
 
 
-_SHORT_NAME = re.compile(r"\(([^()]+)\)\s*$")
-
-
 @dataclass(frozen=True)
 class MeasureProse:
     """Title, definition and reading of a measure; ``beneath`` names the one below which it is shown.
 
-    ``scale`` is ``rank``, ``signed`` where the sign is a direction, or nothing.
+    ``scale`` is ``rank``, ``signed`` where the sign is a direction, or nothing; ``sense`` is what high means
+    where the name says otherwise, ``undrawn`` why no chart would show more than that of another measure.
     ``left_out`` is what ``n_excluded`` counts, in the singular, and ``left_out_of_all`` what it counts in
     rows over all attributes where that is something else.
     """
@@ -39,25 +37,17 @@ class MeasureProse:
     section: str = "other"
     title: str = ""
     short: str = ""
+    abbreviation: str = ""
     unit: str = ""
     scale: str = ""
+    sense: str = ""
+    undrawn: str = ""
     definition: str = ""
     reads: str = ""
     source: str = ""
     beneath: str = ""
     left_out: str = "picture"
     left_out_of_all: str = ""
-
-    @property
-    def abbreviation(self) -> str:
-        """``CBS`` of ``Composite bias score (CBS)``; the short name where it has no abbreviation."""
-        found = _SHORT_NAME.search(self.short)
-        return found.group(1) if found else self.short
-
-    @property
-    def sense(self) -> str:
-        """What a high score means where its name says otherwise: ``high is low diversity``; else empty."""
-        return self.unit.partition(";")[2].strip()
 
     @property
     def heading(self) -> str:
@@ -82,53 +72,41 @@ class Prose:
     """
 
     def __init__(self, stored: Mapping[str, Any]) -> None:
-        self._explained: dict[tuple[str, str | None], MeasureProse] = {}
+        self._explained: dict[tuple[Series, str | None], MeasureProse] = {}
         self._stored = {str(name): told for name, told in stored.items() if isinstance(told, Mapping)}
 
-    def explain(self, measure: str, definition: str | None = None) -> MeasureProse:
-        """Words for rows, of one definition where these differ; without any they go by their own name.
+    def explain(self, series: Series | str, definition: str | None = None) -> MeasureProse:
+        """Words for a series, a name standing for a measure's own scores; without any it goes by its name.
 
-        A name that ends in :data:`SUFFIXES` gets the words of what stands before, and what the suffix says.
+        ``definition`` chooses the words of one definition where these differ.
         """
-        if (measure, definition) not in self._explained:
-            self._explained[measure, definition] = self._explain(measure, definition)
-        return self._explained[measure, definition]
+        series = Series(series) if isinstance(series, str) else series
+        if (series, definition) not in self._explained:
+            self._explained[series, definition] = self._explain(series, definition)
+        return self._explained[series, definition]
 
-    def _explain(self, measure: str, definition: str | None) -> MeasureProse:
-        base, suffixes = self.split_name(measure)
-        known = self._stored.get(base)
+    def _explain(self, series: Series, definition: str | None) -> MeasureProse:
+        known = self._stored.get(series.measure)
         if known is None:
-            name = measure.replace("_", " ")
-            return MeasureProse(measure, title=name[:1].upper() + name[1:], short=name, left_out="")
+            name = series.name.replace("_", " ")
+            return MeasureProse(series.name, title=name[:1].upper() + name[1:], short=name, left_out="")
         definitions = known.get("definitions")
         differs = definitions.get(definition) if isinstance(definitions, Mapping) else None
-        told = {**known, **(differs if isinstance(differs, Mapping) else {})}
-        prose = MeasureProse(measure, **{k: visible(str(v)) for k, v in told.items() if k in _FIELDS})
-        for suffix in suffixes:
-            prose = _MODIFIED[suffix](prose)
-        return prose
+        told = {"abbreviation": known.get("short", ""), **known}
+        told |= differs if isinstance(differs, Mapping) else {}
+        prose = MeasureProse(series.name, **{k: visible(str(v)) for k, v in told.items() if k in _FIELDS})
+        prose = prose if series.subset is None else _of_subset(prose, series.subset)
+        prose = _averaged(prose) if series.mean else prose
+        return _compared(prose) if series.difference else prose
 
-    def split_name(self, measure: str) -> tuple[str, tuple[str, ...]]:
-        """The measure before its suffixes, and these in the order in which they were put on.
+    def in_order(self, present: Iterable[Series]) -> list[Series]:
+        """Series in the order of the sections and of their words, each before what derives from it."""
+        order = {name: place for place, name in enumerate(self._stored)}
 
-        ``bds_without_violations_average`` → ``bds``, (``_without_violations``, ``_average``).
-        """
-        name, found = measure, []
-        while name not in self._stored and (end := next((s for s in SUFFIXES if name.endswith(s)), None)):
-            name = name.removesuffix(end)
-            found.append(end)
-        return (name, tuple(reversed(found))) if name in self._stored else (measure, ())
-
-    def in_order(self, present: list[str]) -> list[str]:
-        """Measures in the order of the sections and of their words, each before what derives from it."""
-        order = list(self._stored)
-
-        def place(measure: str) -> tuple[int, int, int, str]:
-            name, suffixes = self.split_name(measure)
-            derived = sum((1, 2)[suffix == WITHOUT_VIOLATIONS] for suffix in suffixes)
-            at = order.index(name) if name in order else len(order)
-            section = self.explain(name).section
-            return (SECTIONS.index(section) if section in SECTIONS else len(SECTIONS), at, derived, measure)
+        def place(series: Series) -> tuple[int, int, str, int, str]:
+            section = self.explain(series.measure).section
+            first = SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
+            return first, order.get(series.measure, len(order)), series.measure, series.steps, series.name
 
         return sorted(present, key=place)
 
@@ -145,16 +123,17 @@ def _averaged(of: MeasureProse) -> MeasureProse:
     )
 
 
-def _without_violations(of: MeasureProse) -> MeasureProse:
-    return replace(
-        of,
-        title=f"{of.title}, without pictures that break the prompt",
-        short=f"{of.short}, without violations",
-        definition=(
-            f"{of.definition} Computed a second time without the pictures that an annotator says break their "
-            "prompt (people, or several products); these are counted as left out."
-        ).strip(),
-    )
+def _of_subset(of: MeasureProse, subset: str) -> MeasureProse:
+    named = subset.replace("_", " ")
+    kept, broken = f", {named}", ""
+    if subset == "without_violations":
+        kept = ", without pictures that break the prompt"
+        broken = (
+            " Computed a second time without the pictures that an annotator says break their prompt (people, "
+            "or several products); these are counted as left out."
+        )
+    title, short = f"{of.title}{kept}", f"{of.short}, {named}"
+    return replace(of, title=title, short=short, definition=f"{of.definition}{broken}".strip())
 
 
 def _compared(of: MeasureProse) -> MeasureProse:
@@ -174,15 +153,6 @@ def _compared(of: MeasureProse) -> MeasureProse:
             "warnings say where."
         ),
     )
-
-
-_MODIFIED: Mapping[str, Callable[[MeasureProse], MeasureProse]] = {
-    AVERAGE: _averaged,
-    DELTA: _compared,
-    WITHOUT_VIOLATIONS: _without_violations,
-}
-SUFFIXES = tuple(_MODIFIED)
-"""Endings of a measure's name that say how it was derived from the one before them."""
 
 
 def listing(items: list[str], *, most: int = 8) -> str:

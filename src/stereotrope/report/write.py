@@ -24,6 +24,7 @@ from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material, RunLike, Words
 from stereotrope.report.page import build
 from stereotrope.report.sections.distributions import Distribution
+from stereotrope.report.series import series_in
 from stereotrope.report.thumbnails import BUDGET
 from stereotrope.run import changes_told, make_folder, sweep
 
@@ -101,9 +102,9 @@ def _write(
 
 
 def _write_tables(material: Material, out: Exports) -> None:
-    for measure in material.estimates["measure"].unique(maintain_order=True).to_list():
-        frame = material.estimates.filter(pl.col("measure") == measure)
-        write_table(frame, out, _file_name(measure), caption=material.explain(measure).title)
+    for series in series_in(material.estimates):
+        rows = series.rows(material.estimates)
+        write_table(rows, out, _file_name(series.name), caption=material.explain(series).title)
     write_table(material.findings, out, "findings", caption="Findings")
     missing = missing_table(material)
     columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
@@ -145,8 +146,8 @@ def _without(written: Sequence[Path], ending: str, other: str) -> list[str]:
     return [path.stem for path in written if path.suffix == ending and path.stem not in there]
 
 
-def _file_name(measure: str) -> str:
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in measure)[:80]
+def _file_name(name: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
 
 
 def _strip_chart(d: Distribution, colours: dict[str, str]) -> dict[str, object]:

@@ -27,11 +27,14 @@ from stereotrope.run.disk import (
 )
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.lock import LOCK_FILES, RunLock
+from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
 from stereotrope.run.salvage import SALVAGED
 from stereotrope.run.store import PictureStore
 from stereotrope.version import __version__
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE = (1, FORMAT_VERSION)
+"""Formats that are read; what the first says otherwise is migrated on reading."""
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
 EMBEDDINGS_FOLDER = "embeddings"
 _ZSTD_LEVEL = 3
@@ -245,7 +248,7 @@ def read_info(path: Path) -> dict[str, Any]:
         raise _foreign(file, "no format_version") from None
     if isinstance(version, bool) or not isinstance(version, int | str):
         raise _foreign(file, f"format_version is {json.dumps(version)[:40]}")
-    if version != FORMAT_VERSION:
+    if version not in READABLE:
         hint = (
             "install a newer stereotrope"
             if isinstance(version, int) and version > FORMAT_VERSION
@@ -263,7 +266,8 @@ def read_info(path: Path) -> dict[str, Any]:
             wrong = next((name for name, kind in kinds.items() if not _is(entry.get(name), kind)), None)
             if wrong is not None:
                 raise _foreign(file, f"one of {key} has no {wrong}, or of another type")
-    return dict(info)
+    refuse_taken_factors(path, info)
+    return dict(info) if version == FORMAT_VERSION else info_of_format_1(info)
 
 
 def _foreign(file: Path, found: str) -> RunDamaged:

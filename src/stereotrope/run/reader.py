@@ -18,6 +18,7 @@ from stereotrope.clients import totals_of
 from stereotrope.errors import RunDamaged, RunError, UsageError
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
+from stereotrope.run.migration import estimates_of_format_1
 from stereotrope.run.store import PictureStore
 from stereotrope.tables import (
     EMBEDDINGS,
@@ -213,6 +214,8 @@ class Run:
             ) from error
         if name == "labels" and "written" not in table.columns:
             table = _one_row_a_label(table, self._info)
+        if name == "estimates":
+            table = estimates_of_format_1(table)
         wrong = [column.name for column in columns or _COLUMNS[name] if not _fits(column, table)]
         if wrong:
             raise RunDamaged(

@@ -27,6 +27,7 @@ PUBLISHED = (
     "mitigation",
     "attribute",
     "category",
+    "aggregate",
     "annotator",
     "reference",
     "value",

@@ -89,7 +89,7 @@ def test_a_shift_names_both_values_and_both_shares(make_labels) -> None:
     )
     row = dominance_shift(labels).row(0, named=True)
     assert row["category"] == "silver → rose gold"
-    assert row["flags"] == "dominance=1.00,reference_dominance=0.90"
+    assert row["method"] == "threshold 0.7; dominance 1.00, in the reference 0.90"
 
 
 def test_a_shift_is_undefined_with_its_reason(make_labels) -> None:

@@ -10,13 +10,12 @@ import polars as pl
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import RADAR_RANKS
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
-from stereotrope.tables import DELTA, ESTIMATES
+from stereotrope.tables import ESTIMATES, warnings_of
 
 __all__ = ["delta"]
 
@@ -24,7 +23,7 @@ NO_BASELINE = "no score of the baseline"
 NO_SCORE = "no score to compare"
 
 _BESIDE = frozenset(column.name for column in ESTIMATES)
-_ALIKE = ("measure", "definition", "attribute", "category", "reference")
+_ALIKE = ("measure", "definition", "aggregate", "subset", "attribute", "category", "reference")
 
 UNEQUAL_N = 1.5
 """Quotient of two numbers of captions from which their scores are no longer biased alike."""
@@ -95,7 +94,7 @@ def _scores_read(
     direction="above 0: higher than the baseline model, which is no better for being the baseline",
     source="T2I-BiasBench, eq. 25",
     needs="estimates",
-    suffix=DELTA,
+    marks={"baseline": "baseline"},
     several=True,
     call=_called,
 )
@@ -127,8 +126,8 @@ def delta(
     -------
     polars.DataFrame
         Estimates: one row for each row of another model whose measure, definition, further factors,
-        attribute, category and reference the baseline has too; ``measure`` ends in ``_delta``,
-        ``contrast`` is ``factor`` and ``reference`` the baseline. The category of a parity names both of its
+        attribute, category and reference the baseline has too; ``contrast`` is ``factor``,
+        ``reference`` and ``baseline`` the baseline. The category of a parity names both of its
         sides. ``flags`` has ``unequal_n`` where a score that depends on the number of captions is compared
         between numbers that differ by more than half of the smaller. The interval joins those of the two
         scores by the square-and-add rule (Newcombe's for two Wilson intervals), which takes the models'
@@ -166,8 +165,8 @@ def delta(
     ...     "measure": "cbs", "definition": "paper", "generator": ["a", "b"], "prompt": "doctor",
     ...     "value": [0.5, 0.2], "low": [0.4, 0.1], "high": [0.6, 0.3],
     ... })
-    >>> delta(rows, "b").select("measure", "generator", pl.col("value").round(6)).rows()
-    [('cbs_delta', 'a', 0.3)]
+    >>> delta(rows, "b").select("measure", "generator", "baseline", pl.col("value").round(6)).rows()
+    [('cbs', 'a', 'b', 0.3)]
     """
     frame = _asked(to_polars(estimates, what="estimates"), measures, factor)
     require_one_definition(frame)
@@ -195,7 +194,9 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> 
         if name not in frame.columns:
             raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
     called = pl.col("measure")
-    scores = frame.filter(~called.is_in(RADAR_RANKS) & ~called.str.ends_with(DELTA))
+    scores = frame.filter(~called.is_in(RADAR_RANKS))
+    if "baseline" in scores.columns:
+        scores = scores.filter(pl.col("baseline").is_null())
     if measures is None:
         return scores
     if isinstance(measures, str):
@@ -215,10 +216,10 @@ def _of(frame: pl.DataFrame, factor: str, level: str) -> list[dict[str, Any]]:
 def _difference(
     row: dict[str, Any], other: dict[str, Any] | None, baseline: str, factor: str, factors: list[str]
 ) -> dict[str, Any]:
-    kept = ("definition", "attribute", "category", "level", "n", "n_excluded", "excluded")
+    kept = (*_ALIKE[:-1], "sides", "level", "n", "n_excluded", "excluded")
     made = {name: row.get(name) for name in (*kept, *factors)}
     made |= {
-        "measure": f"{row['measure']}{DELTA}",
+        "baseline": baseline,
         "contrast": factor,
         "reference": baseline,
         "n_reference": other.get("n") if other else None,
@@ -249,9 +250,7 @@ def _difference(
 
 def _flags(row: dict[str, Any], other: dict[str, Any] | None) -> str | None:
     """Warnings of either score, and whether their numbers of captions let them be compared."""
-    sets = [(one.get("flags") or "").split(",") for one in (row, other or {})]
-    flags = [flag for flag in sets[0] if flag and ("=" not in flag or flag == DECLARED)]
-    flags += [flag for flag in sets[1] if flag and "=" not in flag and flag not in flags]
+    flags = list(dict.fromkeys(flag for one in (row, other or {}) for flag in warnings_of(one.get("flags"))))
     n = sorted(one["n"] for one in (row, other or {}) if one.get("n"))
     if row["measure"] in BIASED and len(n) == 2 and n[1] > UNEQUAL_N * n[0]:
         flags.append("unequal_n")

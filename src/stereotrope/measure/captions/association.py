@@ -150,4 +150,5 @@ def cas_row(
     if not s + d:
         return undefined(row, NO_HIT)
     counted = "captions with a hit" if how.released else "term hits"
-    return scored(row, cell, how, score, limits=(0.0, 1.0), method=f"S = {s}, D = {d} {counted}")
+    made = scored(row, cell, how, score, limits=(0.0, 1.0), method=counted)
+    return {**made, "numerator": s, "denominator": s + d}

@@ -14,7 +14,7 @@ from stereotrope.measure.captions.formulas import combined, entropy_of, group_sc
 from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.omission import missing_score, read_elements
-from stereotrope.measure.captions.rows import How, ScoreRow, flagged, group_row, make_how, scored, undefined
+from stereotrope.measure.captions.rows import How, ScoreRow, group_row, make_how, scored, undefined
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
@@ -100,7 +100,7 @@ def cbs(
     -------
     polars.DataFrame
         Estimates, one row a cell; ``value`` in [0, 1]: 0 where sides and groups are equally frequent and
-        no stereotype term is found. ``flags`` names its band, as :func:`severity` does: ``band=low``.
+        no stereotype term is found. ``band`` is that of :func:`severity`.
 
     Undefined
     ---------
@@ -187,7 +187,7 @@ def cbs_row(
     if np.isnan(score.value):
         return undefined(row, NO_PART)
     made = scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
-    return flagged(made, f"band={severity(made['value'])}")
+    return {**made, "band": severity(made["value"])}
 
 
 @register_caption(
@@ -243,7 +243,7 @@ def contextual_diversity(
     -------
     polars.DataFrame
         Estimates, one row a cell; ``value`` in [0, 1]. High is *low* diversity: 0 varied, complete and
-        aligned, 1 none of these. ``flags`` names its band: ``band=high``.
+        aligned, 1 none of these. ``band`` names its band.
 
     Undefined
     ---------
@@ -333,7 +333,7 @@ def contextual_row(
     if np.isnan(score.value):
         return undefined(row, NO_PART)
     made = scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
-    return flagged(made, f"band={severity(made['value'])}")
+    return {**made, "band": severity(made["value"])}
 
 
 def _coin(missing: ScoreOfSums) -> ScoreOfSums:

@@ -13,11 +13,12 @@ import polars as pl
 from stereotrope.measure.captions.evidence import CaptionEvidence, Scope
 from stereotrope.measure.captions.groups import OTHERS, REST, UNKNOWN
 from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
+from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
-from stereotrope.tables import BANDS, ESTIMATES
+from stereotrope.tables import BANDS, ESTIMATES, plain_scores, warnings_of
 
 __all__ = ["caption_findings"]
 
@@ -65,7 +66,6 @@ _KINDS = (
 )
 """Where two are about one attribute of a cell, the first says it best."""
 
-_DECLARED = "sides=declared"
 _OF_GROUPS = ("one_group", "group_gap", "composite")
 _READ = (
     "representation_parity",
@@ -123,7 +123,7 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
 
 def _rows(table: pl.DataFrame) -> pl.DataFrame:
     """Rows of captions with a value, of the paper's definition where there are two; each once."""
-    rows = table.filter(pl.col("measure").is_in(_READ), pl.col("value").is_not_null())
+    rows = plain_scores(table).filter(pl.col("measure").is_in(_READ), pl.col("value").is_not_null())
     if "definition" in rows.columns and "paper" in rows["definition"].to_list():
         rows = rows.filter(definition="paper")
     absent = [column.name for column in ESTIMATES if column.name not in rows.columns]
@@ -382,12 +382,8 @@ def _above(row: Mapping[str, Any], edge: float) -> bool:
 
 
 def _clustered(row: Mapping[str, Any]) -> bool:
-    return "clustered" in _flags(row)
+    return "clustered" in warnings_of(row.get("flags"))
 
 
 def _has_sides(row: Mapping[str, Any]) -> bool:
-    return _DECLARED in _flags(row) and row["n"] > 0
-
-
-def _flags(row: Mapping[str, Any]) -> list[str]:
-    return str(row.get("flags") or "").split(",")
+    return bool(row["sides"] == DECLARED and row["n"] > 0)

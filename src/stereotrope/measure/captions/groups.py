@@ -90,9 +90,9 @@ class Groups:
 
     @property
     def method(self) -> str:
-        """Which groups k counts."""
+        """Which groups are counted."""
         inside = f"{UNKNOWN} in" if UNKNOWN in self.names else f"{UNKNOWN} out"
-        return f"k = {len(self.names)} groups {'declared' if self.declared else 'seen'}, {inside}"
+        return f"groups {'declared' if self.declared else 'seen'}, {inside}"
 
 
 @dataclass(frozen=True)

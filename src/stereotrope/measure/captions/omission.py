@@ -401,7 +401,7 @@ def missing_rows(
     if not could.sum():
         return [undefined({**row, "category": name}, NO_CAPTION) for name in (None, *elements)]
     found = cell.frame[column].to_list()
-    method = f"{len(elements)} elements declared"
+    method = "elements declared"
     if how.released:
         whole = scored(
             row, cell, how, missing_score(cell, how, elements, column), limits=(0.0, 1.0), method=method
@@ -414,7 +414,7 @@ def missing_rows(
     for name in elements:
         lacks = np.array([name not in elements_found for elements_found in found], np.float64)
         single.append(shared({**row, "category": name}, cell, how, lacks, could))
-    return [whole, *single]
+    return [{**whole, "n_categories": len(elements)}, *single]
 
 
 def any_row(cell: Captions, how: How, measure: str, elements: Sequence[str] | None, column: str) -> ScoreRow:

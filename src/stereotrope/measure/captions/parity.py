@@ -14,7 +14,6 @@ from stereotrope.measure.captions.rows import (
     How,
     ScoreRow,
     above_floor,
-    flagged,
     group_row,
     make_how,
     scored,
@@ -25,8 +24,8 @@ from stereotrope.stats import expected_tie
 
 __all__ = ["parity_difference", "parity_row", "signed_parity"]
 
-DECLARED = "sides=declared"
-"""Marks a parity whose sides were asked for, or are the only two groups: others compare any two groups."""
+DECLARED = "declared"
+"""``sides`` of a parity whose sides were asked for, or are the only two groups: others compare any two."""
 
 
 @register_caption(
@@ -75,7 +74,7 @@ def parity_difference(
     polars.DataFrame
         Estimates: the first side in ``category``, the second in ``reference``. ``value`` in [0, 1];
         0: equally frequent, 1: one side only. ``floor`` is its mean when the captions of both sides fall
-        on either equally often, ``excess`` what is above it. ``flags`` holds ``sides=declared`` where the
+        on either equally often, ``excess`` what is above it. ``sides`` is ``declared`` where the
         sides were asked for or the declared groups are two.
 
     Undefined
@@ -227,9 +226,7 @@ def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signe
     measure = "signed_parity" if signed else "parity_difference"
     source = "T2I-BiasBench, sections 4.4 and 6" if signed else "T2I-BiasBench, eq. 6"
     row = group_row(cell, counted, how, measure, source)
-    row |= {"category": sides.of, "reference": sides.against}
-    if sides.declared:
-        row = flagged(row, DECLARED)
+    row |= {"category": sides.of, "reference": sides.against, "sides": DECLARED if sides.declared else None}
     if not counted.n:
         return undefined(row, NO_GROUP)
     if not sides.first and not sides.second:

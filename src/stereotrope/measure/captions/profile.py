@@ -24,7 +24,7 @@ from stereotrope.stats import (
     pairwise_score,
     radar_weights,
 )
-from stereotrope.tables import ESTIMATES
+from stereotrope.tables import ESTIMATES, plain_scores, warnings_of
 
 __all__ = ["COMPOSITES", "RADAR_RANKS", "profile"]
 
@@ -216,7 +216,7 @@ def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[s
     needed = ["measure", "definition", "value", model, prompt]
     if absent := [name for name in needed if name not in frame.columns]:
         raise TableError(f"estimates: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
-    used = frame.filter(pl.col("measure").is_in(COMPOSITES))
+    used = plain_scores(frame).filter(pl.col("measure").is_in(COMPOSITES))
     if not used.height:
         raise TableError(f"estimates: no row of {' or '.join(COMPOSITES)}; pass what these return")
     require_one_definition(used.with_columns(measure=pl.lit("profile")))
@@ -263,7 +263,7 @@ class _Profile:
             for name in ("value", "low", "high")
         )
         self.levels = sorted({one["level"] for one in found if one.get("level") is not None})
-        self.small = any("small_n" in (one.get("flags") or "").split(",") for one in found)
+        self.small = any("small_n" in warnings_of(one.get("flags")) for one in found)
         self.left = int(np.isnan(self.x).sum())
 
     def row(self, measure: str, source: str, value: float | None = None, **more: Any) -> Row:

@@ -214,4 +214,5 @@ def group_row(cell: Captions, counted: Groups, how: How, measure: str, source: s
         flags.append("unknown_out")
     if counted.mostly_unknown:
         flags.append("mostly_unknown")
-    return flagged({**row, "attribute": counted.attribute, "method": counted.method}, *flags)
+    row |= {"attribute": counted.attribute, "n_categories": len(counted.names), "method": counted.method}
+    return flagged(row, *flags)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,6 @@ _TERMS = 3
 """Terms named in a sentence."""
 
 _NAMES = {column.name for column in ESTIMATES}
-_HITS = re.compile(r"S = (\d+), D = (\d+) (term hits|captions with a hit)")
 _LISTS = {"gmr": "which the prompt names", "iemr": "which the lexicon takes as implied"}
 _COMPOSITES = {
     "cbs": "the composite of parity, evenness and association",
@@ -119,12 +117,9 @@ class CaptionWording:
         self, row: Mapping[str, Any], scope: Mapping[str, str], terms: Sequence[tuple[str, int]]
     ) -> str:
         """Stereotype terms outnumber diversity terms."""
-        found = _HITS.search(row["method"] or "")
-        what = f"{number(row['value'])}"
-        if found:
-            s, d = int(found[1]), int(found[2])
-            what = f"{s} of {s + d}"
-        things = found[3] if found else "term hits"
+        of = row["denominator"]
+        what = number(row["value"]) if of is None else f"{row['numerator']} of {of}"
+        things = "captions with a hit" if row["definition"] == "released" else "term hits"
         return (
             f"{self._lead(scope)} hold terms of two lists, and {what}{span(row['low'], row['high'])} "
             f"{things} are on the list of stereotypes{_most(terms)}, over {row['n']} captions."

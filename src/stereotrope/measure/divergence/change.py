@@ -21,7 +21,7 @@ from stereotrope.stats import (
     relative_change,
     signed_rank,
 )
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
 
 __all__ = ["CHANGE", "EXCESS", "RANKS", "change"]
 
@@ -218,7 +218,7 @@ def change(
 
 def _scores(estimates: Any, over: str, group: str, baseline: str | None, score: str) -> pl.DataFrame:
     """The rows that enter: scores over all attributes, of pairs of groups where there are such."""
-    frame = to_polars(estimates, what="estimates")
+    frame = plain_scores(to_polars(estimates, what="estimates"))
     if score not in ("value", "excess"):
         raise UsageError(f"change: score must be 'value' or 'excess', found {score!r}")
     for name in ("measure", "definition", "attribute", over):

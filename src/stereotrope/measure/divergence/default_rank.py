@@ -14,7 +14,7 @@ from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
 from stereotrope.stats import benjamini_hochberg, mean_ranks, normal_quantile, rank_agreement
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, plain_scores
 
 __all__ = ["default_rank"]
 
@@ -113,7 +113,7 @@ def default_rank(
     needed = ["measure", "definition", "attribute", group, over, score, *within]
     if absent := [name for name in needed if name not in frame.columns]:
         raise TableError(f"estimates: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
-    used = frame.filter(measure="bds", attribute=ALL_ATTRIBUTES)
+    used = plain_scores(frame).filter(measure="bds", attribute=ALL_ATTRIBUTES)
     if not used.height:
         raise TableError("estimates: no row of measure 'bds' for attribute 'all'; pass what bds returns")
     require_one_definition(used)

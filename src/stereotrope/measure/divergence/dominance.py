@@ -363,5 +363,5 @@ def _shift(cell: Cell, reference: Cell | None, *, threshold: float, min_n: int) 
     return {
         "value": float(before != after and was >= threshold and now >= threshold),
         "category": f"{before} → {after}",
-        "flags": f"dominance={now:.2f},reference_dominance={was:.2f}",
+        "method": f"threshold {threshold}; dominance {now:.2f}, in the reference {was:.2f}",
     }

@@ -8,6 +8,7 @@ from typing import Any
 from stereotrope.measure.divergence.homogenisation import homogenised, told
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import Wording, number, q_text, quoted
+from stereotrope.tables import warnings_of
 
 __all__ = ["divergent_values", "homogenised_groups"]
 
@@ -52,7 +53,7 @@ def divergent_values(evidence: RunEvidence) -> Iterator[Candidate]:
                 if before:
                     most = max(sorted(before), key=lambda v: len(before[v]))
                     tail = f", where {quoted(most)} is in {len(before[most])}"
-            case "dominant_share" if "deterministic" in (row.get("flags") or "").split(","):
+            case "dominant_share" if "deterministic" in warnings_of(row.get("flags")):
                 kind = "deterministic"
                 effect = pictures.moved(attribute, scope, wording, category)
                 if not effect and wording.reference_scope(scope) is not None:

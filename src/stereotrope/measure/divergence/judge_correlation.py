@@ -16,7 +16,7 @@ from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
 from stereotrope.stats import benjamini_hochberg, fisher_z, normal_quantile, pearson
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
 
 __all__ = ["judge_correlation"]
 
@@ -156,7 +156,7 @@ def _scores(estimates: Any, judge: str, inside: Sequence[str], score: str) -> pl
     for name in ("measure", "definition", "attribute", judge, score, *inside):
         if name not in frame.columns:
             raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
-    used = frame.filter(pl.col("measure") == "bds", pl.col("attribute") == ALL_ATTRIBUTES)
+    used = plain_scores(frame).filter(pl.col("measure") == "bds", pl.col("attribute") == ALL_ATTRIBUTES)
     if not used.height:
         raise TableError("estimates: no row of measure 'bds' for attribute 'all'; pass what bds returns")
     require_one_definition(used)

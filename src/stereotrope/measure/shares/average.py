@@ -14,12 +14,12 @@ from stereotrope.measure.contract import Bounds, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
-from stereotrope.tables import AVERAGE, ESTIMATES
+from stereotrope.tables import ESTIMATES, MARKS
 
 __all__ = ["average"]
 
 _NAMES = {column.name for column in ESTIMATES}
-_KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category")
+_KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category", "sides", *MARKS)
 
 
 @register(
@@ -29,7 +29,7 @@ _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "categor
     direction="as the score that is averaged",
     source="SODA, Table 2",
     needs="estimates",
-    suffix=AVERAGE,
+    marks={"aggregate": "over"},
     subsets=True,
 )
 def average(
@@ -65,8 +65,8 @@ def average(
     Returns
     -------
     polars.DataFrame
-        Estimates without the column ``over``, named after the measure: ``bds_average`` (a mean of means
-        too, such as over objects and then over models). They hold means of ``value``, ``floor``,
+        Estimates of the same measure without the column ``over``, which ``aggregate`` names (of a mean of
+        means both factors, ``object, generator``). They hold means of ``value``, ``floor``,
         ``excess`` and ``adjusted`` (unclipped). ``n`` is the number of levels averaged; ``n_excluded``
         those without a score, by reason; they are never averaged in as 0. A level that has scores of other
         attributes and none of this one was not asked about it and is none of them. A mean that holds a
@@ -102,8 +102,8 @@ def average(
     ...     "measure": "bds", "definition": "paper", "generator": "m", "group": "women",
     ...     "object": ["car", "cup", "sofa"], "attribute": "all", "value": [0.2, 0.4, None],
     ... })
-    >>> average(estimates).select("measure", "value", "n", "excluded").row(0)
-    ('bds_average', 0.30000000000000004, 2, '{"no score": 1}')
+    >>> average(estimates).select("measure", "aggregate", "value", "n").row(0)
+    ('bds', 'object', 0.30000000000000004, 2)
     """
     frame = to_polars(estimates, what="estimates")
     for name in ("measure", "definition", "value", over):
@@ -119,20 +119,22 @@ def average(
     keys = [*factors, *(k for k in _KEYS if k in frame.columns)]
     if frame.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice in one mean; keep one row a level")
-    asked = dict(frame.group_by("measure").agg(pl.col(over).n_unique()).iter_rows())
+    kinds = [name for name in ("measure", *MARKS) if name in frame.columns]
+    asked = {key: part[over].n_unique() for key, part in frame.group_by(kinds)}
     elsewhere = _not_asked(frame, [k for k in keys if k != "category"], over)
     rows = []
     for key, part in frame.group_by(keys, maintain_order=True):
         scope = dict(zip(keys, key, strict=True))
         place = tuple(value for name, value in scope.items() if name != "category")
-        levels = asked[scope["measure"]] - elsewhere.get(place, 0)
+        levels = asked[tuple(scope[name] for name in kinds)] - elsewhere.get(place, 0)
         row = {**scope, "level": level, **_counts(part, levels), "source": _source(part)}
-        row["measure"] = scope["measure"].removesuffix(AVERAGE) + AVERAGE
+        row["aggregate"] = ", ".join(filter(None, (scope.get("aggregate"), over)))
         values = part["value"].drop_nulls().drop_nans().to_numpy()
         if not values.size:
             rows.append({**row, "undefined": f"no level of {over} has a score"})
             continue
-        scale = bounds_of(scope["measure"], scope["definition"])
+        difference = scope.get("baseline") is not None
+        scale = bounds_of(scope["measure"], scope["definition"], difference=difference)
         mean, low, high, how = _interval(values, interval, level, n_bootstrap, seed, scale)
         flags = ["one_level"] if values.size == 1 else ["no_variation"] * bool(np.isnan(low))
         flags += ["small_n"] * holds_few(part)

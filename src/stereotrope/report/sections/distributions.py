@@ -258,7 +258,7 @@ def _is_colour(column: str) -> bool:
 
 def _declared(material: Material, attribute: str, who: str) -> list[str]:
     """The groups of an attribute of captions in the order, and so the colours, of their shares."""
-    rows = material.estimates.filter((pl.col("measure") == _SHARES) & (pl.col("attribute") == attribute))
+    rows = material.scores.filter((pl.col("measure") == _SHARES) & (pl.col("attribute") == attribute))
     if "annotator" in rows.columns:
         rows = rows.filter(pl.col("annotator").is_null() | (pl.col("annotator") == who))
     groups = [g for g in rows["category"].unique(maintain_order=True) if g not in (None, _UNKNOWN)]

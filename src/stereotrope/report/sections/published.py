@@ -13,6 +13,7 @@ from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import number, thousands
 from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
+from stereotrope.report.series import Series, series_of
 from stereotrope.tables import ESTIMATES
 
 __all__ = ["PublishedComparison", "corrected_figures", "published_beside"]
@@ -49,17 +50,17 @@ def published_beside(material: Material) -> PublishedComparison:
     """Published numbers where this run has the same measure of the same thing by the same definition."""
     stored = [row for row in material.info.get("published") or [] if row.get("value") is not None]
     figures, notes = [], []
-    for measure in dict.fromkeys(str(row["measure"]) for row in stored):
-        theirs = [row for row in stored if row["measure"] == measure]
-        ours = material.estimates.filter(pl.col("measure") == measure)
-        name = material.explain(measure).heading
+    for series in dict.fromkeys(map(series_of, stored)):
+        theirs = [row for row in stored if series_of(row) == series]
+        ours = series.rows(material.estimates)
+        name = material.explain(series).heading
         for definition in dict.fromkeys(row["definition"] for row in theirs):
             rows = [row for row in theirs if row["definition"] == definition]
             same = ours.filter(pl.col("definition") == definition)
             if same.height:
                 pairs = _pairs(material, rows, same)
                 if pairs:
-                    figures.append(_figure(material, measure, definition, pairs))
+                    figures.append(_figure(material, series, definition, pairs))
                 else:
                     notes.append(f"{name}: {_none_alike(rows)}")
             elif ours.height:
@@ -117,11 +118,11 @@ def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _figure(
     material: Material,
-    measure: str,
+    series: Series,
     definition: str | None,
     pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
 ) -> Figure:
-    prose = material.explain(measure, definition)
+    prose = material.explain(series, definition)
     title = f"{prose.short}: this run beside the published figures"
     mine = pl.DataFrame([m for m, _ in pairs], schema=material.estimates.schema)
     varying = material.scope_columns(mine)
@@ -153,7 +154,7 @@ def _figure(
         )
     columns = [*(words(c) for c in varying), "this run [interval]", "published", "n", "source", "pictures"]
     return Figure(
-        name=safe_name(f"published-{measure}"),
+        name=safe_name(f"published-{series.name}"),
         title=title,
         prose=prose,
         n=f"{len(pairs)} published figures of the same conditions",
@@ -211,7 +212,7 @@ def _drawn(
 
 def corrected_figures(material: Material, definition: str | None = None) -> list[Figure]:
     """Shares corrected for the annotator's errors beside the shares as labelled, one figure an attribute."""
-    both = material.estimates.filter(pl.col("measure").is_in([CORRECTED, RAW]))
+    both = material.scores.filter(pl.col("measure").is_in([CORRECTED, RAW]))
     figures = []
     prose = material.explain(CORRECTED)
     for attribute in both["attribute"].unique(maintain_order=True).to_list():

@@ -36,8 +36,8 @@ def row(measure: str, value: float | None, **more: Any) -> dict[str, Any]:
 
 
 def share_rows(scope: dict[str, Any], attribute: str, shares: Sequence[float]) -> list[dict[str, Any]]:
-    method = f"k = {len(GROUPS[attribute])} groups declared, unknown in; interval: Wilson"
-    of = {**scope, "attribute": attribute, "method": method}
+    of = {**scope, "attribute": attribute, "method": "groups declared, unknown in; interval: Wilson"}
+    of["n_categories"] = len(GROUPS[attribute])
     rows = [
         row("representation_parity", share, category=group, **of)
         for group, share in zip(GROUPS[attribute], shares, strict=True)
@@ -48,14 +48,14 @@ def share_rows(scope: dict[str, Any], attribute: str, shares: Sequence[float]) -
 
 def parity_rows(scope: dict[str, Any]) -> list[dict[str, Any]]:
     sides = [
-        ("gender", "female", "male", "sides=declared"),
-        ("skin_tone", "dark + medium", "others", "mostly_unknown,sides=declared"),
-        ("skin_tone", "fair", "dark", None),
-        ("skin_tone", "fair", "medium", None),
+        ("gender", "female", "male", None, "declared"),
+        ("skin_tone", "dark + medium", "others", "mostly_unknown", "declared"),
+        ("skin_tone", "fair", "dark", None, None),
+        ("skin_tone", "fair", "medium", None, None),
     ]
     return [
-        row(measure, sign * 0.3, **scope, attribute=a, category=c, reference=r, flags=f)
-        for a, c, r, f in sides
+        row(measure, sign * 0.3, **scope, attribute=a, category=c, reference=r, flags=f, sides=s)
+        for a, c, r, f, s in sides
         for measure, sign in (("signed_parity", -1), ("parity_difference", 1))
     ]
 
@@ -73,7 +73,7 @@ def omission_rows(scope: dict[str, Any], elements: int) -> list[dict[str, Any]]:
 def score_rows(scope: dict[str, Any], value: float, *, delta: bool) -> list[dict[str, Any]]:
     of = {**scope, "attribute": "gender", "category": "female", "reference": "male"}
     rows = [
-        row("cbs", value, **of, flags="band=moderate"),
+        row("cbs", value, **of, band="moderate"),
         row("cbs_without_occluded", value - 0.1, **of),
         row("occluded_share", 0.7, **scope),
         *(
@@ -86,7 +86,7 @@ def score_rows(scope: dict[str, Any], value: float, *, delta: bool) -> list[dict
         row("clip_proxy", 0.05, **scope),
     ]
     if delta:
-        rows.append(row("cbs_delta", 0.1, **scope, reference="model 0", contrast="generator"))
+        rows.append(row("cbs", 0.1, **scope, baseline="model 0", reference="model 0", contrast="generator"))
     return rows
 
 

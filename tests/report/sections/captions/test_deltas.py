@@ -22,14 +22,14 @@ def test_a_panel_is_a_prompt_with_dots_around_a_line_that_is_the_baseline(tmp_pa
 
 
 def test_the_composite_comes_first_and_what_says_nothing_new_is_left_to_the_table(tmp_path: Path) -> None:
-    scope = {"generator": "model 1", "prompt": "prompt 0", "reference": "model 0", "attribute": "gender"}
+    scope = {"generator": "model 1", "prompt": "prompt 0", "baseline": "model 0", "attribute": "gender"}
     extra = [
-        row("signed_parity_delta", 0.1, **scope, category="a against b", flags="sides=declared"),
-        row("signed_parity_delta", 0.1, **scope, category="a against c"),
-        row("parity_difference_delta", 0.1, **scope, category="a against b"),
-        row("gmr_delta", 0.1, **{**scope, "attribute": None}),
-        row("gmr_delta", 0.1, **{**scope, "attribute": None}, category="person"),
-        row("shannon_entropy_delta", 0.1, **scope),
+        row("signed_parity", 0.1, **scope, category="a against b", sides="declared"),
+        row("signed_parity", 0.1, **scope, category="a against c"),
+        row("parity_difference", 0.1, **scope, category="a against b"),
+        row("gmr", 0.1, **{**scope, "attribute": None}),
+        row("gmr", 0.1, **{**scope, "attribute": None}, category="person"),
+        row("shannon_entropy", 0.1, **scope),
     ]
     block = deltas_block(captions_material(tmp_path, extra=extra, prompts=1))
     assert block is not None
@@ -41,8 +41,8 @@ def test_the_composite_comes_first_and_what_says_nothing_new_is_left_to_the_tabl
 
 
 def test_differences_by_two_encoders_are_lines_of_their_own(tmp_path: Path) -> None:
-    scope = {"generator": "model 1", "prompt": "prompt 0", "reference": "model 0"}
-    extra = [row("prompt_alignment_delta", v, annotator=e, **scope) for e, v in (("a", 0.1), ("b", -0.1))]
+    scope = {"generator": "model 1", "prompt": "prompt 0", "baseline": "model 0"}
+    extra = [row("prompt_alignment", v, annotator=e, **scope) for e, v in (("a", 0.1), ("b", -0.1))]
     material = captions_material(tmp_path, prompts=1)
     material.estimates = pl.concat([material.estimates, pl.DataFrame(extra)], how="diagonal")
     block = deltas_block(material)
@@ -54,7 +54,7 @@ def test_differences_by_two_encoders_are_lines_of_their_own(tmp_path: Path) -> N
 
 
 def test_a_run_whose_only_differences_are_left_to_the_table_says_so(tmp_path: Path) -> None:
-    only = row("parity_difference_delta", 0.1, generator="model 0", prompt="prompt 0", reference="b")
+    only = row("parity_difference", 0.1, generator="model 0", prompt="prompt 0", baseline="b")
     block = deltas_block(captions_material(tmp_path, models=1, extra=[only]))
     assert block is not None
     assert block.figures[0].panels == []

@@ -185,7 +185,7 @@ def test_the_scores_are_written_as_a_chart_too(tmp_path: Path) -> None:
 
 def test_the_data_table_holds_every_cell_with_warnings_and_links(tmp_path: Path) -> None:
     run = gallery_run(tmp_path)
-    run.estimates = run.estimates.with_columns(flags=pl.lit("small_n,band=high"))
+    run.estimates = run.estimates.with_columns(flags=pl.lit("small_n"), band=pl.lit("high"))
     (gallery,) = galleries(run)
     rows: list[Any] = list(gallery.table.rows)
     assert gallery.table.total == len(rows) == 8

@@ -41,7 +41,7 @@ def test_the_table_has_the_difference_with_and_without_its_sign(tmp_path: Path) 
 
 def test_without_declared_sides_every_pair_is_drawn(tmp_path: Path) -> None:
     run = captions_run(tmp_path, prompts=1)
-    run.estimates = run.estimates.with_columns(flags=pl.lit(None, pl.String))
+    run.estimates = run.estimates.with_columns(sides=pl.lit(None, pl.String))
     block = parity_block(Material(run))
     assert block is not None
     assert len(labels(block.figures[0])) == 4

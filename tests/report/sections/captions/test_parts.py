@@ -11,6 +11,7 @@ from stereotrope import report
 from stereotrope.report.charts import dots as charts
 from stereotrope.report.panels import MOST_PANELS, Figure
 from stereotrope.report.sections.captions.parts import measured_blocks
+from stereotrope.report.series import series_in
 
 SIZES: dict[str, dict[str, Any]] = {
     "one model": {"models": 1},
@@ -79,7 +80,7 @@ def test_differences_from_the_baseline_come_after_what_they_compare(tmp_path: Pa
 
 def test_differences_from_the_baseline_are_one_entry_of_the_methods(tmp_path: Path) -> None:
     scope = {"generator": "model 1", "prompt": "prompt 0", "reference": "model 0", "contrast": "generator"}
-    run = captions_run(tmp_path, extra=[row("gmr_delta", 0.1, **scope)])
+    run = captions_run(tmp_path, extra=[row("gmr", 0.1, **scope, baseline="model 0")])
     page = report.write(run, figures=False).read_text(encoding="utf-8")
     methods = page.partition('id="methods"')[2]
     assert methods.count("<dt>Differences from the baseline model <code>") == 1
@@ -90,7 +91,7 @@ def test_differences_from_the_baseline_are_one_entry_of_the_methods(tmp_path: Pa
 def test_measures_that_have_a_figure_here_get_no_other(tmp_path: Path) -> None:
     material = captions_material(tmp_path)
     told = {measure for block in measured_blocks(material) for measure in block.replaces}
-    assert told == set(material.estimates["measure"].unique().to_list())
+    assert told == {series.name for series in series_in(material.estimates)}
 
 
 def test_a_run_without_captions_has_nothing_of_it(objects_run: Any) -> None:

@@ -42,8 +42,8 @@ def test_the_band_says_what_else_the_interval_reaches(row: Any, said: str) -> No
 
 
 def test_the_band_is_the_one_that_the_row_carries() -> None:
-    assert band_of(estimate(0.301, None, None, "small_n,band=low")) == 0
-    assert band_of(estimate(0.301, None, None, "band=nothing")) == 1
+    assert band_of({**estimate(0.301, None, None, "small_n"), "band": "low"}) == 0
+    assert band_of({**estimate(0.301, None, None), "band": "nothing"}) == 1
 
 
 def test_edges_of_all_bands_are_the_numbers_of_the_table() -> None:
@@ -57,10 +57,10 @@ def test_the_two_scores_have_names_that_tell_them_apart_and_their_sense() -> Non
     assert PROSE.explain("contextual_diversity").sense == "high is low diversity"
 
 
-def test_warnings_leave_out_what_says_a_band() -> None:
-    assert warnings(estimate(0.4, None, None, "small_n, band=moderate,mostly_unknown")) == (
-        "small n, mostly unknown"
-    )
+def test_warnings_leave_out_the_doubt_that_stands_beside_a_band() -> None:
+    row = estimate(0.4, None, None, "small_n,mostly_unknown")
+    assert warnings(row) == "small n, mostly unknown"
+    assert warnings(row, banded=True) == "small n"
 
 
 def test_definitions_and_further_factors_are_parts_of_their_own(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def test_unknown_stands_last_in_a_colour_of_no_group(tmp_path: Path) -> None:
 
 def test_a_panel_says_how_many_groups_there_are_and_whether_unknown_is_one(tmp_path: Path) -> None:
     titles = [p.title for p in figure(tmp_path, prompts=1).panels]
-    assert titles[0] == "gender: k = 3 groups declared, unknown in"
-    assert titles[2] == "species: k = 13 groups declared, unknown in"
+    assert titles[0] == "gender: k = 3 groups, unknown in"
+    assert titles[2] == "species: k = 13 groups, unknown in"
 
 
 def test_a_share_comes_with_its_interval_when_pointed_at(tmp_path: Path) -> None:

@@ -29,19 +29,19 @@ def test_composites_come_by_prompt_and_model_in_words_of_bands(tmp_path: Path) -
 
 
 def test_a_score_beside_an_edge_has_the_digits_that_show_its_band(tmp_path: Path) -> None:
-    near = row("cbs", 0.3004, generator="model 0", prompt="prompt 9", flags="band=moderate")
+    near = row("cbs", 0.3004, generator="model 0", prompt="prompt 9", band="moderate")
     rows = tables(tmp_path, extra=[near])["composites"]["rows"]
     assert rows[-1][2] == "0.3004 [0.2504, 0.3504] moderate"
 
 
 def test_a_score_of_captions_that_mostly_name_no_group_says_so_after_its_band(tmp_path: Path) -> None:
-    of = {"generator": "model 0", "prompt": "prompt 9", "flags": "mostly_unknown,band=high"}
+    of = {"generator": "model 0", "prompt": "prompt 9", "flags": "mostly_unknown", "band": "high"}
     rows = tables(tmp_path, extra=[row("cbs", 0.65, **of)])["composites"]["rows"]
     assert rows[-1][2] == "0.65 [0.60, 0.70] high, mostly unknown"
 
 
 def test_high_contextual_diversity_is_said_to_be_low_diversity(tmp_path: Path) -> None:
-    of = {"generator": "model 0", "prompt": "prompt 9", "flags": "band=high"}
+    of = {"generator": "model 0", "prompt": "prompt 9", "band": "high"}
     rows = tables(tmp_path, extra=[row("contextual_diversity", 0.9, **of)])["composites"]["rows"]
     assert rows[-1][1] == "contextual diversity (high: low diversity)"
 
@@ -87,7 +87,7 @@ def test_definitions_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_lexicons_are_told_apart_and_none_is_dropped(tmp_path: Path) -> None:
-    extra = [row("cbs", 0.9, generator="model 0", prompt="prompt 0", annotator="second", flags="band=high")]
+    extra = [row("cbs", 0.9, generator="model 0", prompt="prompt 0", annotator="second", band="high")]
     of: dict[str, Any] = {"lexicons": ("first", "second"), "prompts": 1}
     made = captions_tables(captions_material(tmp_path, **of, definitions=("paper", "released")))
     assert [t["lexicon"] for t in made] == [*["first"] * 3, *["second"] * 3] * 2

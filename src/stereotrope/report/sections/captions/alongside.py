@@ -26,6 +26,7 @@ from stereotrope.report.panels import (
 )
 from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.sections.captions.scores import band_words, in_band
+from stereotrope.report.series import series_in
 
 __all__ = [
     "MOST_ENTRIES",
@@ -255,7 +256,7 @@ def figure_of(
         prose=prose,
         n=n_text(material, frame),
         panels=list(panels[:MOST_PANELS]),
-        table=table_of(material, frame, prose.title, file=f"tables/{frame['measure'][0]}.csv"),
+        table=table_of(material, frame, prose.title, file=f"tables/{series_in(frame)[0].name}.csv"),
         notes=[*notes, *said, *notes_of(frame, 0, 0, dots=False)],
         reads=reads or prose.reads,
         defined=defined,
@@ -264,5 +265,5 @@ def figure_of(
 
 
 def _where(frame: pl.DataFrame) -> str:
-    names = frame["measure"].unique(maintain_order=True).to_list()
+    names = [series.name for series in series_in(frame)]
     return files_of(names[0]) if len(names) == 1 else f"the files of {listing(names, most=4)} in tables/"

@@ -10,6 +10,7 @@ import polars as pl
 from stereotrope.report.contract import Block
 from stereotrope.report.material import Material, words
 from stereotrope.report.panels import Figure, safe_name
+from stereotrope.report.series import series_in
 
 __all__ = ["Basis", "bases_of", "block_by_basis"]
 
@@ -77,7 +78,7 @@ def block_by_basis(
     if not frame.height:
         return None
     figures = [figure(material, basis) for basis in bases_of(material, frame)]
-    return Block(figures=figures, replaces=frozenset(frame["measure"].unique().to_list()))
+    return Block(figures=figures, replaces=frozenset(series.name for series in series_in(frame)))
 
 
 def _mark(material: Material, lexicon: str) -> str:

@@ -29,7 +29,7 @@ __all__ = ["composites_block"]
 
 def composites_block(material: Material) -> Block | None:
     """Both composites, a panel each; None without any."""
-    every = material.estimates.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
+    every = material.scores.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
     return block_by_basis(material, every, _figure)
 
 

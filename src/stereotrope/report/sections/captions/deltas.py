@@ -26,7 +26,6 @@ from stereotrope.report.sections.captions.alongside import (
 )
 from stereotrope.report.sections.captions.bases import Basis, block_by_basis
 from stereotrope.report.sections.captions.parity import declared
-from stereotrope.tables import DELTA
 
 __all__ = ["deltas_block"]
 
@@ -50,7 +49,7 @@ _DRAWN = (
 
 def deltas_block(material: Material) -> Block | None:
     """One figure of the differences from the baseline, a panel a prompt; None without a baseline."""
-    every = material.estimates.filter(pl.col("measure").str.ends_with(DELTA))
+    every = material.estimates.filter(pl.col("baseline").is_not_null())
     return block_by_basis(material, every, _figure)
 
 
@@ -75,7 +74,7 @@ def _prose(baseline: str, named: str) -> MeasureProse:
 
 def _figure(material: Material, basis: Basis) -> Figure:
     frame = basis.frame
-    baseline = listing([str(b) for b in frame["reference"].drop_nulls().unique(maintain_order=True)])
+    baseline = listing([str(b) for b in frame["baseline"].unique(maintain_order=True)])
     prose = _prose(baseline, basis.named)
     drawn = _drawn(frame)
     scope = scope_of(material, frame)
@@ -100,24 +99,22 @@ def _figure(material: Material, basis: Basis) -> Figure:
 
 def _drawn(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows that are worth drawing: of parity the declared sides, of lists the row over all elements."""
-    names = [f"{score}{DELTA}" for score in _DRAWN]
-    parity = pl.col("measure") == f"{_PARITY}{DELTA}"
-    lists = pl.col("measure").is_in([f"gmr{DELTA}", f"iemr{DELTA}"])
+    parity = pl.col("measure") == _PARITY
+    lists = pl.col("measure").is_in(["gmr", "iemr"])
     return frame.filter(
-        pl.col("measure").is_in(names) & (~parity | declared()) & (~lists | pl.col("category").is_null())
+        pl.col("measure").is_in(_DRAWN) & (~parity | declared()) & (~lists | pl.col("category").is_null())
     )
 
 
 def _entries(material: Material, part: pl.DataFrame, *, by_encoder: bool) -> list[ScoreEntry]:
     """The lines of one prompt: its composite first, the other scores in a fixed order."""
-    order = {f"{score}{DELTA}": i for i, score in enumerate(_DRAWN)}
-    rows = sorted(part.iter_rows(named=True), key=lambda r: order[r["measure"]])
+    rows = sorted(part.iter_rows(named=True), key=lambda r: _DRAWN.index(r["measure"]))
     ordered = pl.DataFrame(rows, schema=part.schema)
     return entries_by_scope(material, ordered, (), lambda r: _label(material, r, by_encoder=by_encoder))
 
 
 def _label(material: Material, row: Mapping[str, Any], *, by_encoder: bool) -> str:
-    score = str(row["measure"]).removesuffix(DELTA)
+    score = str(row["measure"])
     if score == _PARITY:
         return words(str(row["category"]))
     name = material.explain(score).abbreviation

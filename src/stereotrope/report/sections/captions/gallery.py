@@ -120,12 +120,12 @@ def chosen_pictures(material: Material) -> list[str]:
 
 
 def _parts(material: Material) -> list[Part]:
-    frame = material.estimates.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
+    frame = material.scores.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
     return parts_by_definition(material, frame) if frame.height else []
 
 
 def _files(material: Material) -> str:
-    there = material.estimates["measure"].unique().to_list()
+    there = material.scores["measure"].unique().to_list()
     return " and ".join(f"tables/{measure}.csv" for measure in COMPOSITE_MEASURES if measure in there)
 
 

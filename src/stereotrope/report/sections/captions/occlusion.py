@@ -37,7 +37,7 @@ _READS = (
 
 def occlusion_block(material: Material) -> Block | None:
     """Shares of unknown by covered faces beside the composite with and without these; None without any."""
-    every = material.estimates.filter(pl.col("measure").is_in((UNKNOWN_SHARE, OCCLUDED_SHARE, SCORE_WITHOUT)))
+    every = material.scores.filter(pl.col("measure").is_in((UNKNOWN_SHARE, OCCLUDED_SHARE, SCORE_WITHOUT)))
     return block_by_basis(material, every, _figure)
 
 
@@ -82,7 +82,7 @@ def _with_whole(material: Material, frame: pl.DataFrame, definition: str | None)
     without = frame.filter(pl.col("measure") == SCORE_WITHOUT)
     named = ("generator", "annotator", *material.factors, "attribute", "category")
     same = [c for c in named if c in frame.columns]
-    whole = material.estimates.filter(
+    whole = material.scores.filter(
         (pl.col("measure") == SCORE) & pl.col("definition").eq_missing(definition)
     ).join(without.select(same).unique(), on=same, how="semi", nulls_equal=True, maintain_order="left")
     return pl.concat([whole, without])

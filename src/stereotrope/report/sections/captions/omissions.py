@@ -36,7 +36,7 @@ def omissions_block(material: Material) -> Block | None:
     """What captions leave out and what they add; None where nothing of it was measured."""
     figures = [figure for measure in MISSING for figure in _missing(material, measure)]
     figures += _held(material)
-    present = set(material.estimates["measure"].unique().to_list())
+    present = set(material.scores["measure"].unique().to_list())
     if not figures:
         return None
     return Block(figures=figures, replaces=frozenset(present & {*MISSING, *HELD}))
@@ -44,7 +44,7 @@ def omissions_block(material: Material) -> Block | None:
 
 def _missing(material: Material, measure: str) -> list[Figure]:
     """One figure a definition: a panel a prompt, a line an element, the elements missed most often first."""
-    every = material.estimates.filter(pl.col("measure") == measure)
+    every = material.scores.filter(pl.col("measure") == measure)
     figures = []
     for basis in bases_of(material, every):
         frame = basis.frame
@@ -79,7 +79,7 @@ def _elements(material: Material, part: pl.DataFrame, whole: str) -> tuple[list[
 
 def _held(material: Material) -> list[Figure]:
     """Terms that nobody asked for and markers of a culture: small panels of one line a prompt."""
-    every = material.estimates.filter(pl.col("measure").is_in(HELD))
+    every = material.scores.filter(pl.col("measure").is_in(HELD))
     figures = []
     for basis in bases_of(material, every):
         frame = basis.frame

@@ -27,14 +27,13 @@ __all__ = ["declared", "parity_block", "sides_words"]
 SIGNED, UNSIGNED = "signed_parity", "parity_difference"
 _REST = {"others": "all other groups", "rest": "all others and unknown"}
 """References that stand for every other group: the named ones, or those and unknown."""
-_DECLARED = "sides=declared"
 _ONE_PANEL = 14
 _MOST_LINES = 14
 
 
 def declared() -> pl.Expr:
     """Rows whose two sides somebody chose: the lexicon does, or the attribute has two groups only."""
-    return pl.col("flags").fill_null("").str.contains(_DECLARED, literal=True)
+    return pl.col("sides").eq_missing("declared")
 
 
 def sides_words(row: Mapping[str, Any]) -> str:
@@ -45,7 +44,7 @@ def sides_words(row: Mapping[str, Any]) -> str:
 
 def parity_block(material: Material) -> Block | None:
     """Signed differences of the declared sides; None where there is none."""
-    every = material.estimates.filter(pl.col("measure").is_in((SIGNED, UNSIGNED)))
+    every = material.scores.filter(pl.col("measure").is_in((SIGNED, UNSIGNED)))
     figures = [
         figure for basis in bases_of(material, every) if (figure := _figure(material, basis)) is not None
     ]

@@ -100,12 +100,12 @@ class Chooser:
     @cached_property
     def _keys(self) -> list[str]:
         scope = ("definition", "annotator", "attribute", "generator", *self.material.factors)
-        return [c for c in scope if c in self.material.estimates.columns]
+        return [c for c in scope if c in self.material.scores.columns]
 
     @cached_property
     def _shares(self) -> Mapping[tuple[Any, ...], list[tuple[str, float]]]:
         found: dict[tuple[Any, ...], dict[str, float]] = {}
-        rows = self.material.estimates.filter(
+        rows = self.material.scores.filter(
             pl.col("measure").eq(_SHARES), pl.col("value").is_not_null(), pl.col("category").is_not_null()
         )
         for row in rows.iter_rows(named=True):

@@ -37,7 +37,7 @@ _Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 def plane_blocks(material: Material) -> list[Block]:
     """One figure a definition and level of further factors, with a panel a prompt that has both scores."""
-    both = material.estimates.filter(
+    both = material.scores.filter(
         pl.col("measure").is_in([_ACROSS, _UP]), pl.col("attribute").is_null(), pl.col("category").is_null()
     )
     if both["measure"].n_unique() < 2:

@@ -59,8 +59,8 @@ class Profile:
 
 def profile_blocks(material: Material) -> list[Block]:
     """A radar figure a definition and level of further factors, for the first of very many."""
-    frame = material.estimates.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
-    stored = frozenset(PROFILE) & set(material.estimates["measure"].to_list())
+    frame = material.scores.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
+    stored = frozenset(PROFILE) & set(material.scores["measure"].to_list())
     if not frame.height:
         return []
     parts = parts_by_definition(material, frame)
@@ -215,7 +215,7 @@ def _stored(material: Material, part: Part) -> dict[str, dict[str, Mapping[str, 
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     if len(part.lines) > 1:
         return found
-    for row in material.estimates.filter(same).iter_rows(named=True):
+    for row in material.scores.filter(same).iter_rows(named=True):
         found.setdefault(str(row["generator"]), {}).setdefault(row["measure"], row)
     return found
 

@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
 from stereotrope.report.sections.captions.bases import bases_of
-from stereotrope.tables import BANDS, Band
+from stereotrope.tables import BANDS, Band, warnings_of
 
 __all__ = [
     "COMPOSITE_MEASURES",
@@ -32,7 +32,6 @@ __all__ = [
 COMPOSITE_MEASURES = ("cbs", "contextual_diversity")
 """The two composites; a prompt has one of them."""
 _PROMPT = "prompt"
-_BAND = "band="
 _DOUBTED = "mostly_unknown"
 _SLACK = 1e-12
 _MOST_PLACES = 4
@@ -68,7 +67,7 @@ class Part:
 
 def tentative(row: Mapping[str, Any]) -> bool:
     """Whether a score rests on captions most of which name no group, so that its band says little."""
-    return _DOUBTED in _flags(row)
+    return _DOUBTED in warnings_of(row.get("flags"))
 
 
 def band_words(row: Mapping[str, Any]) -> str:
@@ -77,25 +76,21 @@ def band_words(row: Mapping[str, Any]) -> str:
     return f"{band}, {words(_DOUBTED)}" if band and tentative(row) else band
 
 
-def _flags(row: Mapping[str, Any]) -> list[str]:
-    return [flag.strip() for flag in str(row.get("flags") or "").split(",")]
-
-
 def warnings(row: Mapping[str, Any], *, banded: bool = False) -> str:
     """The warnings of a row in words; of one that is ``banded`` without the doubt beside its band."""
-    told = [flag for flag in _flags(row) if flag and "=" not in flag and not (banded and flag == _DOUBTED)]
-    return ", ".join(words(flag) for flag in told)
+    told = [flag for flag in warnings_of(row.get("flags")) if not (banded and flag == _DOUBTED)]
+    return ", ".join(map(words, told))
 
 
 def band_name(row: Mapping[str, Any]) -> str:
-    """The band that a score lies in, as its flags name it; empty where they name none."""
-    return next((flag.removeprefix(_BAND) for flag in _flags(row) if flag.startswith(_BAND)), "")
+    """The band that a score lies in; empty where it has none."""
+    return row.get("band") or ""
 
 
 def band_of(row: Mapping[str, Any], column: str = "value") -> int | None:
     """Place in ``BANDS`` of a score's band, or of one end of its interval; None without a number.
 
-    The band of the score itself is the one that its flags name.
+    The band of the score itself is the one that is stored.
     """
     if row[column] is None:
         return None

@@ -50,13 +50,13 @@ Row = Mapping[str, Any]
 def shares_block(material: Material) -> Block | None:
     """The shares of all groups, and beneath them how even these are; None where there are none."""
     figures: list[Figure] = []
-    shares = material.estimates.filter(pl.col("measure") == SHARES)
+    shares = material.scores.filter(pl.col("measure") == SHARES)
     figures += [_shares(material, basis) for basis in bases_of(material, shares)]
-    even = material.estimates.filter(pl.col("measure").is_in(EVENNESS))
+    even = material.scores.filter(pl.col("measure").is_in(EVENNESS))
     figures += [_evenness(material, basis) for basis in bases_of(material, even)]
     if not figures:
         return None
-    present = set(material.estimates["measure"].unique().to_list())
+    present = set(material.scores["measure"].unique().to_list())
     return Block(figures=figures, replaces=frozenset(present & {SHARES, *EVENNESS}))
 
 
@@ -93,9 +93,10 @@ def _shares(material: Material, basis: Basis) -> Figure:
 
 
 def _counted(rows: pl.DataFrame) -> str:
-    """How many groups there are and whether unknown is one, as the rows say it; empty where they differ."""
-    told = {str(m).partition(";")[0] for m in rows["method"].drop_nulls() if str(m).startswith("k = ")}
-    return f": {told.pop()}" if len(told) == 1 else ""
+    """How many groups there are and whether unknown is one; empty where rows differ in it."""
+    k = rows["n_categories"].drop_nulls().unique().to_list()
+    inside = "in" if (rows["category"] == UNKNOWN).any() else "out"
+    return f": k = {k[0]} groups, {UNKNOWN} {inside}" if len(k) == 1 else ""
 
 
 def _ordered(groups: Sequence[str]) -> list[str]:

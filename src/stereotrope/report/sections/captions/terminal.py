@@ -47,7 +47,7 @@ def captions_tables(material: Material) -> list[dict[str, Any]]:
         run without captions.
     """
     measures = (*COMPOSITE_MEASURES, MEAN, SIGNED, *MISSING)
-    every = material.estimates.filter(pl.col("measure").is_in(measures))
+    every = material.scores.filter(pl.col("measure").is_in(measures))
     tables = []
     for basis in bases_of(material, every):
         frame, several = basis.frame, every["definition"].n_unique() > 1 and basis.definition

@@ -47,7 +47,7 @@ def wording_block(material: Material) -> Block | None:
     figures: list[Figure] = []
     drawn: set[str] = set()
     for name, measures in _GROUPS.items():
-        every = material.estimates.filter(pl.col("measure").is_in(measures))
+        every = material.scores.filter(pl.col("measure").is_in(measures))
         drawn |= set(every["measure"].unique().to_list())
         figures += [_figure(material, name, measures, basis) for basis in _bases(material, every)]
     return Block(figures=figures, replaces=frozenset(drawn)) if figures else None

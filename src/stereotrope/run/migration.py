@@ -1,0 +1,95 @@
+"""Runs of format 1, read as format 2: what names, flags and prose said of an estimate stands in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import RunFormatError
+from stereotrope.tables import ESTIMATES, RESERVED, SCOPES, polars_types
+
+__all__ = ["estimates_of_format_1", "info_of_format_1", "refuse_taken_factors"]
+
+_TYPES = polars_types(ESTIMATES)
+_DELTA = r"_delta(_average|_without_violations)*$"
+_AVERAGE = r"_average(_delta|_without_violations)*$"
+_SUBSET = r"_(without_violations)(_average|_delta)*$"
+_SUFFIXES = r"(_average|_delta|_without_violations)+$"
+_COUNTS = r"\bS = (\d+), D = (\d+) (term hits|captions with a hit)"
+_GROUPS = r"\bk = (\d+) "
+_ELEMENTS = r"\b(\d+) elements declared"
+_DOMINANCE = r"^dominance=([\d.]+),reference_dominance=([\d.]+)$"
+
+
+def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
+    """Estimates with the columns that format 2 added; a table that has them is returned as it is.
+
+    Instruments are null, and so are counts but those of CAS: format 1 does not tell them.
+    """
+    new = [name for name in _TYPES if name not in table.columns]
+    if "aggregate" not in new or not {"measure", "reference", "flags", "method"} <= set(table.columns):
+        return table
+    measure, method, flags = pl.col("measure"), pl.col("method"), pl.col("flags")
+    over = pl.coalesce(
+        method.str.extract(r"^mean over \d+ levels of (.+?); "),
+        pl.col("undefined").str.extract(r"^no level of (.+) has a score$"),
+        pl.lit("levels"),
+    )
+    single = flags.str.split(",")
+    s, d = (method.str.extract(_COUNTS, group).cast(pl.Int64) for group in (1, 2))
+    k = pl.coalesce(method.str.extract(group).cast(pl.Int64) for group in (_GROUPS, _ELEMENTS))
+    now, was = (flags.str.extract(_DOMINANCE, group) for group in (1, 2))
+    remarks = single.list.eval(pl.element().filter(~pl.element().str.contains("=", literal=True)))
+    made = table.with_columns(
+        measure=measure.str.replace(_SUFFIXES, ""),
+        aggregate=pl.when(measure.str.contains(_AVERAGE)).then(over),
+        subset=measure.str.extract(_SUBSET),
+        baseline=pl.when(measure.str.contains(_DELTA)).then("reference"),
+        sides=flags.str.extract(r"(?:^|,)sides=([^,]+)"),
+        band=flags.str.extract(r"(?:^|,)band=([^,]+)"),
+        numerator=s,
+        denominator=s + d,
+        n_categories=k,
+        instrument=pl.lit(None, pl.String),
+        flags=pl.when(remarks.list.len() > 0).then(remarks.list.join(",")),
+        method=pl.when(now.is_not_null())
+        .then(pl.concat_str(method, pl.lit("; dominance "), now, pl.lit(", in the reference "), was))
+        .otherwise(
+            method.str.replace(_COUNTS, "$3")
+            .str.replace(_GROUPS, "")
+            .str.replace(_ELEMENTS, "elements declared")
+        ),
+    )
+    names = list(_TYPES)
+    factors = [name for name in table.columns if name not in _TYPES]
+    kept = [*names[:2], *factors, *names[2:]]
+    return made.select(name for name in kept if name in made.columns)
+
+
+def info_of_format_1(info: Mapping[str, Any]) -> dict[str, Any]:
+    """``run.json`` whose published means are told by ``aggregate``."""
+    told = []
+    for row in info.get("published") or ():
+        measure = str(row.get("measure"))
+        mean = {"measure": measure.removesuffix("_average"), "aggregate": "levels"}
+        told.append({**row, **mean} if measure.endswith("_average") else row)
+    return {**info, **({"published": told} if told else {})}
+
+
+def refuse_taken_factors(path: Path, info: Mapping[str, Any]) -> None:
+    """Refuse a run whose factor has a name that is now one of a column.
+
+    Raises
+    ------
+    RunFormatError
+        It is so.
+    """
+    taken = [name for name in info.get("factors", ()) if name in RESERVED and name not in SCOPES]
+    if taken:
+        raise RunFormatError(
+            f"{path}: has a factor {taken[0]!r}, which format 2 keeps for a column of every run; read "
+            f"it with the stereotrope that wrote it ({info.get('stereotrope_version', 'unknown')})"
+        )
