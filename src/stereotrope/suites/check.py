@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from stereotrope.suites.contract import suite_named
+from stereotrope.suites.reading import load_yaml
 
 __all__ = [
     "AGREES",
@@ -15,7 +18,10 @@ __all__ = [
     "PARTLY",
     "VERDICTS",
     "FigureCheck",
+    "Recomputed",
     "Reproduction",
+    "agreed",
+    "reproduction",
 ]
 
 AGREES = "agrees"
@@ -84,3 +90,38 @@ class Reproduction:
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON, the meaning of the verdicts included."""
         return {**asdict(self), "verdicts": dict(VERDICTS), "counts": self.counts()}
+
+
+class Recomputed(NamedTuple):
+    """What came out of the claim of a key; ``words`` fill in what the claim's texts leave open."""
+
+    key: str
+    verdict: str
+    figures: str
+    details: Sequence[Mapping[str, Any]] = ()
+    words: Mapping[str, Any] = {}
+
+
+def agreed(holds: Any) -> str:
+    """The verdict on a claim that holds or does not."""
+    return AGREES if holds else DIFFERS
+
+
+def reproduction(suite: str, results: Iterable[Recomputed]) -> Reproduction:
+    """Set the claims of a suite's ``checks.yaml`` beside what came out of them."""
+    data = load_yaml(suite_named(suite).folder / "checks.yaml")
+    by_key = {result.key: result for result in results}
+    checks = [
+        _checked(section["section"], claim, by_key[claim["key"]])
+        for section in data["sections"]
+        for claim in section["checks"]
+    ]
+    return Reproduction(suite, data["title"], data["source"], data["licence"], checks)
+
+
+def _checked(section: str, claim: Mapping[str, str], result: Recomputed) -> FigureCheck:
+    what, published, explanation = (
+        claim.get(name, "").format(**result.words) for name in ("what", "published", "explanation")
+    )
+    key, verdict, figures, details, _ = result
+    return FigureCheck(key, section, what, published, figures, verdict, explanation, details)

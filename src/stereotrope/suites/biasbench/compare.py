@@ -11,10 +11,10 @@ from typing import Any
 from stereotrope.errors import InputError
 from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
-from stereotrope.suites.biasbench.figures import LICENCE, SOURCE, PrintedFigure, printed, published_name
+from stereotrope.suites.biasbench.figures import PrintedFigure, printed, published_name
 from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, PaperValue, paper_values
 from stereotrope.suites.biasbench.hits import Hits, doubtful_values
-from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of
 from stereotrope.suites.biasbench.released import ReleasedScore, released, spread
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
@@ -154,8 +154,8 @@ def compare_captions(captions: Path, lexicon: Path | None = None) -> CaptionsRep
         raise InputError(_nothing(captions, files))
     return CaptionsReproduction(
         suite="biasbench",
-        source=SOURCE,
-        licence=LICENCE,
+        source=data_of("checks.yaml")["source"],
+        licence=data_of("checks.yaml")["licence"],
         lexicon=lists.name,
         authors_lexicon=lists.authors,
         models=[_model(found, lists) for found in diagnosed],

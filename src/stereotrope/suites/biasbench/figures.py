@@ -11,10 +11,7 @@ from importlib import resources
 from stereotrope.suites.biasbench.captions_file import FILLERS
 from stereotrope.suites.biasbench.prompts import data_of
 
-__all__ = ["LICENCE", "SOURCE", "PrintedFigure", "figures", "printed", "published_name"]
-
-SOURCE = "T2I-BiasBench, arXiv:2604.12481v1"
-LICENCE = "CC BY-NC-ND 4.0; figures only, as facts"
+__all__ = ["PrintedFigure", "figures", "printed", "published_name"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 from stereotrope.report.document import render_document
 from stereotrope.report.numbers import count, number, thousands
-from stereotrope.suites.biasbench.arithmetic import arithmetic
 from stereotrope.suites.biasbench.compare import (
     AFTER,
     CELL_VERDICTS,
@@ -24,6 +23,7 @@ from stereotrope.suites.biasbench.compare import (
 from stereotrope.suites.biasbench.diagnosis import Remark
 from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue
 from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_names, prompt_texts
+from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
 from stereotrope.suites.biasbench.summary import doubtful, findings_of, hit_sentence
 
 __all__ = ["reproduction_page"]
@@ -49,7 +49,7 @@ def reproduction_page(found: CaptionsReproduction, *, command: Sequence[str] = (
     str
         The page. Captions, names and whatever else comes from files is inert in it.
     """
-    checks = arithmetic()
+    checks = reproduce_biasbench().checks
     models = [_model(model, f"model-{place}", found) for place, model in enumerate(found.models, start=1)]
     context = {
         "title": "The figures of T2I-BiasBench, counted again",

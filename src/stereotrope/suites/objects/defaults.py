@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from stereotrope.stats import spearman
-from stereotrope.suites.check import AGREES, DIFFERS, OPEN_VERDICT, PARTLY, FigureCheck
+from stereotrope.suites.check import AGREES, OPEN_VERDICT, PARTLY, Recomputed, agreed
 from stereotrope.suites.objects.matrix import Floats, listed, models, table, three
 
 __all__ = ["defaults"]
 
-_SECTION = "Implicit defaults (section 5.1)"
 _NEAR = 0.001
 """A mean of figures rounded to 0.001 is known to ± 0.0005: smaller differences of two are not resolved."""
 
 
-def defaults(figures: pl.DataFrame) -> list[FigureCheck]:
+def defaults(figures: pl.DataFrame) -> Iterator[Recomputed]:
     """Ranks of the groups, and the agreement of the rankings."""
-    names = figures.filter(table="11")["group"].unique(maintain_order=True).to_list()
+    groups = figures.filter(table="11")["group"].unique(maintain_order=True).to_list()
     every = table(figures, "11", ["generator", "object"], "group").reshape(5, 8, 9)
     means = every.mean(axis=1)
     order = {m: np.argsort(means[i]) for i, m in enumerate(models(figures, "11"))}
-    lowest = {m: [names[j] for j in o[:3]] for m, o in order.items()}
+    lowest = {m: [groups[j] for j in o[:3]] for m, o in order.items()}
     details = [
         {
             "model": m,
-            **{f"place {p + 1}": f"{names[j]} {means[i, j]:.4f}" for p, j in enumerate(order[m][:3])},
+            **{f"place {p + 1}": f"{groups[j]} {means[i, j]:.4f}" for p, j in enumerate(order[m][:3])},
         }
         for i, m in enumerate(order)
     ]
     gaps = {m: means[i, order[m][2]] - means[i, order[m][1]] for i, m in enumerate(order)}
-    return [
-        _middle_aged(lowest, gaps, details),
-        _white(lowest),
-        _subset(lowest),
-        _overall(means.mean(axis=0), names),
-        _figure_3(figures),
-        _agreement(every),
-    ]
+    yield _middle_aged(lowest, gaps, details)
+    white = [m for m, nearest in lowest.items() if "White people" in nearest[:2]]
+    claimed = {"GPT Image-1", "Imagen 4", "FLUX 2 Pro"}
+    yield Recomputed("white-default", agreed(set(white) == claimed), listed(white))
+    yield _nearest(lowest)
+    yield _overall(means.mean(axis=0), groups)
+    yield _figure_3(figures)
+    yield _agreement(every)
 
 
 def _middle_aged(
     lowest: dict[str, list[str]], gaps: dict[str, float], details: list[dict[str, str]]
-) -> FigureCheck:
+) -> Recomputed:
     within = [m for m, groups in lowest.items() if "middle-aged" in groups[:2]]
     close = [m for m in within if lowest[m][1] == "middle-aged" and gaps[m] < _NEAR]
     note = "".join(
@@ -53,68 +53,35 @@ def _middle_aged(
         "tables resolves; Table 2 prints both alike."
         for m in close
     )
-    return FigureCheck(
-        "middle-aged-default",
-        _SECTION,
-        "Middle-aged is among the two groups nearest to the baseline in all five models",
-        "5 of 5 models",
-        f"{len(within)} of 5 models",
-        AGREES if len(within) == 5 else DIFFERS,
-        f"Means over eight objects of Table 11, ranked within a model.{note}",
-        details,
-    )
+    holds, recomputed = len(within) == 5, f"{len(within)} of 5 models"
+    return Recomputed("middle-aged-default", agreed(holds), recomputed, details, {"note": note})
 
 
-def _white(lowest: dict[str, list[str]]) -> FigureCheck:
-    within = [m for m, groups in lowest.items() if "White people" in groups[:2]]
-    claimed = ["GPT Image-1", "Imagen 4", "FLUX 2 Pro"]
-    return FigureCheck(
-        "white-default",
-        _SECTION,
-        "White is among the two nearest for GPT, Imagen and Flux",
-        listed(claimed),
-        listed(within),
-        AGREES if set(within) == set(claimed) else DIFFERS,
-        "The same ranks. In the other two models, Qwen Image and SDXL, it is not.",
-    )
-
-
-def _subset(lowest: dict[str, list[str]]) -> FigureCheck:
+def _nearest(lowest: dict[str, list[str]]) -> Recomputed:
+    three_groups = {"middle-aged", "White people", "men"}
     first = {m: groups[0] for m, groups in lowest.items()}
-    fits = set(first.values()) <= {"middle-aged", "White people", "men"}
+    fits = set(first.values()) <= three_groups
     men = [m for m, g in first.items() if g == "men"]
-    every = [m for m, groups in lowest.items() if set(groups) == {"middle-aged", "White people", "men"}]
-    return FigureCheck(
+    every = [m for m, groups in lowest.items() if set(groups) == three_groups]
+    return Recomputed(
         "nearest-group",
-        _SECTION,
-        "Every baseline is nearest to Middle-aged, White or Men; Qwen and SDXL to Men",
-        "5 of 5; Qwen, SDXL",
+        agreed(fits and men == ["Qwen Image", "SDXL"]),
         f"{'5 of 5' if fits else 'not all'}; {listed(men)}",
-        AGREES if fits and men == ["Qwen Image", "SDXL"] else DIFFERS,
-        f"The nearest group of each model: {', '.join(f'{m} {g}' for m, g in first.items())}. "
-        f"{listed(every)} has all three as its three nearest groups.",
+        words={"nearest": ", ".join(f"{m} {g}" for m, g in first.items()), "all_three": listed(every)},
     )
 
 
-def _overall(means: Floats, names: list[str]) -> FigureCheck:
+def _overall(means: Floats, groups: list[str]) -> Recomputed:
     order = np.argsort(means)
-    ends = [names[i] for i in (*order[:2], *order[::-1][:3])]
-    fits = ends == ["middle-aged", "White people", "elderly", "women", "Latinx people"]
-    return FigureCheck(
-        "overall-order",
-        _SECTION,
-        "Over all models Middle-aged and White are lowest; Elderly, Women and Latinx highest",
-        "0.222, 0.234; 0.302, 0.295, 0.291",
-        ", ".join(three(means[i]) for i in order[:2])
-        + "; "
-        + ", ".join(three(means[i]) for i in order[::-1][:3]),
-        AGREES if fits else DIFFERS,
-        "Means over 40 pairs of model and object. Raw means: the noise floor differs between models and "
-        "groups and is not taken off.",
-    )
+    low, high = order[:2], order[::-1][:3]
+    fits = [groups[i] for i in (*low, *high)] == [
+        "middle-aged", "White people", "elderly", "women", "Latinx people"
+    ]  # fmt: skip
+    recomputed = "; ".join(", ".join(three(means[i]) for i in end) for end in (low, high))
+    return Recomputed("overall-order", agreed(fits), recomputed)
 
 
-def _figure_3(figures: pl.DataFrame) -> FigureCheck:
+def _figure_3(figures: pl.DataFrame) -> Recomputed:
     shown = [
         ("GPT Image-1", "car", "middle-aged", 0.234), ("GPT Image-1", "car", "Latinx people", 0.460),
         ("FLUX 2 Pro", "clock", "White people", 0.160), ("FLUX 2 Pro", "clock", "elderly", 0.518),
@@ -126,21 +93,12 @@ def _figure_3(figures: pl.DataFrame) -> FigureCheck:
         cell = eleven.filter(generator=model, object=thing, group=group)["value"].item()
         details.append({"model": model, "object": thing, "group": group, "Figure 3": value, "Table 11": cell})
     off = [d for d in details if abs(d["Figure 3"] - d["Table 11"]) > 1e-9]
-    return FigureCheck(
-        "figure-3",
-        _SECTION,
-        "The six scores printed in Figure 3",
-        "Qwen sofa, Black: 0.387",
-        "; ".join(f"{d['model']} {d['object']}, {d['group']}: {three(d['Table 11'])}" for d in off)
-        or "the same",
-        PARTLY if off else AGREES,
-        f"{6 - len(off)} of 6 are in Table 11. For the sofa of Qwen Image, 0.387 is the score of Asian "
-        "people; Black people have 0.383.",
-        details,
-    )
+    recomputed = "; ".join(f"{d['model']} {d['object']}, {d['group']}: {three(d['Table 11'])}" for d in off)
+    verdict = PARTLY if off else AGREES
+    return Recomputed("figure-3", verdict, recomputed or "the same", details, {"same": 6 - len(off)})
 
 
-def _agreement(every: Floats) -> FigureCheck:
+def _agreement(every: Floats) -> Recomputed:
     """``0.37 ± 0.30``, and every reading of it that Table 11 allows."""
     within = [_pairs(every[m]) for m in range(5)]
     readings = {
@@ -155,18 +113,11 @@ def _agreement(every: Floats) -> FigureCheck:
     ]
     low, high = min(r.mean() for r in within), max(r.mean() for r in within)
     near = readings["objects, averaged over models"]
-    return FigureCheck(
-        "rank-agreement",
-        _SECTION,
-        "The default is robust across models and objects, ρ = 0.37 ± 0.30",
-        "0.37 ± 0.30",
-        f"{low:.2f} to {high:.2f} between objects within a model; {near.mean():.2f} ± "
-        f"{near.std():.2f} after averaging over models",
-        OPEN_VERDICT,
-        "The paper does not say which rankings are paired, nor what ± is. No reading of Table 11 gives "
-        "exactly 0.37 ± 0.30; the nearest averages the models first, which hides that they disagree.",
-        details,
+    recomputed = (
+        f"{low:.2f} to {high:.2f} between objects within a model; {near.mean():.2f} ± {near.std():.2f} after "
+        "averaging over models"
     )
+    return Recomputed("rank-agreement", OPEN_VERDICT, recomputed, details)
 
 
 def _pairs(rows: Floats) -> Floats:
