@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
 from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
 
+_KINDS = ("", "_inside", "_noun")
+"""Endings of the columns that show all hits of a term, those inside longer words, and those before nouns."""
 _WORDS = 5
 """Longer words and nouns named for a term, the most frequent first."""
 
@@ -164,9 +166,8 @@ def _terms(
             captions = pair_caption[by_pair.of(number)]
             counted["n_double"][number] = doubles[entry.attribute][captions].sum()
         shown = {
-            "": evidence.places(own, examples),
-            "_inside": evidence.places(inside, examples),
-            "_noun": evidence.places(noun, examples),
+            kind: evidence.places(hits_of_kind, examples)
+            for kind, hits_of_kind in zip(_KINDS, (own, inside, noun), strict=True)
         }
         rows.append(
             {
@@ -185,7 +186,16 @@ def _terms(
                 "by": by_level[number],
             }
         )
-    return pl.DataFrame(rows, schema=_TERMS)
+    texts = ("inside_words", "form_words", "kept_out_words", "nouns", *(f"examples{kind}" for kind in _KINDS))
+    schema: dict[str, Any] = {
+        **dict.fromkeys(("attribute", "prompt", "element", "term"), pl.String),
+        **dict.fromkeys(counted, pl.Int64),
+        "never": pl.Boolean,
+        **dict.fromkeys(texts, pl.List(pl.String)),
+        **dict.fromkeys((f"places{kind}" for kind in _KINDS), _PLACES),
+        "by": _levels_type("n_captions", "n_hits", "n_doubtful"),
+    }
+    return pl.DataFrame(rows, schema=schema)
 
 
 def _terms_by_level(
@@ -198,13 +208,10 @@ def _terms_by_level(
     doubted = levels.table(hits.term[doubtful], hits.caption[doubtful], n)
     return [
         [
-            {
-                "level": name,
-                "n_captions": asked[scope][at],
-                "n_hits": every[term][at],
-                "n_doubtful": doubted[term][at],
-            }
-            for at, name in enumerate(levels.names)
+            {"level": name, "n_captions": n, "n_hits": hit, "n_doubtful": doubtful_hits}
+            for name, n, hit, doubtful_hits in zip(
+                levels.names, asked[scope], every[term], doubted[term], strict=True
+            )
         ]
         for term, scope in enumerate(of_term.tolist())
     ]
@@ -228,15 +235,15 @@ class _Values:
 
     def _of(self, name: str) -> list[dict[str, Any]]:
         groups = list(self.evidence.lexicon.attributes[name].groups)
-        said = self.framed[name].to_list()
-        several = sorted(set(said) - {None, UNKNOWN} - set(groups))
-        values = [*groups, *several, UNKNOWN]
-        numbers = {value: number for number, value in enumerate(values)}
-        of_caption = np.array([-1 if one is None else numbers[one] for one in said], dtype=np.int64)
+        values_given = self.framed[name].to_list()
+        joined = sorted(set(values_given) - {None, UNKNOWN} - set(groups))
+        values = [*groups, *joined, UNKNOWN]
+        numbers = {None: -1, **{value: number for number, value in enumerate(values)}}
+        of_caption = np.array([numbers[value] for value in values_given], dtype=np.int64)
         of_value = np.zeros((len(values), len(groups)), dtype=bool)
-        for number, value in enumerate([*groups, *several]):
+        for number, value in enumerate([*groups, *joined]):
             named = (value,) if value in groups else value.split(AND)
-            of_value[number, [groups.index(one) for one in named if one in groups]] = True
+            of_value[number, [groups.index(group) for group in named if group in groups]] = True
         firm = self.evidence.firm(of_caption, of_value, name)
         own_hits = np.flatnonzero(firm.own)
         by_value = Grouping(of_caption[self.evidence.hits.caption[own_hits]], len(values))
@@ -270,13 +277,12 @@ class _Values:
         again = self._second.read(name, captions) if self._second is not None else None
         if again is None:
             return {**row, **self._shown(captions, captions[:0], None, [])}
-        counts = Counter(said for _, said, _ in again)
         named = np.array([caption for caption, _, _ in again], dtype=np.int64)
         places = [where for _, _, where in again[: self.examples]]
         return {
             **row,
             "n_named": len(again),
-            "named": [{"value": value, "n": n} for value, n in counts.most_common()],
+            "named": _tally(value for _, value, _ in again),
             **self._shown(captions, captions[:0], named, places),
         }
 
@@ -287,45 +293,40 @@ class _Values:
         named: NDArray[np.int64] | None,
         places: list[dict[str, int]],
     ) -> dict[str, Any]:
-        several = [
-            self.levels.counts(each) for each in (captions, doubted, captions[:0] if named is None else named)
-        ]
+        by_level = map(self.levels.counts, (captions, doubted, captions[:0] if named is None else named))
         return {
             "doubted": (doubted if named is None else named).tolist(),
             "examples": _texts(self.texts, places),
             "places": places,
             "by": [
-                {"level": level, "n": n, "n_doubtful": shaky, "n_named": None if named is None else also}
-                for level, n, shaky, also in zip(self.levels.names, *several, strict=True)
+                {"level": level, "n": n, "n_doubtful": doubts, "n_named": None if named is None else names}
+                for level, n, doubts, names in zip(self.levels.names, *by_level, strict=True)
             ],
         }
 
     def several(self) -> list[dict[str, Any]]:
         rows = []
         for name, attribute in self.evidence.lexicon.attributes.items():
-            said = self.framed[name].to_list()
+            values = self.framed[name].to_list()
             groups = list(attribute.groups)
-            asked = sum(value is not None for value in said)
+            asked = sum(value is not None for value in values)
             together: dict[tuple[int, ...], list[int]] = {}
             for caption, found, _ in self._found[name]:
-                if len(found) > 1 and said[caption] is not None:
+                if len(found) > 1 and values[caption] is not None:
                     together.setdefault(found, []).append(caption)
             for found, captions in together.items():
                 pairs = [self._two_of(name, caption) for caption in captions[: self.examples]]
-                places, others = [one for one, _ in pairs], [other for _, other in pairs]
+                places = [first for first, _ in pairs]
                 rows.append(
                     {
                         "attribute": name,
-                        "groups": AND.join(groups[one] for one in found),
+                        "groups": AND.join(groups[group] for group in found),
                         "n": len(captions),
                         "n_captions": asked,
-                        "counted_as": [
-                            {"value": value, "n": n}
-                            for value, n in Counter(said[one] for one in captions).most_common()
-                        ],
+                        "counted_as": _tally(values[caption] for caption in captions),
                         "examples": _texts(self.texts, places),
                         "places": places,
-                        "places_other": others,
+                        "places_other": [second for _, second in pairs],
                     }
                 )
         return rows
@@ -364,7 +365,7 @@ class _Second:
         """Which captions are given a group, which one, and where it stands; None without the attribute."""
         if self._reading is None or name not in self._shared:
             return None
-        said = self._reading.framed[name].to_list()
+        values = self._reading.framed[name].to_list()
         terms = self._reading.lexicon.terms
         own = np.array([(e.attribute, e.prompt) == (name, None) for e in terms], dtype=bool)
         matches = self._reading.matches
@@ -374,10 +375,8 @@ class _Second:
         rows = np.searchsorted(self._rows, captions)
         found = []
         for caption, row in zip(captions.tolist(), rows.tolist(), strict=True):
-            value = said[row]
-            if value is not None and value != UNKNOWN:
-                where = place(matches, first[row]) | {"caption": caption}
-                found.append((caption, value, where))
+            if values[row] not in (None, UNKNOWN):
+                found.append((caption, values[row], place(matches, first[row]) | {"caption": caption}))
         return found
 
 
@@ -386,43 +385,15 @@ def _texts(captions: Sequence[str], places: Sequence[dict[str, int]]) -> list[st
 
 
 def _row(name: str, value: str, captions: NDArray[np.int64]) -> dict[str, Any]:
-    empty = dict.fromkeys(("n_word", "n_inside_only", "n_noun_only", "n_doubtful"), 0)
-    return {
-        "attribute": name,
-        "value": value,
-        "n": len(captions),
-        **empty,
-        "n_named": None,
-        "named": [],
-        "inside_words": [],
-        "nouns": [],
-    }
+    counts = dict.fromkeys(("n_word", "n_inside_only", "n_noun_only", "n_doubtful"), 0)
+    lists: dict[str, list[Any]] = {"named": [], "inside_words": [], "nouns": []}
+    return {"attribute": name, "value": value, "n": len(captions), **counts, "n_named": None, **lists}
 
 
-_COUNTS = (
-    "n_captions",
-    "n_captions_hit",
-    "n_hits",
-    "n_inside",
-    "n_forms",
-    "n_glued",
-    "n_by_form",
-    "n_noun",
-    "n_doubtful",
-    "n_double",
-    "n_excluded",
-    "n_missed_glued",
-    "n_kept_out",
-)
-_TEXTS = (
-    "inside_words",
-    "form_words",
-    "kept_out_words",
-    "nouns",
-    "examples",
-    "examples_inside",
-    "examples_noun",
-)
+def _tally(values: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"value": value, "n": n} for value, n in Counter(values).most_common()]
+
+
 _PLACES = pl.List(pl.Struct(dict.fromkeys(("caption", "start", "end"), pl.Int64)))
 _TALLY = pl.List(pl.Struct({"value": pl.String, "n": pl.Int64}))
 
@@ -431,14 +402,6 @@ def _levels_type(*counts: str) -> Any:
     return pl.List(pl.Struct({"level": pl.String, **dict.fromkeys(counts, pl.Int64)}))
 
 
-_TERMS: dict[str, Any] = {
-    **dict.fromkeys(("attribute", "prompt", "element", "term"), pl.String),
-    **dict.fromkeys(_COUNTS, pl.Int64),
-    "never": pl.Boolean,
-    **dict.fromkeys(_TEXTS, pl.List(pl.String)),
-    **dict.fromkeys(("places", "places_inside", "places_noun"), _PLACES),
-    "by": _levels_type("n_captions", "n_hits", "n_doubtful"),
-}
 _LABELS: dict[str, Any] = {
     **dict.fromkeys(("attribute", "value"), pl.String),
     **dict.fromkeys(("n", "n_word", "n_inside_only", "n_noun_only", "n_doubtful", "n_named"), pl.Int64),

@@ -10,7 +10,7 @@ from stereotrope.testing.judge import Judge, Question, Reply
 from stereotrope.testing.misbehaviour import MISBEHAVIOURS, Misbehaviour
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.process import LoopbackProcess
-from stereotrope.testing.server import Loopback, Received
+from stereotrope.testing.server import Loopback
 from stereotrope.testing.wire import Request, Response
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "Misbehaviour",
     "Plant",
     "Question",
-    "Received",
     "Reply",
     "Request",
     "Response",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +14,12 @@ from PIL import Image, UnidentifiedImageError
 
 from stereotrope.errors import UsageError
 from stereotrope.tables import CAPTION
-from stereotrope.testing.plant import planted_figures
+from stereotrope.testing.plant import planted_figures, uniform
 from stereotrope.testing.proposals import propose, wants_proposals
 from stereotrope.testing.schemas import fill_schema
 
 _UNCLEAR = "unclear"
+_SHARES = ("error", "order_bias", "answers_blank", "answers_without_picture", "obeys_text", "free_words")
 _FLAT = 2.0
 """Grey levels: a picture that varies less is blank."""
 
@@ -51,10 +51,7 @@ class Question:
 
     def unit(self, *purpose: object) -> float:
         """A number in [0, 1) that depends on the model, the pictures and what it is for, on nothing else."""
-        parts = "\0".join(map(str, (self.model, *self.shas, *purpose)))
-        return (
-            int.from_bytes(hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
-        )
+        return uniform(self.model, *self.shas, *purpose)
 
 
 @dataclass(frozen=True)
@@ -95,16 +92,9 @@ class Judge:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        shares = {
-            "order_bias": self.order_bias,
-            "answers_blank": self.answers_blank,
-            "answers_without_picture": self.answers_without_picture,
-            "obeys_text": self.obeys_text,
-            "free_words": self.free_words,
-            **({} if isinstance(self.error, Mapping) else {"error": self.error}),
-        }
-        for name, share in shares.items():
-            if not 0 <= share <= 1:
+        for name in _SHARES:
+            share = getattr(self, name)
+            if not isinstance(share, Mapping) and not 0 <= share <= 1:
                 raise UsageError(
                     f"judge: {name} must be a share between 0 and 1, found {share!r}; correct it"
                 )

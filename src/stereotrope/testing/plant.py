@@ -166,16 +166,18 @@ class Plant:
         return sha256 in self._drawn
 
     def _unit(self, *parts: object) -> float:
-        """A number in [0, 1), uniform over what it is asked for."""
-        text = "\0".join(map(str, (self.seed, *parts)))
-        return (
-            int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
-        )
+        return uniform(self.seed, *parts)
 
     def _draw(self, model: str, prompt: str, number: int) -> bytes:
         values = self.values(model, prompt, number)
         rng = np.random.default_rng(int(self._unit("pose", model, prompt, number) * 2**53))
         return png(_write(_paint(values, self.size, rng), self._mark, (model, prompt, number)))
+
+
+def uniform(*parts: object) -> float:
+    """A number in [0, 1) that depends on what it is for, and on nothing else."""
+    text = "\0".join(map(str, parts)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:7], "big") / 2**56
 
 
 def _names(prompt: str, phrase: str) -> bool:

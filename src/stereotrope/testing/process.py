@@ -8,7 +8,6 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -62,9 +61,7 @@ class LoopbackProcess:
     def __enter__(self) -> LoopbackProcess:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

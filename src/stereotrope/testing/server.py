@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-import json
 import random
 import socket
 import struct
@@ -14,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from stereotrope.errors import UsageError
@@ -29,35 +27,6 @@ from stereotrope.testing.replies import error, general
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
-
-
-@dataclass
-class Received:
-    """One request the server was sent.
-
-    at: When it was read, by ``time.monotonic``.
-    kind: Path kind: ``chat``, ``images``, ``models`` or that of a registered route.
-    model: The model it names, None where it names none.
-    status: HTTP status of the answer; 0 where no whole answer was sent.
-    method, headers, raw: The rest of it; ``headers`` in lower case.
-    """
-
-    at: float
-    path: str
-    kind: str
-    model: str | None
-    status: int
-    method: str
-    headers: Mapping[str, str]
-    raw: bytes
-
-    @property
-    def body(self) -> Any:
-        """The body read as JSON, None where it is empty or no JSON."""
-        try:
-            return json.loads(self.raw) if self.raw else None
-        except ValueError:
-            return None
 
 
 @dataclass(frozen=True)
@@ -80,18 +49,14 @@ class Loopback:
     judge: ``(question) -> object | Reply | text``, or model → one of these; a :class:`Judge` where None.
     truth: sha256 → attribute → value, as a mapping or a function: what the default judge knows of pictures
         that this server did not draw.
-    reads: Whether the default judge looks at pictures of which nothing is known, as the offline annotators do
-        (:class:`~stereotrope.testing.reading.Reader`); if not, what they show is ``unclear``.
+    reads: Whether the default judge looks at pictures of which nothing is known, as the offline annotators
+        do; if not, what they show is ``unclear``.
     latency: Seconds before an answer: a number, or (low, high), uniform.
-    requests_per_minute: More than this in any sliding window of 60 seconds is answered with 429; None for no
-        limit.
-    key: 401 without this key; None for any.
-    models: 404 for any other model; None for any.
+    requests_per_minute: More in any sliding window of 60 seconds, or of ``window``, is answered with 429.
+    key, models: 401 without this key, 404 for any other model; None for any.
     seed: Of the painter, the judge, the latencies and the shares of misbehaviours.
-    seeds: Whether pictures take a ``seed``; if not it is an unknown parameter, answered with 400. Pictures
-        without one are numbered by model and prompt.
-    first_number: Number of the first picture without a seed: set it to go on where an earlier server stopped.
-    window: Seconds of the sliding window, for tests that cannot wait a minute.
+    seeds: Whether pictures take a ``seed``, else an unknown parameter. Without one they are numbered by model
+        and prompt from ``first_number``: set it to go on where an earlier server stopped.
     port: 0 for any that is free.
     """
 
@@ -119,7 +84,7 @@ class Loopback:
         self.key = key
         self.models = models
         self.seeds = seeds
-        self.received: list[Received] = []
+        self.received: list[Request] = []
         self._truth: KnownValues = truth if truth is not None else {}
         self._reader = Reader() if reads else None
         self.latency = latency
@@ -167,9 +132,7 @@ class Loopback:
     def __enter__(self) -> Loopback:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -238,12 +201,10 @@ class Loopback:
 
     def most_in_a_minute(self, model: str | None = None, *, seconds: float = WINDOW) -> int:
         """Return the largest number of requests to models in any window of a minute, or of other length."""
-        times = [
-            each.at
-            for each in list(self.received)
-            if each.method == "POST" and (model is None or each.model == model)
+        posted = [
+            each for each in list(self.received) if each.method == "POST" and model in (None, each.model)
         ]
-        return most_within(times, seconds)
+        return most_within((each.at for each in posted), seconds)
 
     def knows(self, data: bytes, sha256: str) -> Callable[[str, Sequence[str]], str | None]:
         """Return what is known of a picture: a function from attribute and values to its value or None."""
@@ -281,9 +242,7 @@ class Loopback:
 
     def _file(self, request: Request) -> Response:
         data = self._files.get(request.path.rpartition("/")[2].partition(".")[0])
-        if data is None:
-            return error(404, "No such file")
-        return Response(200, data, content_type="image/png")
+        return error(404, "No such file") if data is None else Response(200, data, content_type="image/png")
 
     def keep(self, data: bytes) -> str:
         """Store bytes under ``/files/`` and return their URL."""
@@ -334,41 +293,33 @@ class Loopback:
     async def _exchange(self, request: Request, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; whether the connection lives on."""
         route = self._route(request)
-        record: Received | None = None
         rule: Misbehaviour | None = None
         if route is None:
             answer = error(404, f"No route for {request.method} {request.path}")
         elif route.kind == admin.KIND:
             answer = await self._answer(request, route, None)
         else:
-            request.kind, request.model = route.kind, route.model(request)
-            record = Received(
-                time.monotonic(), request.path, route.kind, request.model, 0, request.method,
-                request.headers, request.raw,
-            )  # fmt: skip
-            self.received.append(record)
-            refused = self._refuse(request)
-            if refused is None:
+            request.kind, request.model, request.at = route.kind, route.model(request), time.monotonic()
+            self.received.append(request)
+            refusal = self._refuse(request)
+            if refusal is None:
                 rule = self._rules.meet(request.kind, request.model, _format(request))
-                answer = await self._answer(request, route, rule)
-            else:
-                answer = refused
-        close = request.headers.get("connection", "").lower() == "close"
+            answer = refusal or await self._answer(request, route, rule)
         if rule is not None and rule.kind in _BROKEN:
             await _break(rule, answer, writer)
             return False
+        close = request.headers.get("connection", "").lower() == "close"
         content = answer.content()
-        if record is not None:
-            record.status = answer.status  # before the client can see the answer
+        request.status = answer.status  # before the client can see the answer
         writer.write(answer.head(len(content), close=close) + content)
         await writer.drain()
         return not close
 
     def _route(self, request: Request) -> _Route | None:
-        for route in self._routes:
-            if route.method == request.method and request.path.startswith(route.prefix):
-                return route
-        return None
+        fitting = (
+            r for r in self._routes if r.method == request.method and request.path.startswith(r.prefix)
+        )
+        return next(fitting, None)
 
     def _refuse(self, request: Request) -> Response | None:
         if request.kind == "files":
@@ -435,12 +386,10 @@ def _format(request: Request) -> str | None:
 
 
 def _painter(painter: images.Painter | str | None, plant: Plant) -> images.Painter:
-    if painter is None:
-        return plant
-    if isinstance(painter, str):
-        if painter != "calibrated":
-            raise UsageError(
-                f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
-            )
+    if painter == "calibrated":
         return CalibratedPainter()
-    return painter
+    if isinstance(painter, str):
+        raise UsageError(
+            f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
+        )
+    return painter if painter is not None else plant

@@ -27,6 +27,7 @@ class Request:
     kind: Path kind of the route that serves it: ``chat``, ``images``, ``models`` or a registered one.
     model: The model it names, None where it names none.
     misbehaviour: What the answer should do wrong, where the route itself has to do it; None otherwise.
+    at, status: ``time.monotonic`` when it was read; of the whole answer, 0 where none was sent.
     """
 
     method: str
@@ -37,6 +38,8 @@ class Request:
     kind: str = ""
     model: str | None = None
     misbehaviour: Any = None
+    at: float = 0.0
+    status: int = 0
 
     @cached_property
     def body(self) -> Any:
