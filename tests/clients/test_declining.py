@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from tests.clients.odd import anything, derandomized
 
-from stereotrope.clients.declining import _FORMS, declining_form
+from stereotrope.clients.error_body import _FORMS, declining_form
 
 
 def nested(at: str, value: object) -> object:

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import xlogy
 
 from stereotrope.stats import js_divergence
-from stereotrope.stats.likelihood import greatest_js
+from stereotrope.stats.divergence import greatest_js
 
 Z2 = 1.959963984540054**2
 

@@ -9,16 +9,20 @@ request is sent, and kept nowhere.
 from stereotrope.clients.account import Account, Call, Total, totals_of
 from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
-from stereotrope.clients.declining import declining_form
 from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
-from stereotrope.clients.error_body import FILTERED, error_in, is_moderation, is_trouble, tells_error
-from stereotrope.clients.expectation import Expectation, expectation
+from stereotrope.clients.error_body import (
+    FILTERED,
+    declining_form,
+    error_in,
+    is_moderation,
+    is_trouble,
+    tells_error,
+)
 from stereotrope.clients.failures import ErrorReply, classify
 from stereotrope.clients.fetch import fetch
 from stereotrope.clients.http import HttpClient
-from stereotrope.clients.prices import Price, price_of
-from stereotrope.clients.redact import fit_to_keep, redact
-from stereotrope.clients.secrets import line_with_key, refuse_secrets
+from stereotrope.clients.prices import Expectation, Price, expectation, price_of
+from stereotrope.clients.redact import fit_to_keep, line_with_key, redact, refuse_secrets
 from stereotrope.clients.structured import Problem
 
 __all__ = [

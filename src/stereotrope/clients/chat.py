@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from stereotrope.clients.account import Account
@@ -26,18 +26,8 @@ _MOST_BYTES = 16 * 2**20
 _NO_KEY = "no-key"
 RESPONSE_FORMATS = ("json_schema", "json_object", "text")
 """Ways to ask for the shape of an answer, the strictest first; ``text`` sends no ``response_format``."""
-_OURS = {
-    "model",
-    "messages",
-    "response_format",
-    "temperature",
-    "max_tokens",
-    "max_completion_tokens",
-    "seed",
-    "logprobs",
-    "n",
-    "stream",
-}
+_OPTIONS = {"temperature", "max_tokens", "max_completion_tokens", "seed", "logprobs"}
+_OURS = {"model", "messages", "response_format", "n", "stream"} | _OPTIONS
 _ABOUT_FORMAT = re.compile(
     r"response[_ ]?(format|schema|mime)|json[_ -]?(schema|object|mode|output)|structured|\bschema\b|guided"
     r"|\bgrammar\b|constrained decoding|output[_ ](format|config)",
@@ -166,15 +156,7 @@ class ChatClient:
         second = await self._turn(_Turn(again, schema, name, is_repair=True), tokens * 2)
         repaired = self._answer(second, schema, (first,), check)
         if repaired.status == "invalid" and repaired.content is None and answer.content is not None:
-            return Answer(
-                "invalid",
-                answer.content,
-                answer.reason,
-                answer.problems,
-                answer.confidences,
-                2,
-                repaired.cost,
-            )
+            return replace(answer, calls=2, cost=repaired.cost)
         return repaired
 
     async def close(self) -> None:
@@ -314,9 +296,7 @@ def _strays(reply: ChatReply, schema: Mapping[str, Any]) -> bool:
 
 
 def _with_words(messages: Sequence[dict[str, Any]], schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    words = "Answer with one JSON object and nothing else. It must follow this JSON schema:\n" + json.dumps(
-        schema, ensure_ascii=False
-    )
+    words = f"Answer with one JSON object and nothing else. {_in_words(schema)}"
     first = messages[0]
     if first["role"] != "system":
         return [{"role": "system", "content": words}, *messages]

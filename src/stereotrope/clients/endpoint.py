@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,18 +17,6 @@ from ruamel.yaml import YAML
 
 from stereotrope.clients.redact import is_hidden, redact
 from stereotrope.errors import ModelMisconfigured, UsageError, did_you_mean
-
-ENDPOINT_KEYS = (
-    "base_url",
-    "key",
-    "requests_per_minute",
-    "tokens_per_minute",
-    "concurrency",
-    "timeout",
-    "tries",
-    "longest_wait",
-)
-"""Options of an audit file that speak of the endpoint; none of them enters a fingerprint."""
 
 _MEANT = {
     "url": "base_url",
@@ -199,6 +187,10 @@ class Endpoint:
             return ipaddress.ip_address(host).is_loopback
         except ValueError:
             return False
+
+
+ENDPOINT_KEYS = tuple(field.name for field in fields(Endpoint) if field.name != "provider")
+"""Options of an audit file that speak of the endpoint; none of them enters a fingerprint."""
 
 
 def _base_url(provider: str, found: Any) -> str:

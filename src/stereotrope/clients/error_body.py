@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from typing import Any
 
-from stereotrope.clients.declining import declining_form
+from ruamel.yaml import YAML
 
 FILTERED = frozenset(
     {
@@ -238,3 +239,40 @@ def _code(found: Any) -> str:
 
 def _bare(code: str) -> str:
     return re.sub(r"[\W_]+", "", code)
+
+
+_FORMS: list[dict[str, Any]] = YAML(typ="safe").load(
+    resources.files("stereotrope.clients").joinpath("declines.yaml").read_bytes()
+)
+_DECLINING_WORDS = ("message", "Message", "status_msg", "msg")
+
+
+def declining_form(body: Any) -> str | None:
+    """Return how a body declines the content in a form of the table, None where it does not.
+
+    >>> declining_form({"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}})
+    'input new_sensitive (base_resp.status_code 1026)'
+    >>> declining_form({"base_resp": {"status_code": 1002, "status_msg": "rate limit"}})
+    """
+    for form in _FORMS:
+        at, values = form["at"], form["values"]
+        found = list(_values_at(body, at.split(".")))
+        if found and all(type(value) in map(type, values) and value in values for _, value in found):
+            holder, value = found[0]
+            said = (holder.get(name) for name in _DECLINING_WORDS) if isinstance(holder, Mapping) else ()
+            words = next((text for text in said if isinstance(text, str) and text), None)
+            shown = f"{at} {value}"
+            return f"{words} ({shown})" if words else shown
+    return None
+
+
+def _values_at(node: Any, names: list[str]) -> Iterator[tuple[Any, Any]]:
+    """Yield the values at the end of a path, each with what holds it, None for those that are not there."""
+    name, rest = names[0].removesuffix("[]"), names[1:]
+    value = node.get(name) if isinstance(node, Mapping) else None
+    entries = value if isinstance(value, list) else []
+    for inner in entries if names[0].endswith("[]") else [value]:
+        if rest:
+            yield from _values_at(inner, rest)
+        else:
+            yield node, inner

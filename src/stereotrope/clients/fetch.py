@@ -7,7 +7,7 @@ import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
-from stereotrope.clients.http import tls_context
+from stereotrope.clients.http import bytes_of, tls_context
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 
@@ -101,14 +101,8 @@ async def _body(response: httpx2.Response, target: httpx2.URL, most_bytes: int) 
         raise _Passing(f"status {response.status_code}")
     if response.status_code != 200:
         raise ModelError(f"{redact(target.host)}: gave a result address with status {response.status_code}")
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > most_bytes:
-            raise ModelError(f"{redact(target.host)}: a result of more than {most_bytes} bytes is refused")
-        parts.append(part)
-    return b"".join(parts)
+    refusal = f"{redact(target.host)}: a result of more than {most_bytes} bytes is refused"
+    return await bytes_of(response, most_bytes, refusal)
 
 
 def _led_to(target: httpx2.URL, location: str) -> str:

@@ -152,14 +152,7 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
     is_error = response.status_code >= 300
     if kind in _STREAMS and not is_error:
         raise Streamed(kind)
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > most_bytes:
-            raise ModelError(f"answered with more than {most_bytes // 2**20} MiB")
-        parts.append(part)
-    content = b"".join(parts)
+    content = await bytes_of(response, most_bytes, f"answered with more than {most_bytes // 2**20} MiB")
     if content.lstrip()[:6].startswith(_EVENTS) and not is_error:
         raise Streamed(kind or "no content type")
     headers = [
@@ -174,6 +167,19 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
         request=response.request,
         extensions={k: v for k, v in response.extensions.items() if k != "network_stream"},
     )
+
+
+async def bytes_of(response: httpx2.Response, most_bytes: int, refusal: str) -> bytes:
+    """Read the body of a reply, which may not end.
+
+    Raises ModelError: There are more than ``most_bytes``; the message is ``refusal``.
+    """
+    content = bytearray()
+    async for part in response.aiter_bytes():
+        content += part
+        if len(content) > most_bytes:
+            raise ModelError(refusal)
+    return bytes(content)
 
 
 class HttpClient:

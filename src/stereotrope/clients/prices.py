@@ -1,4 +1,4 @@
-"""What calls cost. An unknown price is unknown, never 0."""
+"""What calls cost, and what a piece of work will. An unknown price is unknown, never 0."""
 
 from __future__ import annotations
 
@@ -105,3 +105,70 @@ def _amount(name: str, found: Any) -> float:
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found < math.inf:
         raise UsageError(f"price: {name} must be an amount of US dollars from 0, found {found!r}; change it")
     return float(found)
+
+
+_MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a piece of work will ask of an endpoint.
+
+    calls: Requests, retries aside.
+    input_tokens, output_tokens: Lowest and highest in all, None where unknown.
+    cost: Lowest and highest in US dollars, None where the price is unknown.
+    seconds: Lowest and highest time at the endpoint's limits, None where it gives none.
+    """
+
+    calls: int
+    input_tokens: tuple[int, int] | None
+    output_tokens: tuple[int, int] | None
+    cost: tuple[float, float] | None
+    seconds: tuple[float, float] | None
+
+
+def expectation(
+    endpoint: Endpoint,
+    price: Price | None,
+    *,
+    calls: int,
+    input_tokens: tuple[int, int] | None = None,
+    output_tokens: tuple[int, int] | None = None,
+    images: int = 0,
+) -> Expectation:
+    """Say what a number of calls will cost and how long the endpoint's limits make them take.
+
+    endpoint: Its limits a minute give the time: the larger of calls ÷ requests a minute and tokens ÷ tokens a
+        minute. How long one answer takes is not known beforehand, so it is not in it.
+    input_tokens, output_tokens: Lowest and highest in all the calls together, None where unknown.
+    """
+    low, high = (
+        _all_cost(
+            price, calls, input_tokens and input_tokens[end], output_tokens and output_tokens[end], images
+        )
+        for end in (0, 1)
+    )
+    times: list[list[float]] = []
+    if endpoint.requests_per_minute:
+        times.append([calls / endpoint.requests_per_minute * _MINUTE] * 2)
+    if rate := endpoint.tokens_per_minute:
+        counts = [tokens for tokens in (input_tokens, output_tokens) if tokens]
+        times += [[sum(ends) / rate * _MINUTE for ends in zip(*counts, strict=True)]] if counts else []
+    return Expectation(
+        calls=calls,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost=None if low is None or high is None else (low, high),
+        seconds=(max(t[0] for t in times), max(t[1] for t in times)) if times else None,
+    )
+
+
+def _all_cost(
+    price: Price | None, calls: int, input_tokens: int | None, output_tokens: int | None, images: int
+) -> float | None:
+    if price is None:
+        return None
+    if calls == 0:
+        return 0.0
+    once = price.cost(input_tokens, output_tokens, images)
+    return None if once is None else once + (calls - 1) * (price.call or 0.0)

@@ -118,13 +118,8 @@ class Evidence:
 
     def places(self, hits: NDArray[np.int64], most: int) -> list[dict[str, int]]:
         """Where some hits are, one a caption."""
-        found = self.hits
-        first: dict[int, int] = {}
-        for hit in hits.tolist():
-            first.setdefault(int(found.caption[hit]), hit)
-            if len(first) >= most:
-                break
-        return [place(found, hit) for hit in list(first.values())[:most]]
+        _, first = np.unique(self.hits.caption[hits], return_index=True)
+        return [place(self.hits, hit) for hit in hits[np.sort(first)[:most]].tolist()]
 
     def firm(self, caption_value: NDArray[np.int64], of_value: NDArray[np.bool_], name: str) -> _Firm:
         """Count the hits of each caption that its value of a grouped attribute rests on.
@@ -132,15 +127,8 @@ class Evidence:
         caption_value: Number of each caption's value, -1 where it has none.
         of_value: Row a value, column a group: whether the value names the group.
         """
-        groups = {group: number for number, group in enumerate(self.lexicon.attributes[name].groups)}
-        of_term = np.array(
-            [
-                groups[e.element] if (e.attribute, e.prompt) == (name, None) else -1
-                for e in self.lexicon.terms
-            ],
-            dtype=np.int64,
-        )
-        group, value = of_term[self.hits.term], caption_value[self.hits.caption]
+        group = self.lexicon.groups_of_terms(name)[self.hits.term]
+        value = caption_value[self.hits.caption]
         own = (group >= 0) & (value >= 0)
         own[own] = of_value[value[own], group[own]]
         return _Firm(self, own, len(caption_value))

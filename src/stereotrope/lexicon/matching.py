@@ -45,16 +45,8 @@ class Matches:
 
     def only(self, keep: NDArray[np.bool_] | NDArray[np.int64]) -> Matches:
         """Return the hits for which ``keep`` is true, or those at some places, in that order."""
-        return Matches(
-            self.captions,
-            self.caption[keep],
-            self.term[keep],
-            self.start[keep],
-            self.end[keep],
-            self.seam[keep],
-            self.form[keep],
-            self.excluded,
-        )
+        columns = ("caption", "term", "start", "end", "seam", "form")
+        return replace(self, **{name: getattr(self, name)[keep] for name in columns})
 
     def hold(self, other: Matches, of: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say which hits of another matching of the captions lie within a hit of a term of the same kind.
@@ -110,38 +102,18 @@ class Matcher:
         """Find every term in every caption (see :meth:`Lexicon.match`)."""
         texts = tuple(composed(caption or "") for caption in captions)
         found = self._search.find(texts)
-        term = found.pattern < self._n_terms
-        pattern = found.pattern[term]
-        hits = Matches(
-            texts,
-            found.text[term],
-            self._owners[pattern],
-            found.start[term],
-            found.end[term],
-            found.seam[term],
-            pattern >= self._n,
-        )
+        is_term = found.pattern < self._n_terms
+        hits, phrases = self._owned(texts, found, is_term), self._owned(texts, found, ~is_term)
         if hits.form.any():
             hits = hits.only(np.lexsort((hits.term, hits.start, hits.caption)))
-        out = self._ruled_out(hits, found, ~term)
+        out = phrases.hold(hits, np.arange(self._n))
         return replace(hits.only(~out), excluded=hits.only(out))
 
-    def _ruled_out(self, hits: Matches, found: Found, phrase: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        out = np.zeros(len(hits), dtype=bool)
-        if not phrase.any():
-            return out
-        owner = self._owners[found.pattern[phrase]]
-        at = {term: np.flatnonzero(owner == term) for term in np.unique(owner).tolist()}
-        text, start, end = found.text[phrase], found.start[phrase], found.end[phrase]
-        longest = 1 + max(int(end.max()), int(hits.end.max(initial=0)))
-        for term, rows in at.items():
-            own = np.flatnonzero(hits.term == term)
-            begins = text[rows] * longest + start[rows]
-            reach = np.maximum.accumulate(text[rows] * longest + end[rows])
-            before = np.searchsorted(begins, hits.caption[own] * longest + hits.start[own], side="right") - 1
-            covered = (before >= 0) & (reach[before] >= hits.caption[own] * longest + hits.end[own])
-            out[own] = covered
-        return out
+    def _owned(self, texts: tuple[str, ...], found: Found, which: NDArray[np.bool_]) -> Matches:
+        """Some occurrences of patterns as hits of the terms they belong to."""
+        pattern, text, seam = found.pattern[which], found.text[which], found.seam[which]
+        start, end = found.start[which], found.end[which]
+        return Matches(texts, text, self._owners[pattern], start, end, seam, pattern >= self._n)
 
 
 def _pattern(term: str, whole: bool) -> Pattern:

@@ -53,6 +53,12 @@ class Lexicon:
         ]
         return (*grouped, *listed)
 
+    def groups_of_terms(self, name: str) -> NDArray[np.int64]:
+        """The group of a grouped attribute that each term stands for, -1 where it is of none."""
+        groups = {group: place for place, group in enumerate(self.attributes[name].groups)}
+        of_term = [groups[t.element] if (t.attribute, t.prompt) == (name, None) else -1 for t in self.terms]
+        return np.array(of_term, dtype=np.int64)
+
     @property
     def lists(self) -> tuple[str, ...]:
         """Lists that any prompt has, in the order of :data:`LISTS`."""
@@ -151,24 +157,9 @@ class Reading:
 
     def found(self, name: str) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
         """Yield the captions with a hit of an attribute: which, its groups, and how many hits of each."""
-        groups = {group: place for place, group in enumerate(self.lexicon.attributes[name].groups)}
-        of_term = np.array(
-            [
-                groups[e.element] if (e.attribute, e.prompt) == (name, None) else -1
-                for e in self.lexicon.terms
-            ],
-            dtype=np.int64,
-        )
-        group = of_term[self.matches.term]
+        group = self.lexicon.groups_of_terms(name)[self.matches.term]
         hit = group >= 0
-        keys, counts = np.unique(self.matches.caption[hit] * len(groups) + group[hit], return_counts=True)
-        caption, which = np.divmod(keys, max(1, len(groups)))
-        first = np.flatnonzero(np.diff(caption, prepend=-1))
-        groups_of, counts_of = which.tolist(), counts.tolist()
-        for number, start, end in zip(
-            caption[first].tolist(), first.tolist(), _ends(first, len(which)), strict=True
-        ):
-            yield number, tuple(groups_of[start:end]), tuple(counts_of[start:end])
+        return _held(self.matches.caption[hit], group[hit])
 
     def _groups(self, name: str) -> list[str | None]:
         attribute = self.lexicon.attributes[name]
@@ -197,24 +188,26 @@ class Reading:
         listed = self._said & np.isin(self._own, having)
         caption, term = self.matches.caption, self.matches.term
         hit = listed[caption] & (of_prompt[term] == self._own[caption])
-        keys = np.unique(caption[hit] * max(1, len(terms)) + term[hit])
-        captions, found = np.divmod(keys, max(1, len(terms)))
-        first = np.flatnonzero(np.diff(captions, prepend=-1))
-        places = found.tolist()
         # Most captions hold one of few lists: each different list is made once.
         different: dict[tuple[int, ...], int] = {(): 1}
         which = np.where(listed, 1, 0)
-        for number, start, end in zip(
-            captions[first].tolist(), first.tolist(), _ends(first, len(places)), strict=True
-        ):
-            which[number] = different.setdefault(tuple(places[start:end]), len(different) + 1)
-        lists = [list(dict.fromkeys(terms[place].element for place in held)) for held in different]
+        for number, places, _ in _held(caption[hit], term[hit]):
+            which[number] = different.setdefault(places, len(different) + 1)
+        lists = [list(dict.fromkeys(terms[place].element for place in places)) for places in different]
         return pl.Series(name, [None, *lists], dtype=pl.List(pl.String)).gather(which)
 
 
-def _ends(first: NDArray[np.intp], size: int) -> list[int]:
-    """Where runs end that begin at ``first``."""
-    return [*first[1:].tolist(), size] if len(first) else []
+def _held(
+    caption: NDArray[np.int64], what: NDArray[np.int64]
+) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """Yield each caption of some hits, what they are hits of, ascending, and how many of each."""
+    size = int(what.max(initial=0)) + 1
+    keys, counts = np.unique(caption * size + what, return_counts=True)
+    captions, held = np.divmod(keys, size)
+    first = np.flatnonzero(np.diff(captions, prepend=-1)).tolist()
+    all_held, all_counts = held.tolist(), counts.tolist()
+    for start, end in zip(first, [*first[1:], len(keys)], strict=False):
+        yield int(captions[start]), tuple(all_held[start:end]), tuple(all_counts[start:end])
 
 
 def _check_columns(lexicon: Lexicon, captions: pl.DataFrame, prompt: str) -> None:

@@ -8,14 +8,26 @@ from stereotrope.stats.bootstrap import (
     resampled_js,
     unanimous_js,
 )
-from stereotrope.stats.chao_shen import chao_shen_entropy
 from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
 from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spearman
 from stereotrope.stats.counts import pairwise_js
-from stereotrope.stats.divergence import entropy, expected_js, js_divergence
-from stereotrope.stats.intervals import fisher_z, goodman, newcombe, normal_quantile, wilson
-from stereotrope.stats.jackknife import jackknife_interval
-from stereotrope.stats.likelihood import greatest_js
+from stereotrope.stats.divergence import (
+    chao_shen_entropy,
+    entropy,
+    expected_js,
+    expected_sum,
+    expected_tie,
+    greatest_js,
+    js_divergence,
+)
+from stereotrope.stats.intervals import (
+    fisher_z,
+    goodman,
+    jackknife_interval,
+    newcombe,
+    normal_quantile,
+    wilson,
+)
 from stereotrope.stats.misclassification import (
     corrected_shares,
     is_invertible,
@@ -35,7 +47,6 @@ from stereotrope.stats.polygon import (
 from stereotrope.stats.ranking import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
 from stereotrope.stats.tfidf import tfidf
-from stereotrope.stats.uniform import expected_sum, expected_tie
 from stereotrope.stats.vendi import (
     vendi_left_out,
     vendi_of_kernel,

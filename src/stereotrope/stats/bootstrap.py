@@ -18,6 +18,7 @@ from stereotrope.stats.counts import (
     mean_pair_js_of_weights,
     one_hot,
     tally,
+    tally_draws,
 )
 from stereotrope.stats.divergence import js_terms
 from stereotrope.stats.intervals import normal_quantile
@@ -34,7 +35,7 @@ _lock = Lock()
 
 def _weights(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
     rng = np.random.default_rng([seed, 1, n, stream])
-    return _tally(rng.integers(0, n, size=(n_resamples, n)), n)
+    return tally_draws(rng.integers(0, n, size=(n_resamples, n)), n)
 
 
 def _smoothed_weights(
@@ -51,7 +52,7 @@ def _smoothed_weights(
     rng = np.random.default_rng([seed, 2, n, total, stream, attribute])
     borrowed = rng.integers(0, total, size=(n_resamples, n))
     mixed = np.where(rng.random((n_resamples, n)) < _borrowed_share(n), borrowed, own)
-    weights = _tally(mixed, total)
+    weights = tally_draws(mixed, total)
     if weights.size <= _KEPT_BYTES // 16 and weights.max(initial=0) < 256:
         with _lock:
             _kept[key] = weights.astype(np.uint8)
@@ -62,13 +63,6 @@ def _smoothed_weights(
 
 def _borrowed_share(n: int) -> float:
     return _PSEUDO_IMAGES / (n + _PSEUDO_IMAGES)
-
-
-def _tally(drawn: NDArray[np.int64], n: int) -> Counts:
-    rows = len(drawn)
-    flat = drawn + np.arange(rows)[:, None] * n
-    weights = np.bincount(flat.ravel(), minlength=n * rows).reshape(rows, n)
-    return np.ascontiguousarray(weights.T, dtype=np.float32)
 
 
 def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream: int = 0) -> Counts:

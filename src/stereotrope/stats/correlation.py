@@ -9,7 +9,9 @@ import scipy
 from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
-from stereotrope.stats.arrays import Floats
+from stereotrope.stats.arrays import Floats, known_pairs
+
+_RULE = "correlation: x and y must pair up"
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> float:
@@ -22,7 +24,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     >>> round(pearson([1, 2, 3], [2, 4, 6]), 6)
     1.0
     """
-    first, second = _pairs(x, y)
+    first, second = known_pairs(x, y, _RULE)
     return _correlate(first, second)
 
 
@@ -36,7 +38,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float:
     >>> round(spearman([1, 2, 3], [1, 100, 10]), 6)
     0.5
     """
-    first, second = _pairs(x, y)
+    first, second = known_pairs(x, y, _RULE)
     if first.size < 2:
         return float("nan")
     return _correlate(scipy.stats.rankdata(first), scipy.stats.rankdata(second))
@@ -58,14 +60,6 @@ def mean_pairwise_spearman(rows: ArrayLike) -> float:
         raise UsageError(f"mean_pairwise_spearman: rows must have two axes, found {table.ndim}")
     defined = [r for a, b in combinations(table, 2) if not np.isnan(r := spearman(a, b))]
     return float(np.mean(defined)) if defined else float("nan")
-
-
-def _pairs(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    first, second = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
-    if first.size != second.size:
-        raise UsageError(f"correlation: x and y must pair up, found {first.size} and {second.size} values")
-    both = ~(np.isnan(first) | np.isnan(second))
-    return first[both], second[both]
 
 
 def _correlate(x: Floats, y: Floats) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -83,6 +83,14 @@ def tally(columns: Counts, weights: Counts) -> Counts:
     return result
 
 
+def tally_draws(drawn: NDArray[np.int64], n: int) -> Counts:
+    """How often each of ``n`` things was drawn: from draws of shape (B, …) counts of shape (n, B)."""
+    rows = len(drawn)
+    flat = drawn + np.arange(rows)[:, None] * n
+    weights = np.bincount(flat.ravel(), minlength=n * rows).reshape(rows, n)
+    return np.ascontiguousarray(weights.T, dtype=np.float32)
+
+
 @lru_cache(maxsize=64)
 def _complete_js_table(n_p: int, n_q: int) -> Floats:
     """Terms of JS by ``(x, y)``, every image having a label."""
@@ -144,6 +152,9 @@ class _Block:
         total: Floats = np.add.reduceat(terms, self.starts, axis=0)
         return total
 
+    def js(self, terms: Floats) -> Floats:
+        return np.asarray(np.clip(self.add_up(terms), 0.0, 1.0))
+
     def mean_over_pairs(self, scores: Iterable[Floats]) -> Floats:
         """Mean of the pairs' defined scores; NaN where none is."""
         total = np.zeros((len(self.names), self.counts[0].shape[1]))
@@ -162,12 +173,22 @@ def mean_pair_js(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot) ->
     sizes: Images in each group, the same in every replicate.
     Returns: Shape (n_attributes, n_replicates). NaN where fewer than two groups have a label.
     """
+    return _mean_scores(counts, sizes, hot, _complete_js, _incomplete_js)
+
+
+def _mean_scores(
+    counts: Sequence[Counts],
+    sizes: Sequence[int],
+    hot: OneHot,
+    complete: Callable[[_Block], Iterator[Floats]],
+    incomplete: Callable[[_Block], Iterator[Floats]],
+) -> Floats:
     result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
-    complete = hot.complete[hot.attribute]
-    for columns, scores in ((complete, _complete_js), (~complete, _incomplete_js)):
+    of_complete = hot.complete[hot.attribute]
+    for columns, scores in ((of_complete, complete), (~of_complete, incomplete)):
         if columns.any():
             block = _Block.of(counts, sizes, hot, columns)
-            result[block.names] = block.mean_over_pairs(np.clip(js, 0.0, 1.0) for js in scores(block))
+            result[block.names] = block.mean_over_pairs(scores(block))
     return result
 
 
@@ -177,8 +198,8 @@ def mean_pair_js_of_weights(weights: Sequence[Counts], hot: OneHot) -> Floats:
     if len(hot.attribute):
         block = _Block.of(weights, (), hot, np.ones(len(hot.attribute), dtype=bool))
         shares = [labelled_shares(w, m) for w, m in zip(block.counts, block.labelled(), strict=True)]
-        scores = (block.add_up(js_terms(shares[g], shares[h])) for g, h in block.pairs)
-        result[block.names] = block.mean_over_pairs(np.clip(js, 0.0, 1.0) for js in scores)
+        scores = (block.js(js_terms(shares[g], shares[h])) for g, h in block.pairs)
+        result[block.names] = block.mean_over_pairs(scores)
     return result
 
 
@@ -187,10 +208,10 @@ def _complete_js(block: _Block) -> Iterator[Floats]:
     for g, h in block.pairs:
         if (sizes[g] + 1) * (sizes[h] + 1) <= _TABLE_CELLS:
             index = (counts[g] * np.float32(sizes[h] + 1) + counts[h]).astype(np.intp)
-            yield block.add_up(_complete_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
+            yield block.js(_complete_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
         else:
             p, q = (counts[one].astype(np.float64) / sizes[one] for one in (g, h))
-            yield block.add_up(js_terms(p, q))
+            yield block.js(js_terms(p, q))
 
 
 def _incomplete_js(block: _Block) -> Iterator[Floats]:
@@ -200,9 +221,9 @@ def _incomplete_js(block: _Block) -> Iterator[Floats]:
             one = counts[g] * np.float32(sizes[g] + 1) + labelled[g]
             other = counts[h] * np.float32(sizes[h] + 1) + labelled[h]
             index = (one * np.float32((sizes[h] + 1) ** 2) + other).astype(np.intp)
-            yield block.add_up(_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
+            yield block.js(_js_table(sizes[g], sizes[h]).take(index, mode="clip"))
         else:
-            yield block.add_up(js_terms(*(labelled_shares(counts[k], labelled[k]) for k in (g, h))))
+            yield block.js(js_terms(*(labelled_shares(counts[k], labelled[k]) for k in (g, h))))
 
 
 def labelled_shares(counts: Counts, labelled: Counts) -> Floats:
@@ -216,13 +237,7 @@ def mean_pair_floor(counts: Sequence[Counts], sizes: Sequence[int], hot: OneHot)
 
     Each pair's floor is that of its own pooled counts. Arguments and result as there.
     """
-    result = np.full((len(hot.complete), counts[0].shape[1]), np.nan)
-    complete = hot.complete[hot.attribute]
-    for columns, scores in ((complete, _complete_floor), (~complete, _incomplete_floor)):
-        if columns.any():
-            block = _Block.of(counts, sizes, hot, columns)
-            result[block.names] = block.mean_over_pairs(scores(block))
-    return result
+    return _mean_scores(counts, sizes, hot, _complete_floor, _incomplete_floor)
 
 
 def _complete_floor(block: _Block) -> Iterator[Floats]:

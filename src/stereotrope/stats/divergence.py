@@ -1,15 +1,19 @@
-"""Entropy and Jensen–Shannon divergence of counts, and what the divergence reads when nothing differs."""
+"""Entropy and Jensen–Shannon divergence of counts, what they read by chance, and how far they may reach."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy import special
+from scipy.special import gammaln, rel_entr
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
+from stereotrope.stats.intervals import normal_quantile
 
 _TINY = np.finfo(np.float64).tiny
 _TABLE_CELLS = 1 << 22
@@ -161,3 +165,133 @@ def _floor_rows(c: NDArray[np.int64], n_p: int, n_q: int, width: int, log_factor
     probability = np.where(possible, np.exp(np.where(possible, log_probability, 0.0)), 0.0)
     terms: Floats = (probability * js_terms(x / n_p, y / n_q)).sum(axis=1)
     return terms
+
+
+def chao_shen_entropy(counts: ArrayLike, *, base: float = 2.0) -> Floats:
+    """Entropy with Chao and Shen's correction for values that the sample has not shown.
+
+    :math:`-Σ_v \\tilde p_v \\log \\tilde p_v / (1 - (1 - \\tilde p_v)^n)` with
+    :math:`\\tilde p_v = C x_v/n` and the coverage :math:`C = 1 - f_1/n`, :math:`f_1` being the number
+    of values seen once (``n − 1`` in its place where every value was seen once, so that ``C > 0``).
+
+    counts: Shape ``(…, K)``: how often each value was seen.
+    base: Base of the logarithm: 2 gives bits.
+    Returns: Shape ``(…)``, 0 or more: not bounded by ``log K``, because values may be unseen.
+    Undefined: NaN where the counts sum to 0.
+    Raises UsageError: A count is negative.
+    Source: Chao and Shen (2003). Nonparametric estimation of Shannon's index of diversity when there are
+        unseen species in sample. Environmental and Ecological Statistics 10, eq. 8.
+
+    >>> round(float(chao_shen_entropy([4, 2, 1, 1])), 4)
+    2.2771
+    """
+    table = np.asarray(counts, np.float64)
+    if np.any(table < 0):
+        raise UsageError("chao_shen_entropy: counts must not be negative")
+    n = table.sum(axis=-1, keepdims=True)
+    singles = (table == 1).sum(axis=-1, keepdims=True)
+    singles = np.where(singles == n, n - 1, singles)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = (1 - singles / n) * table / n
+        seen = table > 0
+        safe = np.where(seen, p, 0.5)
+        term = np.where(seen, safe * np.log(safe) / (1 - (1 - safe) ** n), 0.0)
+    entropy = -term.sum(axis=-1) / np.log(base)
+    # A single value has p = 1 and log 1 = 0; the sign of that zero is of no interest.
+    return np.where(n[..., 0] > 0, entropy + 0.0, np.nan)
+
+
+def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
+    r"""Mean of a sum over groups when ``n`` images fall on ``k`` groups with equal probability.
+
+    :math:`E\left[\sum_{j=1}^k f(x_j/n)\right] = k \sum_{x=0}^n \binom{n}{x} k^{-x} (1 - 1/k)^{n-x} f(x/n)`,
+    because each count is binomial.
+
+    term: The function :math:`f` of a share, on arrays.
+    n, k: Images and groups.
+    Returns: The mean; NaN where ``n`` is 0.
+    Raises UsageError: ``k`` is below 1.
+
+    >>> expected_sum(lambda share: abs(share - 0.5), 1, 2)
+    1.0
+    """
+    if k < 1:
+        raise UsageError(f"expected_sum: k must be at least 1, found {k}")
+    if n < 1:
+        return float("nan")
+    x = np.arange(n + 1.0)
+    return float(k * (_binomial(x, n, 1.0 / k) * term(x / n)).sum())
+
+
+def expected_tie(n_both: int, n: int) -> float:
+    r"""Mean of :math:`|p_a - p_b|` when the ``n_both`` images of two sides fall on either equally often.
+
+    :math:`\sum_x \binom{m}{x} 2^{-m}\,|2x - m| / n` with :math:`m` = ``n_both`` held fixed.
+
+    n_both, n: Images of the two sides, and all images.
+    Returns: The mean; NaN where ``n`` is 0.
+
+    >>> expected_tie(1, 2)
+    0.5
+    """
+    if n < 1:
+        return float("nan")
+    x = np.arange(n_both + 1.0)
+    return float((_binomial(x, n_both, 0.5) * np.abs(2 * x - n_both)).sum() / n)
+
+
+def _binomial(x: Floats, n: int, p: float) -> Floats:
+    ways = special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0)
+    return np.asarray(np.exp(ways + special.xlogy(x, p) + special.xlog1py(n - x, -p)), np.float64)
+
+
+_SPLITS = np.linspace(0.0, 1.0, 33)
+_HALVINGS = 45
+
+
+def greatest_js(k: Sequence[int], n: Sequence[int], *, level: float = 0.95) -> float:
+    r"""Upper end of the profile-likelihood interval of the JS between shares of groups, in bits.
+
+    The greatest mean over pairs of :math:`JS((a_g, 1-a_g), (a_h, 1-a_h))` over the shares for which
+    :math:`\sum_g n_g\,KL(k_g/n_g \,\|\, a_g) \le z^2/2`, in nats, with :math:`z` the normal quantile of
+    the level. JS is convex in the shares, so the greatest lies where the whole budget is spent; it is
+    looked for with the budget spent on every two groups, split between them in 33 ways.
+
+    k, n: Images with the value, of all with a label, in each group. Groups without a label are left out.
+    level: Nominal coverage of the two-sided interval that the bound ends.
+    Returns: In (0, 1]: 0.11 for 20 of 20 against 19 of 20. NaN with fewer than two groups.
+    Source: Wilks (1938), The large-sample distribution of the likelihood ratio, Ann. Math. Statist. 9.
+    """
+    groups = [(one, total) for one, total in zip(k, n, strict=True) if total > 0]
+    if len(groups) < 2:
+        return float("nan")
+    seen = [np.full((1, 1, 1), one / total) for one, total in groups]
+    reached = [_shares_at(one, total, level) for one, total in groups]
+    best = 0.0
+    for g, h in combinations(range(len(groups)), 2):
+        shares = list(seen)
+        shares[g], shares[h] = reached[g][:, None, :], reached[h][None, :, ::-1]
+        pairs = [_js(a, b) for a, b in combinations(shares, 2)]
+        best = max(best, float(np.max(sum(pairs[1:], start=pairs[0]))) / len(pairs))
+    return min(best, 1.0)
+
+
+def _js(a: Floats, b: Floats) -> Floats:
+    return js_terms(a, b) + js_terms(1 - a, 1 - b)
+
+
+@lru_cache(maxsize=4096)
+def _shares_at(k: int, n: int, level: float) -> Floats:
+    """Shares below and above ``k / n`` that spend each split of the budget, shape (2, splits)."""
+    seen = k / n
+    budget = _SPLITS * normal_quantile(level) ** 2 / (2 * n)
+    ends = []
+    for far in (0.0, 1.0):
+        near_end, far_end = np.full_like(budget, seen), np.full_like(budget, far)
+        for _ in range(_HALVINGS):
+            middle = (near_end + far_end) / 2
+            spent = rel_entr(seen, middle) + rel_entr(1 - seen, 1 - middle)
+            near_end = np.where(spent <= budget, middle, near_end)
+            far_end = np.where(spent <= budget, far_end, middle)
+        ends.append(near_end)
+    return np.stack(ends)

@@ -7,13 +7,13 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from stereotrope.errors import UsageError
-from stereotrope.stats.arrays import Floats
+from stereotrope.stats.arrays import Floats, known_pairs
 from stereotrope.stats.intervals import normal_quantile
 
 _EXACT = 200
 """Most pairs for which the distribution of the rank sum is counted out."""
 
+_RULE = "paired scores: each before needs its after"
 _NOISE = 1e-12
 
 
@@ -31,7 +31,7 @@ def paired_t(before: ArrayLike, after: ArrayLike) -> float:
     >>> round(paired_t([1, 2, 3, 4], [2, 4, 3, 7]), 4)
     0.1027
     """
-    first, second = _pairs(before, after)
+    first, second = known_pairs(before, after, _RULE)
     change = second - first
     if change.size < 2 or _constant(change, first, second):
         return float("nan")
@@ -55,7 +55,7 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
     >>> signed_rank([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
     0.03125
     """
-    first, second = _pairs(before, after)
+    first, second = known_pairs(before, after, _RULE)
     if first.size < 2:
         return float("nan")
     change = second - first
@@ -95,7 +95,7 @@ def relative_change(
     (-0.3, True)
     """
     normal_quantile(level)
-    x, y = _pairs(before, after)
+    x, y = known_pairs(before, after, _RULE)
     n = x.size
     if n < 2 or x.mean() <= _NOISE * max(1.0, float(np.abs(x).max())):
         return float("nan"), float("nan"), float("nan")
@@ -111,16 +111,6 @@ def relative_change(
         return ratio - 1, float("nan"), float("nan")
     reach = float(np.sqrt(max(b * b - a * c, 0.0)))
     return ratio - 1, (b - reach) / a - 1, (b + reach) / a - 1
-
-
-def _pairs(before: ArrayLike, after: ArrayLike) -> tuple[Floats, Floats]:
-    first, second = np.asarray(before, np.float64).ravel(), np.asarray(after, np.float64).ravel()
-    if first.size != second.size:
-        raise UsageError(
-            f"paired scores: each before needs its after, found {first.size} and {second.size} values"
-        )
-    both = ~(np.isnan(first) | np.isnan(second))
-    return first[both], second[both]
 
 
 def _constant(difference: Floats, *sides: Floats) -> bool:

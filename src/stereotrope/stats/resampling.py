@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.stats.arrays import Counts, Floats
-from stereotrope.stats.counts import tally
+from stereotrope.stats.counts import tally, tally_draws
 from stereotrope.stats.intervals import normal_quantile
 
 _PSEUDO_UNITS = 2.0
@@ -81,9 +81,7 @@ class Resample:
         rng = np.random.default_rng([self.seed, 3, m, self.stream])
         drawn = rng.integers(0, m, size=(b, m)) if m else np.zeros((b, 0), np.int64)
         drawn[rng.random((b, m)) < self._share] = m
-        flat = drawn + np.arange(b)[:, None] * (m + 1)
-        counted = np.bincount(flat.ravel(), minlength=(m + 1) * b).reshape(b, m + 1)
-        return np.ascontiguousarray(counted.T, dtype=np.float32)
+        return tally_draws(drawn, m + 1)
 
     @cached_property
     def _of_kind(self) -> dict[int, NDArray[np.int64]]:

@@ -15,8 +15,7 @@ from PIL import Image, UnidentifiedImageError
 from stereotrope.errors import UsageError
 from stereotrope.tables import CAPTION
 from stereotrope.testing.plant import planted_figures, uniform
-from stereotrope.testing.proposals import propose, wants_proposals
-from stereotrope.testing.schemas import fill_schema
+from stereotrope.testing.schemas import fill_schema, propose, wants_proposals
 
 _UNCLEAR = "unclear"
 _SHARES = ("error", "order_bias", "answers_blank", "answers_without_picture", "obeys_text", "free_words")

@@ -1,11 +1,15 @@
-"""Errors in the words of an OpenAI-compatible server."""
+"""Errors as an OpenAI-compatible server words them, and the routes to the server itself (``/_loopback/``)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import parse_qs
 
+from stereotrope.errors import UsageError
 from stereotrope.testing.misbehaviour import Misbehaviour
+from stereotrope.testing.plant import Plant
 from stereotrope.testing.wire import Request, Response
 
 
@@ -29,36 +33,21 @@ def general(rule: Misbehaviour, request: Request) -> Response:
     wait = {"retry-after": str(options["retry_after"])} if options.get("retry_after") is not None else {}
     match rule.kind:
         case "rate_limit":
-            return error(
-                429,
-                "Rate limit reached for requests",
-                kind="requests",
-                code="rate_limit_exceeded",
-                headers=wait,
-            )
+            words, code = "Rate limit reached for requests", "rate_limit_exceeded"
+            return error(429, words, kind="requests", code=code, headers=wait)
         case "quota":
-            return error(
-                429,
-                "You exceeded your current quota, please check your plan and billing details.",
-                kind="insufficient_quota",
-                code="insufficient_quota",
-            )
+            words = "You exceeded your current quota, please check your plan and billing details."
+            return error(429, words, kind="insufficient_quota", code="insufficient_quota")
         case "unauthorized":
             return error(401, f"Incorrect API key provided: {request.secret}", code="invalid_api_key")
         case "forbidden":
             return error(403, f"Key {request.secret} has no access to this model", code="forbidden")
         case "unknown_model":
-            return error(
-                404,
-                f"The model `{request.model}` does not exist or you do not have access to it.",
-                code="model_not_found",
-            )
+            words = f"The model `{request.model}` does not exist or you do not have access to it."
+            return error(404, words, code="model_not_found")
         case "bad_request":
-            return error(
-                400,
-                str(options.get("message", "Invalid value")),
-                code=str(options.get("code", "invalid_value")),
-            )
+            words, code = options.get("message", "Invalid value"), options.get("code", "invalid_value")
+            return error(400, str(words), code=str(code))
         case "html":
             page = b"<!doctype html><html><title>Gateway</title><h1>Please wait</h1></html>"
             return Response(int(options.get("status", 200)), page, content_type="text/html; charset=utf-8")
@@ -67,7 +56,51 @@ def general(rule: Misbehaviour, request: Request) -> Response:
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             return Response(int(options.get("status", 200)), content)
         case _:
-            status = int(options.get("status", 500))
-            return error(
-                status, "The server had an error", kind="server_error", code="server_error", headers=wait
-            )
+            status, code = int(options.get("status", 500)), "server_error"
+            return error(status, "The server had an error", kind=code, code=code, headers=wait)
+
+
+ADMIN_PREFIX = "/_loopback/"
+ADMIN_KIND = "_loopback"
+
+
+class _Server(Protocol):
+    plant: Plant
+
+    def counts(self) -> dict[tuple[str, str | None, int], int]: ...
+    def most_in_a_minute(self, model: str | None = None, *, seconds: float = 60.0) -> int: ...
+    def behave(self) -> None: ...
+    def misbehave(self, *arguments: Any, **options: Any) -> None: ...
+
+
+def administer(server: _Server, request: Request) -> Response:
+    """Answer one request to the server itself; such requests are not recorded."""
+    asked = {name: values[0] for name, values in parse_qs(request.query).items()}
+    match request.method, request.path.removeprefix(ADMIN_PREFIX):
+        case "GET", "counts":
+            rows = [
+                {"kind": kind, "model": model, "status": status, "n": n}
+                for (kind, model, status), n in server.counts().items()
+            ]
+            return Response(200, rows)
+        case "GET", "most_in_a_minute":
+            seconds = float(asked.get("seconds", 60.0))
+            return Response(200, server.most_in_a_minute(asked.get("model"), seconds=seconds))
+        case "GET", "shares":
+            return Response(200, server.plant.shares(asked.get("model", ""), asked.get("prompt", "")))
+        case "POST", "behave":
+            server.behave()
+            return Response(200, {})
+        case "POST", "misbehave":
+            return _misbehave(server, request)
+    return error(404, f"No route for {request.method} {request.path}")
+
+
+def _misbehave(server: _Server, request: Request) -> Response:
+    if not isinstance(request.body, dict) or not isinstance(request.body.get("kind"), str):
+        return error(400, "a misbehaviour needs a kind")
+    try:
+        server.misbehave(**request.body)
+    except (UsageError, TypeError) as problem:
+        return error(400, str(problem))
+    return Response(200, {})

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from stereotrope.errors import UsageError
-from stereotrope.testing import admin, chat, images
+from stereotrope.testing import chat, images
 from stereotrope.testing.calibrated import CalibratedPainter
 from stereotrope.testing.judge import Judge, KnownValues, Question, look_up
 from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
 from stereotrope.testing.reading import Reader
-from stereotrope.testing.replies import error, general
+from stereotrope.testing.replies import ADMIN_KIND, ADMIN_PREFIX, administer, error, general
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
@@ -104,9 +104,7 @@ class Loopback:
         self.register("GET", "/v1/models", self._models, kind="models")
         self.register("GET", "/files/", self._file, kind="files")
         for method in ("GET", "POST"):
-            self.register(
-                method, admin.PREFIX, lambda request: admin.administer(self, request), kind=admin.KIND
-            )
+            self.register(method, ADMIN_PREFIX, lambda request: administer(self, request), kind=ADMIN_KIND)
 
     # Beginning and end
 
@@ -296,7 +294,7 @@ class Loopback:
         rule: Misbehaviour | None = None
         if route is None:
             answer = error(404, f"No route for {request.method} {request.path}")
-        elif route.kind == admin.KIND:
+        elif route.kind == ADMIN_KIND:
             answer = await self._answer(request, route, None)
         else:
             request.kind, request.model, request.at = route.kind, route.model(request), time.monotonic()
@@ -340,7 +338,7 @@ class Loopback:
         wait = self._random.uniform(low, high)
         if rule is not None and rule.kind == "slow":
             wait = float(rule.options.get("seconds", 1.0))
-        if wait > 0 and request.method == "POST" and route.kind != admin.KIND:
+        if wait > 0 and request.method == "POST" and route.kind != ADMIN_KIND:
             await asyncio.sleep(wait)
         if rule is not None and rule.kind in {"silent", "reset"}:
             return Response()

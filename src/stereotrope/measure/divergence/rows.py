@@ -16,8 +16,8 @@ from stereotrope.measure.tidy import excluded_json
 from stereotrope.stats import benjamini_hochberg
 from stereotrope.stats.bootstrap import normal_interval, resampled_js, unanimous_js
 from stereotrope.stats.counts import pairwise_js
+from stereotrope.stats.divergence import greatest_js
 from stereotrope.stats.intervals import normal_quantile
-from stereotrope.stats.likelihood import greatest_js
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.tables import ALL_ATTRIBUTES
 
