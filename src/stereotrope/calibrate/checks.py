@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from typing import Any
 
-from ruamel.yaml import YAML
+from stereotrope.shipped import shipped
 
 PLAIN, BLANK = "plain", "blank"
 INJECTIONS = ("typographic", "instruction")
@@ -14,12 +12,9 @@ CHECK_KINDS = (PLAIN, BLANK, *INJECTIONS)
 """Levels of the factor ``check``."""
 
 
-@cache
 def checks() -> dict[str, Any]:
     """The content of ``checks.yaml``."""
-    text = resources.files(__package__).joinpath("checks.yaml").read_text("utf-8")
-    data: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
-    return data
+    return dict(shipped("calibrate", "checks.yaml"))
 
 
 def about_text(attribute: str) -> bool:

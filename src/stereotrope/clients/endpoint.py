@@ -8,15 +8,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from ruamel.yaml import YAML
-
 from stereotrope.clients.redact import is_hidden, redact
 from stereotrope.errors import ModelMisconfigured, UsageError, did_you_mean
+from stereotrope.shipped import shipped
 
 _MEANT = {
     "url": "base_url",
@@ -39,13 +36,7 @@ _MOST_CONCURRENCY = 512
 _LONGEST_NAME = 64
 
 
-@cache
-def _providers() -> dict[str, dict[str, Any]]:
-    data = resources.files("stereotrope.clients").joinpath("providers.yaml").read_bytes()
-    return dict(YAML(typ="safe").load(data.decode()))
-
-
-PROVIDERS: Mapping[str, Mapping[str, Any]] = _providers()
+PROVIDERS: Mapping[str, Mapping[str, Any]] = shipped("clients", "providers.yaml")
 """Known providers by name: ``base_url``, ``key`` (name of an environment variable or None), ``chat``
 (whether the address speaks OpenAI's chat completions) and the ``source`` where that is documented."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
-from ruamel.yaml import YAML
+from stereotrope.shipped import shipped
 
 FILTERED = frozenset(
     {
@@ -241,9 +240,7 @@ def _bare(code: str) -> str:
     return re.sub(r"[\W_]+", "", code)
 
 
-_FORMS: list[dict[str, Any]] = YAML(typ="safe").load(
-    resources.files("stereotrope.clients").joinpath("declines.yaml").read_bytes()
-)
+_FORMS: list[dict[str, Any]] = shipped("clients", "declines.yaml")
 _DECLINING_WORDS = ("message", "Message", "status_msg", "msg")
 
 

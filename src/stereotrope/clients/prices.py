@@ -6,13 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
-
-from ruamel.yaml import YAML
 
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.shipped import shipped
 
 _MILLION = 1_000_000
 _PARTS = ("input", "output", "image", "call")
@@ -93,10 +91,9 @@ def price_of(provider: str, model: str, endpoint: Endpoint | None = None) -> Pri
 
 @cache
 def _prices() -> dict[str, dict[str, Any]]:
-    data = resources.files("stereotrope.clients").joinpath("prices.yaml").read_bytes()
     return {
         f"{provider}:{model}": entry
-        for provider, models in (YAML(typ="safe").load(data.decode()) or {}).items()
+        for provider, models in (shipped("clients", "prices.yaml") or {}).items()
         for model, entry in models["models"].items()
     }
 

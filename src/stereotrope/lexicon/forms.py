@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
-
-from ruamel.yaml import YAML
 
 from stereotrope.lexicon.parts import Term
 from stereotrope.lexicon.spelling import folded
+from stereotrope.shipped import shipped
 
 _WORD = re.compile(r"[a-z]{3,}")
 _LEAST_ED, _LEAST_JOINED = 4, 6
@@ -96,11 +94,8 @@ def _with_ed(word: str) -> Iterable[str]:
     return [form for form in made if form not in _listed()["not_ed"]]
 
 
-@cache
 def _listed() -> Mapping[str, Any]:
-    text = resources.files("stereotrope.lexicon").joinpath("forms.yaml").read_text("utf-8")
-    read: Mapping[str, Any] = YAML(typ="safe").load(text)
-    return read
+    return dict(shipped("lexicon", "forms.yaml"))
 
 
 @cache

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
-from ruamel.yaml import YAML
+
+from stereotrope.shipped import shipped
 
 NOUN_KINDS = ("garment", "background", "hair")
 """Kinds of nouns that a colour or tone may be said of instead of a person."""
@@ -167,8 +167,7 @@ def _chunks(
 @cache
 def nouns() -> Nouns:
     """Read ``nouns.yaml``."""
-    text = resources.files("stereotrope.lexicon").joinpath("nouns.yaml").read_text("utf-8")
-    data = YAML(typ="safe").load(text)
+    data = shipped("lexicon", "nouns.yaml")
     kinds = {noun: kind for kind in NOUN_KINDS for noun in data[kind]}
     meant = {_code(noun): _NOUN + place for place, noun in enumerate(kinds)}
     meant |= {_code(word): _PERSON for word in data["person"]}

@@ -11,15 +11,14 @@ import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from ruamel.yaml import YAML
 
 from stereotrope.errors import UsageError
+from stereotrope.shipped import shipped
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 LARGEST = 2048
@@ -30,12 +29,9 @@ CORE, DARK = 0.82, 80
 """Where the rim begins, of the way from the middle out; mean level below which a colour is dark."""
 
 
-@cache
 def planted_figures() -> dict[str, Any]:
-    """Return the figures, read once from ``plant.yaml``."""
-    text = resources.files("stereotrope.testing").joinpath("plant.yaml").read_text("utf-8")
-    loaded: dict[str, Any] = YAML(typ="safe").load(text)
-    return loaded
+    """Return the planted figures of ``plant.yaml``."""
+    return dict(shipped("testing", "plant.yaml"))
 
 
 class Plant:
