@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from stereotrope import tables
-from stereotrope.annotate import palette
+from stereotrope.annotate import ANNOTATORS, palette
 from stereotrope.audit.file import AuditSpec, ReportSpec, TemplatesSpec, json_schema
 from stereotrope.cli import app
+from stereotrope.generate import GENERATORS
+from stereotrope.inputs import Entry
 from stereotrope.measure.page import measures_page
+from stereotrope.plugins import Registry
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -106,6 +110,32 @@ def audit_file() -> str:
     return "\n".join(parts) + "\n" + ENTRIES.read_text(encoding="utf-8")
 
 
+def entries(title: str, registry: Registry[Entry[Any]]) -> str:
+    """Return every entry of a registry with its keys and their defaults."""
+    rows = []
+    for name, entry in registry.items():
+        keys = ", ".join(
+            f"`{key}`" if field.is_required() or field.default is None else f"`{key}: {_yaml(field.default)}`"
+            for key, field in entry.options.model_fields.items()
+            if key != name
+        )
+        rows.append(
+            f"| `{_cell(entry.example)}` | {_cell(entry.summary)} | {keys} | {registry.origin(name)} |"
+        )
+    return "\n".join(
+        [
+            f"# {title}",
+            "",
+            f"What can be written under `{registry.group}:` in an [audit file](audit-file.md).",
+            "Packages that are installed beside stereotrope can add to it.",
+            "",
+            "| entry | what it is | further keys | from |",
+            "|---|---|---|---|",
+            *rows,
+        ]
+    )
+
+
 def schema() -> str:
     """Return the JSON Schema of the audit file."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
@@ -115,6 +145,10 @@ def _default(value: object) -> str:
     if value is None:
         return "—"
     return f"`{value}`" if isinstance(value, (int, float, str)) else "see below"
+
+
+def _yaml(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _cell(text: str) -> str:
@@ -127,6 +161,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "audit-file.md": audit_file,
     "audit-file.schema.json": schema,
     "measures.md": measures_page,
+    "annotators.md": lambda: entries("Annotators", ANNOTATORS),
+    "generators.md": lambda: entries("Generators", GENERATORS),
     "palette.md": palette.markdown,
 }
 

@@ -1,4 +1,4 @@
-"""Measures that another package brings, installed beside this one."""
+"""Measures and annotators that another package brings, installed beside this one."""
 
 import os
 import re
@@ -12,9 +12,10 @@ from PIL import Image
 
 import stereotrope as st
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "write-a-measure.md"
-WORDS = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
-MEASURE, FINDER = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to"
+PAGES = [(DOCS / f"write-{page}.md").read_text(encoding="utf-8") for page in ("a-measure", "an-annotator")]
+WORDS = re.findall(r"```yaml\n(.*?)```", PAGES[0], flags=re.DOTALL)[0]
+MEASURE, FINDER, ANNOTATOR = re.findall(r"```python\n(.*?)```", "\n".join(PAGES), flags=re.DOTALL)
 AUDIT = """\
 suite: objects
 objects: [cup]
@@ -35,7 +36,9 @@ def install(site, code):
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        "[stereotrope.measures]\nours = counting\n[stereotrope.finders]\nours = counting\n"
+        "".join(
+            f"[stereotrope.{group}]\nours = counting\n" for group in ("measures", "finders", "annotators")
+        )
     )
 
 
@@ -66,6 +69,23 @@ def test_a_measure_of_another_package_is_listed_and_computed_and_its_finder_find
     assert "How many labels each model has" in (tmp_path / "run/report/index.html").read_text()
     told = st.open(tmp_path / "run").findings.filter(kind="few_labels")
     assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
+
+
+def test_an_annotator_of_another_package_is_listed_and_looks(tmp_path):
+    install(tmp_path, ANNOTATOR)
+    listed = " ".join(stereotrope(tmp_path, "annotators").stdout.split())
+    assert "is the picture bright or dark: {brightness: , limit: 128} (from counting)" in listed
+    (tmp_path / "audit.yaml").write_text(
+        AUDIT.replace("[colour]", "[{brightness: , limit: 0}]").replace("label_count", "{share: brightness}")
+    )
+    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    assert set(st.open(tmp_path / "run").labels["value"]) == {"bright"}
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("[colour]", "[{brightness: , limt: 0}]"))
+    refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "other")
+    assert "annotator brightness: unknown key 'limt'; did you mean 'limit'?" in " ".join(
+        refused.stderr.split()
+    )
 
 
 def test_modules_whose_name_begins_with_an_underscore_are_left_alone(tmp_path):

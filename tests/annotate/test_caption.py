@@ -72,14 +72,14 @@ def test_captions_and_a_lexicon_work_together(tmp_path):
         (
             {"captions": "c.csv"},
             UsageError,
-            "'name' must be given as text, found None; write {captions: FILE",
+            "name is missing; add it: write {captions: captions.csv, name: blip-2}",
         ),
         ({"captions": "c.csv", "name": "x", "kaption": "y"}, UsageError, "did you mean 'caption'"),
         ({"captions": "none.csv", "name": "x"}, MetadataError, "none.csv: cannot be read"),
         ({"lexicon": "biasbench", "off": "x"}, UsageError, "unknown key 'off'; did you mean 'of'"),
-        ({"lexicon": 3}, UsageError, "'lexicon' must be given as text, found 3; write {lexicon: biasbench}"),
+        ({"lexicon": [3]}, UsageError, r"lexicon must be a text, found \[3\]; put it in quotes"),
         ({"lexicon": "mine.yaml"}, InputError, "mine.yaml: no such lexicon file"),
-        ("lexicon", UsageError, "no such annotator; write {lexicon: biasbench}"),
+        ("lexicon", UsageError, "lexicon is missing; add it: write {lexicon: biasbench}"),
         ({"caption": "openai:gpt-4o", "subject": "car"}, UsageError, "`caption` does not take it"),
     ],
 )

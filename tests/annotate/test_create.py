@@ -9,10 +9,7 @@ from stereotrope import annotate
 from stereotrope.annotate import Annotator, Label, Picture
 from stereotrope.errors import UsageError
 
-OFFLINE = sorted(
-    set(annotate.KINDS)
-    - {"labels", "questions", "constraints", "caption", "captions", "lexicon", "encoder", "embeddings"}
-)
+OFFLINE = sorted(name for name, entry in annotate.ANNOTATORS.items() if entry.example == name)
 
 
 @pytest.mark.parametrize("name", OFFLINE)
@@ -36,20 +33,23 @@ def test_fingerprints_differ_and_repeat():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("color", r"annotator 'color': no such annotator; did you mean 'colour'\?"),
-        ("xyzzy", "annotator 'xyzzy': no such annotator; known are blank, colour"),
-        ("labels", "annotator 'labels': no such annotator; write {labels: FILE, name: NAME}"),
-        ("questions", "annotator 'questions': no such annotator; write {questions: PROVIDER:MODEL}"),
+        ("color", r"annotator 'color' is unknown; did you mean 'colour'\?"),
+        ("xyzzy", "annotator 'xyzzy' is unknown; known are blank, caption, captions, colour"),
+        ("labels", "labels is missing; add it: write {labels: human.csv, name: rater-1}"),
+        ("questions", "questions is missing; add it: write {questions: openai:gpt-4o}"),
         ("opanai:gpt-4o", "unknown provider 'opanai'; did you mean 'openai'"),
-        ({"question": "openai:gpt-4o"}, r"annotator: unknown key 'question'; did you mean 'questions'\?"),
-        ({"label": "a.csv", "name": "r"}, r"annotator: unknown key 'label'; did you mean 'labels'\?"),
-        ({"captions": "a.csv", "name": "a\u200bx"}, "'name' must be printable, found 'a"),
-        ({"lexicon": "biasbench", "name": "a\x1bb"}, "'name' must be printable"),
-        ({"labels": "a.csv"}, "annotator: 'name' must be given as text, found None"),
-        ({"labels": "", "name": "r"}, "annotator: 'labels' must be given as text, found ''"),
+        ({"question": "openai:gpt-4o"}, r"annotator 'question' is unknown; did you mean 'questions'\?"),
+        ({"label": "a.csv", "name": "r"}, r"annotator 'label', 'name' is unknown; did you mean 'labels'\?"),
+        ({"captions": "a.csv", "name": "a\u200bx"}, "name must be printable, found 'a"),
+        ({"lexicon": "biasbench", "name": "a\x1bb"}, "name must be printable"),
+        (
+            {"labels": "a.csv"},
+            "annotator labels: name is missing; add it: write {labels: human.csv, name: rater-1}",
+        ),
+        ({"labels": "", "name": "r"}, "annotator labels: labels must not be empty, found ''"),
         (
             {"labels": "a.csv", "name": "r", "attributes": "gender"},
-            "annotator 'r': 'attributes' must be a list of names, found 'gender'",
+            "annotator labels: attributes must be a list, for example .*, found 'gender'",
         ),
     ],
 )
@@ -93,10 +93,13 @@ def test_some_attributes_of_an_annotator_can_be_chosen():
     ("spec", "message"),
     [
         ({"colour": ["shape"]}, "labels no 'shape'; it labels product_colour, background_colour"),
-        ({"colour": "background_colour"}, "takes nothing but a list of its attributes"),
-        ({"colour": []}, "takes nothing but a list of its attributes"),
-        ({"colour": ["background_colour"], "size": 3}, "takes nothing but a list of its attributes"),
-        ({"duplicates": ["perceptual_hash"]}, "takes nothing but a list of its attributes"),
+        ({"colour": "background_colour"}, "colour must be a list, .*, found 'background_colour'"),
+        ({"colour": []}, "colour must list at least one"),
+        (
+            {"colour": ["background_colour"], "size": 3},
+            "annotator colour: unknown key 'size'; known keys: colour",
+        ),
+        ({"duplicates": ["perceptual_hash"]}, "duplicates must be left empty, found .*; write duplicates"),
     ],
 )
 def test_a_choice_that_does_not_fit_says_what_to_write(spec, message):

@@ -181,7 +181,7 @@ def test_without_labels_of_looks_only_refusals_are_measured():
 def test_a_calibration_needs_an_annotator_of_looks(tmp_path):
     with pytest.raises(UsageError, match=r"none of the annotators \(blank, duplicates\) labels how"):
         calibrate(["blank", "duplicates"], tmp_path / "run")
-    with pytest.raises(UsageError, match=r"^annotator 'color': no such annotator; did you mean 'colour'"):
+    with pytest.raises(UsageError, match=r"^annotator 'color' is unknown; did you mean 'colour'"):
         calibrate(["color"], tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -80,13 +80,16 @@ def test_an_item_is_the_entry_whose_key_it_has(item, name, options):
             r"^annotator labels: labels is missing; add it: write \{labels: human.csv, name: rater-1\}",
         ),
         ({"labels": "a"}, r"labels: name is missing; add it: write \{labels: human.csv, name: rater-1\}$"),
-        ({"labels": "", "name": "r"}, "^annotator labels: labels must not be empty, found ''$"),
+        (
+            {"labels": "", "name": "r"},
+            "^annotator labels: labels must not be empty, found ''; write {labels: ",
+        ),
         ({"labels": "a", "name": "a\x1bb"}, r"name must be printable, found 'a\\x1bb'; rename it$"),
         ({"labels": "a", "name": "b", "nam": "c"}, r"labels: unknown key 'nam'; did you mean 'name'\?$"),
         ({"labels": "a", "name": "b", "size": 0}, "size must be at least 1, found 0; raise it$"),
         (
             {"colour": "red"},
-            r"^annotator colour: colour must be a list, for example \[car, cup\], found 'red'$",
+            r"^annotator colour: colour must be a list, for example \[car, cup\], found 'red'; write colour$",
         ),
     ],
 )

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
+from stereotrope.annotate.chosen import chosen
 from stereotrope.annotate.cielab import srgb_to_lab
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.registry import annotator
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
 __all__ = ["BlankAnnotator"]
@@ -54,3 +58,19 @@ class BlankAnnotator(Annotator):
         median = np.median(smooth, axis=(0, 1))
         said = f"L*a*b* {median[0]:.0f} {median[1]:.0f} {median[2]:.0f} all over" if blank else None
         return [Label("blank", "yes" if blank else "no", rationale=said)]
+
+
+class BlankOptions(Options):
+    """Attributes to take; all where none is named."""
+
+    blank: Texts | None = None
+
+
+@annotator(
+    BlankOptions,
+    summary="is the picture blank, or near one colour",
+    example="blank",
+)
+def blank(options: BlankOptions, context: Context) -> Annotator:
+    """All its attributes, or some."""
+    return chosen(BlankAnnotator(), options.blank)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from typing import ClassVar
 
 from stereotrope.annotate.answers import inert
 from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, picture_tokens, text_tokens
 from stereotrope.annotate.attributes import UNCLEAR
+from stereotrope.annotate.chat import ChatOptions
 from stereotrope.annotate.label import Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
+from stereotrope.annotate.registry import annotator
 from stereotrope.clients import ChatClient, Expectation, expectation
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Text
 from stereotrope.tables import CAPTION
 
 __all__ = ["CaptionAnnotator"]
@@ -100,3 +105,23 @@ def _label(said: str) -> Label:
     if text.casefold().rstrip(".") == UNCLEAR:
         return Label(CAPTION, None, status="unclear")
     return Label(CAPTION, text)
+
+
+class CaptionOptions(ChatOptions):
+    """As of :class:`CaptionAnnotator`."""
+
+    slips: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("attributes", "subject", "discover", "taxonomy", "order_seed"), "`caption` does not take it."
+    )
+
+    caption: Text
+
+
+@annotator(
+    CaptionOptions,
+    summary="a caption of each picture, by a chat model",
+    example="{caption: openai:gpt-4o}",
+)
+def caption(options: CaptionOptions, context: Context) -> CaptionAnnotator:
+    """Ask for captions."""
+    return CaptionAnnotator(**options.asking(options.caption, context, "{model} captions"))

@@ -8,7 +8,7 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError
 
-__all__ = ["Chosen"]
+__all__ = ["Chosen", "chosen"]
 
 
 class Chosen(Annotator):
@@ -44,3 +44,8 @@ class Chosen(Annotator):
     def concurrency(self) -> int:
         """That of the annotator."""
         return self._annotator.concurrency
+
+
+def chosen(annotator: Annotator, attributes: Sequence[str] | None) -> Annotator:
+    """Return an annotator as it is, or with some of its attributes."""
+    return annotator if attributes is None else Chosen(annotator, attributes)

@@ -7,9 +7,13 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from stereotrope.annotate import foreground, palette
+from stereotrope.annotate.chosen import chosen
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.registry import annotator
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
 __all__ = ["ColourAnnotator"]
@@ -149,3 +153,19 @@ def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:
     for first, second in np.argwhere(same_hue | same_grey):
         group[group == group[second]] = group[first]
     return np.unique(group, return_inverse=True)[1]
+
+
+class ColourOptions(Options):
+    """Attributes to take; all where none is named."""
+
+    colour: Texts | None = None
+
+
+@annotator(
+    ColourOptions,
+    summary="product colour and background colour, named on a documented palette",
+    example="colour",
+)
+def colour(options: ColourOptions, context: Context) -> Annotator:
+    """All its attributes, or some."""
+    return chosen(ColourAnnotator(), options.colour)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
 from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator
+from stereotrope.annotate.chat import ChatOptions
+from stereotrope.annotate.registry import annotator
 from stereotrope.clients import ChatClient
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Text
 from stereotrope.tables import CONSTRAINTS
 
 __all__ = ["ConstraintAnnotator"]
@@ -49,3 +58,25 @@ class ConstraintAnnotator(ModelAnnotator):
             max_side=max_side,
             version=version,
         )
+
+
+class ConstraintOptions(ChatOptions):
+    """As of :class:`ConstraintAnnotator`."""
+
+    slips: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("attributes", "subject", "discover", "taxonomy"), "`constraints` does not take it."
+    )
+
+    constraints: Text
+    order_seed: int = Field(0, ge=0)
+
+
+@annotator(
+    ConstraintOptions,
+    summary="people or several products in the picture, by a chat model",
+    example="{constraints: openai:gpt-4o}",
+)
+def constraints(options: ConstraintOptions, context: Context) -> ConstraintAnnotator:
+    """Ask what breaks the prompt."""
+    asked = options.asking(options.constraints, context, "{model} constraints")
+    return ConstraintAnnotator(**asked, order_seed=options.order_seed)

@@ -12,6 +12,9 @@ from PIL import Image
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.picture import Picture
+from stereotrope.annotate.registry import annotator
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Options
 from stereotrope.tables import fingerprint_of
 
 __all__ = ["DuplicatesAnnotator"]
@@ -130,3 +133,15 @@ def _close_pairs(words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
                 yield at, originals[int(near[0])], int(distances[near[0]])
                 continue
         originals.append(at)
+
+
+class DuplicatesOptions(Options):
+    """None: its labels belong together."""
+
+    duplicates: None = None
+
+
+@annotator(DuplicatesOptions, summary="exact and near duplicates", example="duplicates")
+def duplicates(options: DuplicatesOptions, context: Context) -> DuplicatesAnnotator:
+    """All that it says."""
+    return DuplicatesAnnotator()

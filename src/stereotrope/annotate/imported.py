@@ -14,8 +14,11 @@ import polars as pl
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError, UsageError
+from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import Design, PictureMatching, normal_path, outside_design
+from stereotrope.inputs.options import File, Name, Options, Text, Texts
 from stereotrope.inputs.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
 
@@ -367,3 +370,25 @@ class ImportedLabels(Annotator):
                 if earlier is not said:
                     self._refuse_conflict(earlier, said)
         return matched
+
+
+class LabelOptions(Options):
+    """As of :class:`ImportedLabels`."""
+
+    labels: File
+    name: Name
+    key: Text | None = None
+    attributes: Texts | None = None
+    layout: Literal["tidy", "wide"] | None = None
+    model: Text | None = None
+
+
+@annotator(
+    LabelOptions,
+    summary="labels made elsewhere, from a CSV or JSONL file",
+    example="{labels: human.csv, name: rater-1}",
+)
+def labels(options: LabelOptions, context: Context) -> ImportedLabels:
+    """Read the file."""
+    given = options.model_dump(exclude={"labels"})
+    return ImportedLabels(options.labels, folder=context.folder, **given)

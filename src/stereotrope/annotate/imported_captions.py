@@ -8,8 +8,11 @@ import polars as pl
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.captions.file import read_captions
+from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import HASH, Design, PictureMatching, outside_design
+from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.tables import CAPTION, LABELLED, fingerprint_of
 
 __all__ = ["ImportedCaptions"]
@@ -138,3 +141,23 @@ class ImportedCaptions(Annotator):
         if lines:
             shown = ", ".join(map(str, lines[:_SHOWN])) + (" …" if len(lines) > _SHOWN else "")
             self.notes.append(f"{self.file}: {len(lines)} {one if len(lines) == 1 else many} (line {shown})")
+
+
+class ImportedCaptionOptions(Options):
+    """As of :class:`ImportedCaptions`."""
+
+    captions: File
+    name: Name
+    image: Text | None = None
+    caption: Text | None = None
+
+
+@annotator(
+    ImportedCaptionOptions,
+    summary="captions made elsewhere, from a CSV or JSONL file",
+    example="{captions: captions.csv, name: blip-2}",
+)
+def captions(options: ImportedCaptionOptions, context: Context) -> ImportedCaptions:
+    """Read the file."""
+    given = options.model_dump(exclude={"captions"})
+    return ImportedCaptions(options.captions, folder=context.folder, **given)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.registry import annotator
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import File, Name, Options, Text
+from stereotrope.lexicon import BUILT_IN, read_lexicon
 from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
 from stereotrope.lexicon.parts import Grouped
 from stereotrope.tables import CAPTION, fingerprint_of
@@ -173,3 +178,25 @@ def _values(grouped: Grouped) -> tuple[str, ...]:
     most = len(undecided) if len(undecided) <= _FEW else 2
     double = [AND.join(each) for n in range(2, most + 1) for each in combinations(undecided, n)]
     return (*groups, *double, UNKNOWN)
+
+
+class LexiconOptions(Options):
+    """As of :class:`LexiconAnnotator`; ``lexicon`` is a built-in one or a file."""
+
+    lexicon: File
+    name: Name | None = None
+    of: Text | None = None
+    factor: Text = "prompt"
+
+
+@annotator(
+    LexiconOptions,
+    summary="what captions say, by lists of terms: a built-in one, or a YAML file of your own",
+    example="{lexicon: biasbench}",
+)
+def lexicon(options: LexiconOptions, context: Context) -> LexiconAnnotator:
+    """Read the lexicon."""
+    file = options.lexicon
+    if file not in BUILT_IN and Path(file).suffix:
+        file = str(context.folder / file)
+    return LexiconAnnotator(read_lexicon(file), **options.model_dump(exclude={"lexicon"}))

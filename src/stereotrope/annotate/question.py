@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import Annotated, Any, Self
 
 import polars as pl
+from pydantic import AfterValidator, Field
 
 from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, one_line
-from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, check_attributes
+from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN, check_attributes
+from stereotrope.annotate.chat import ChatOptions
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.registry import annotator
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, taxonomy_for
+from stereotrope.annotate.taxonomy_file import read_taxonomies
 from stereotrope.clients import ChatClient
 from stereotrope.errors import UsageError
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import File, Text
 
 __all__ = ["QuestionAnnotator"]
 
@@ -157,3 +163,45 @@ def _checked(name: str, attributes: Attributes) -> Attributes:
         return check_attributes(attributes)
     except UsageError as error:
         raise UsageError(f"annotator {name!r}: attributes: {error}") from None
+
+
+def _given(attributes: dict[str, Any] | None) -> dict[str, Any] | None:
+    for name, values in (attributes or {}).items():
+        if values is None:
+            raise ValueError(f"has no values for {name!r}; list them, or write {OPEN}")
+    return attributes
+
+
+class QuestionOptions(ChatOptions):
+    """As of :class:`QuestionAnnotator`; ``taxonomy`` is a file of attributes (YAML)."""
+
+    questions: Text
+    attributes: Annotated[dict[str, Any] | None, AfterValidator(_given)] = Field(
+        None, examples=["{body_type: [sedan, SUV], rim_colour: open}"]
+    )
+    subject: Text | None = None
+    order_seed: int = Field(0, ge=0)
+    discover: bool = False
+    taxonomy: File | None = None
+
+
+@annotator(
+    QuestionOptions,
+    summary="attributes of your own choice, by a chat model",
+    example="{questions: openai:gpt-4o}",
+)
+def questions(options: QuestionOptions, context: Context) -> QuestionAnnotator:
+    """Ask for the attributes of every object, for those given, and for those of the file."""
+    if options.discover and options.taxonomy is not None:
+        raise UsageError(
+            f"annotator {options.questions!r}: give `discover: true` or a `taxonomy:` file, not both; "
+            "remove one"
+        )
+    return QuestionAnnotator(
+        **options.asking(options.questions, context),
+        attributes=options.attributes,
+        subject=options.subject,
+        order_seed=options.order_seed,
+        discover=options.discover,
+        taxonomies=read_taxonomies(context.folder / options.taxonomy) if options.taxonomy else None,
+    )

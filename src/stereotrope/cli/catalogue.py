@@ -137,9 +137,9 @@ def print_generators(name: str | None, settings: Settings) -> None:
 
 def print_annotators(settings: Settings) -> None:
     """Print the annotators."""
-    from stereotrope.annotate import KINDS
+    from stereotrope.annotate import ANNOTATORS
 
-    _print_list(KINDS.items(), settings)
+    _print_list(_entries(ANNOTATORS), settings)
 
 
 def _entries(registry: Registry[Entry[Any]]) -> Iterable[tuple[str, str]]:

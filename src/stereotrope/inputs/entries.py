@@ -56,10 +56,7 @@ class Entry(Generic[T]):
 
 
 def entries_of(registry: Registry[Entry[T]]) -> Callable[..., Callable[[Makes[Any, T]], Makes[Any, T]]]:
-    """Return the decorator that adds a function to a registry as the entry of its name.
-
-    It takes the keywords ``summary`` and ``example`` of :class:`Entry` after the model of options.
-    """
+    """Return the decorator of a registry."""
 
     def register(
         options: type[Chosen], *, summary: str, example: str

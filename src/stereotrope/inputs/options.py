@@ -98,7 +98,7 @@ Item = Annotated[str | dict[str, Any], BeforeValidator(_item)]
 class Options(BaseModel):
     """What may be written in one place of a file: no other key, no value of another type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     slips: ClassVar[Mapping[str, str]] = {}
     """Unknown key that people write → what to do instead."""
 
@@ -133,7 +133,7 @@ def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, examp
     what
         What it is, for the message; models get it as the context of their validation.
     example
-        How it is written.
+        How it is written, where the field has no example of its own.
 
     Raises
     ------
@@ -144,6 +144,9 @@ def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, examp
         return model.model_validate(value, context=what)
     except ValidationError as error:
         first, *rest = error.errors(include_url=False)
+        field = model.model_fields.get(str(first["loc"][0]))
+        if field is not None and field.examples:
+            example = f"{first['loc'][0]}: {field.examples[0]}"
         more = f" ({len(rest)} more after this)" if rest else ""
         raise UsageError(f"{what}: {_message(first, model, f'write {example}')}{more}") from None
 
@@ -214,7 +217,7 @@ def _message(error: ErrorDetails, model: type[Options], example: str) -> str:
             return f"{path} is missing; add it: {example}"
         case "value_error":
             rule, _, fix = str(context.get("error", error["msg"])).partition("; ")
-            return f"{path} {rule}, found {found}" + (f"; {fix}" if fix else "")
+            return f"{path} {rule}, found {found}; {fix or example}"
         case "greater_than_equal":
             return f"{path} must be at least {context['ge']:g}, found {found}; raise it"
         case "less_than_equal":
@@ -234,6 +237,7 @@ def _message(error: ErrorDetails, model: type[Options], example: str) -> str:
         .replace("Input should be", "must be")
         .replace("a valid integer", "a whole number")
         .replace("a valid boolean", "true or false")
+        .replace("be None", "be left empty")
         .replace("a valid ", "a ")
     )
     return f"{path} {rule}, found {found}; {example}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import ConfigDict, ValidationInfo, model_validator
 
 from stereotrope.clients import ENDPOINT_KEYS, Endpoint, Price, price_of, refuse_secrets, split_model
 from stereotrope.errors import UsageError
@@ -45,7 +45,7 @@ class ModelOptions(Options):
     name: Name | None = None
     version: Text | None = None
     price: Any = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    parameters: dict[str, Any] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -66,7 +66,7 @@ class ModelOptions(Options):
         endpoint, rest = Endpoint.from_options(provider, self.model_extra or {})
         for key in rest:
             self._refuse_slip(written, key)
-        parameters = {**rest, **self.parameters}
+        parameters = {**rest, **(self.parameters or {})}
         for key, value in parameters.items():
             if key in self.decided:
                 raise UsageError(f"{written}: {key!r} cannot be set as a parameter: {self.decided[key]}")

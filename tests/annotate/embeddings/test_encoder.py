@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from stereotrope import annotate
-from stereotrope.annotate.embeddings import encoder_of
 from stereotrope.errors import ModelUnusable, UsageError
 
 
@@ -170,7 +169,7 @@ def test_the_fingerprint_follows_the_model_and_not_its_name_or_place(tmp_path, t
     (folder / "preprocessor_config.json").write_text(json.dumps({**config, "do_center_crop": False}))
     assert made(folder).fingerprint != one
     specs = [("clip:a/b", {}), ("clip:a/b", {"revision": "x"}), ("clip:a/c", {}), ("siglip:a/b", {})]
-    hub = [encoder_of({"encoder": spec, **more}, relative_to=None).fingerprint for spec, more in specs]
+    hub = [annotate.create({"encoder": spec, **more}).fingerprint for spec, more in specs]
     assert len({one, *hub}) == 5
 
 
@@ -183,22 +182,25 @@ def test_the_name_is_that_of_the_model_unless_given(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "match"),
     [
-        ({"encoder": None}, "'encoder' must name a model, found None; write"),
-        ({"encoder": "clip"}, "'encoder' must name a model, found 'clip'; write"),
-        ({"encoder": "clib:a/b"}, "no kind of encoder 'clib'; did you mean 'clip'"),
-        ({"encoder": "dino:a/b"}, "no kind of encoder 'dino'; known are clip and siglip"),
+        ({"encoder": None}, "encoder is missing; add it: write {encoder: clip:openai/clip-vit-base-patch32}"),
+        (
+            {"encoder": "clip"},
+            "encoder must name a kind of encoder and a model, found 'clip'; write {encoder: clip:",
+        ),
+        ({"encoder": "clib:a/b"}, "no kind of encoder, found 'clib:a/b'; did you mean 'clip'"),
+        ({"encoder": "dino:a/b"}, "no kind of encoder, found 'dino:a/b'; known are clip and siglip"),
         ({"encoder": "clip:a/b", "bach": 3}, "unknown key 'bach'; did you mean 'batch'"),
-        ({"encoder": "clip:a/b", "batch": 0}, "'batch' must be a whole number from 1 to 4,096, found 0"),
-        ({"encoder": "clip:a/b", "batch": True}, "'batch' must be a whole number"),
+        ({"encoder": "clip:a/b", "batch": 0}, "batch must be at least 1, found 0"),
+        ({"encoder": "clip:a/b", "batch": True}, "batch must be a whole number"),
         (
             {"encoder": "clip:a/b", "device": "gpu"},
-            "'device' must be auto, cpu, cuda or cuda:0 …, found",
+            "device must be auto, cpu, cuda or cuda:0 …, found",
         ),
-        ({"encoder": "clip:a/b", "revision": 7}, "'revision' must be a text, found 7; put it in quotes"),
+        ({"encoder": "clip:a/b", "revision": [7]}, r"revision must be a text, found \[7\]; put it in quotes"),
         ({"encoder": "clip:./b", "revision": "v1"}, "a folder has no revision; remove"),
-        ({"encoder": "clip:a/b", "name": "a\nb"}, "'name' must be printable"),
-        ("encoder", "no such annotator; write {encoder: clip:openai/clip-vit-base-patch32}"),
-        ({"encodr": "clip:a/b"}, "unknown key 'encodr'; did you mean 'encoder'"),
+        ({"encoder": "clip:a/b", "name": "a\nb"}, "name must be printable"),
+        ("encoder", "encoder is missing; add it: write {encoder: clip:openai/clip-vit-base-patch32}"),
+        ({"encodr": "clip:a/b"}, "annotator 'encodr' is unknown; did you mean 'encoder'"),
     ],
 )
 def test_mistakes_in_an_entry_are_named(spec, match):

@@ -166,11 +166,15 @@ def test_a_torn_file_that_the_reader_gives_up_on_is_told(tmp_path, monkeypatch):
         (
             {"embeddings": "e.parquet"},
             UsageError,
-            "'name' must be given as text, found None",
+            "name is missing; add it: write {embeddings: clip.parquet, name: clip}",
         ),
         ({"embeddings": "e.parquet", "name": "x", "vectr": "y"}, UsageError, "did you mean 'vector'"),
         ({"embeddings": "e.parquet", "name": "x", "vector": "vec"}, MetadataError, "no column 'vec'"),
-        ("embeddings", UsageError, "no such annotator; write {embeddings: FILE, name: NAME}"),
+        (
+            "embeddings",
+            UsageError,
+            "embeddings is missing; add it: write {embeddings: clip.parquet, name: clip}",
+        ),
     ],
 )
 def test_mistakes_in_an_entry_are_named(tmp_path, spec, error, match):

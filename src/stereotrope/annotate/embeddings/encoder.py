@@ -1,4 +1,4 @@
-"""From an entry of an audit file to an encoder; torch and transformers are loaded when it first encodes."""
+"""Encoders on this computer; torch and transformers are loaded when one first encodes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.embeddings.vectors import (
@@ -28,11 +29,14 @@ from stereotrope.annotate.embeddings.vectors import (
 )
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import Picture, Subject
+from stereotrope.annotate.registry import annotator
 from stereotrope.errors import PictureError, UsageError, did_you_mean
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Name, Options, Text
 from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["ENCODER_KINDS", "Encoded", "Encoder", "Loaded", "encoder_of"]
+__all__ = ["ENCODER_KINDS", "Encoded", "Encoder", "Loaded"]
 
 ENCODER_KINDS = ("clip", "siglip")
 """Families of encoders, the part of an entry before the colon."""
@@ -41,9 +45,6 @@ INSTALL = "pip install 'stereotrope[local]'"
 BATCH = 16
 _DECODING_THREADS = 4
 _NO_VECTOR = "the model gives no finite vector"
-_MOST_BATCH = 4096
-_KEYS = ("encoder", "name", "batch", "device", "revision")
-_WRITE = "write {encoder: clip:openai/clip-vit-base-patch32}"
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 _OF_A_MODEL = frozenset((".json", ".txt", ".model", ".safetensors", ".bin"))
 _PACKAGES = ("torch", "transformers")
@@ -314,58 +315,49 @@ def _outcome(vector: Vector | None) -> dict[str, Any]:
     return {"reason": _NO_VECTOR} if vector is None else {"vector": pack(vector)}
 
 
-def encoder_of(spec: Mapping[str, Any], *, relative_to: Path | str | None) -> Encoder:
-    """Make the encoder of ``{encoder: clip:MODEL, …}``.
-
-    Raises
-    ------
-    UsageError
-        A key or an option cannot be used.
-    """
-    for key in spec:
-        if key not in _KEYS:
-            hint = did_you_mean(key, _KEYS, otherwise=f"known are {', '.join(_KEYS)}")
-            raise UsageError(f"annotator: unknown key {key!r}; {hint}")
-    written = spec["encoder"]
-    if not isinstance(written, str) or not written.partition(":")[2].strip():
-        raise UsageError(f"annotator: 'encoder' must name a model, found {written!r}; {_WRITE}")
-    kind, _, model = (part.strip() for part in written.partition(":"))
-    if kind not in ENCODER_KINDS:
-        hint = did_you_mean(kind, ENCODER_KINDS, otherwise=f"known are {' and '.join(ENCODER_KINDS)}")
-        raise UsageError(f"encoder {written!r}: no kind of encoder {kind!r}; {hint}")
-    options = _options(spec, written)
-    where: str | Path = model
-    if model.startswith((".", "/", "~")):
-        where = Path(relative_to or ".") / Path(model).expanduser()
-        if options["revision"] is not None:
-            raise UsageError(f"encoder {written!r}: a folder has no revision; remove `revision:`")
-    name = spec.get("name") or Path(model).name or kind
-    return Encoder(kind, where, name=_checked_name(name, written), **options)
-
-
 def _digest(file: Path) -> bytes:
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").digest()
 
 
-def _options(spec: Mapping[str, Any], written: str) -> dict[str, Any]:
-    batch, device, revision = spec.get("batch", BATCH), spec.get("device", "auto"), spec.get("revision")
-    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= _MOST_BATCH:
-        raise UsageError(
-            f"encoder {written!r}: 'batch' must be a whole number from 1 to {_MOST_BATCH:,}, found {batch!r}"
-        )
-    if not isinstance(device, str) or not _DEVICE.fullmatch(device):
-        raise UsageError(
-            f"encoder {written!r}: 'device' must be auto, cpu, cuda or cuda:0 …, found {device!r}"
-        )
-    if revision is not None and (not isinstance(revision, str) or not revision.strip()):
-        raise UsageError(
-            f"encoder {written!r}: 'revision' must be a text, found {revision!r}; put it in quotes"
-        )
-    return {"batch": batch, "device": device, "revision": revision}
+def _encoder(value: str) -> str:
+    kind, _, model = (part.strip() for part in value.partition(":"))
+    if not model:
+        raise ValueError("must name a kind of encoder and a model")
+    if kind not in ENCODER_KINDS:
+        known = f"known are {' and '.join(ENCODER_KINDS)}"
+        raise ValueError(f"names no kind of encoder; {did_you_mean(kind, ENCODER_KINDS, otherwise=known)}")
+    return f"{kind}:{model}"
 
 
-def _checked_name(name: Any, written: str) -> str:
-    if not isinstance(name, str) or not name.isprintable():
-        raise UsageError(f"encoder {written!r}: 'name' must be printable, found {name!r}")
-    return name
+def _device(value: str) -> str:
+    if not _DEVICE.fullmatch(value):
+        raise ValueError("must be auto, cpu, cuda or cuda:0 …")
+    return value
+
+
+class EncoderOptions(Options):
+    """As of :class:`Encoder`; ``encoder`` is ``clip:MODEL``, the model a name on the hub or a folder."""
+
+    encoder: Annotated[Text, AfterValidator(_encoder)]
+    name: Name | None = None
+    batch: int = Field(BATCH, ge=1, le=4096)
+    device: Annotated[Text, AfterValidator(_device)] = "auto"
+    revision: Text | None = None
+
+
+@annotator(
+    EncoderOptions,
+    summary="vectors of pictures and prompts, by CLIP or SigLIP on this computer",
+    example="{encoder: clip:openai/clip-vit-base-patch32}",
+)
+def encoder(options: EncoderOptions, context: Context) -> Encoder:
+    """Name the model; it is loaded when it first encodes."""
+    kind, _, model = options.encoder.partition(":")
+    where: str | Path = model
+    if model.startswith((".", "/", "~")):
+        where = context.folder / Path(model).expanduser()
+        if options.revision is not None:
+            raise UsageError(f"encoder {options.encoder!r}: a folder has no revision; remove `revision:`")
+    given = options.model_dump(include={"batch", "device", "revision"})
+    return Encoder(kind, where, name=options.name or Path(model).name or kind, **given)

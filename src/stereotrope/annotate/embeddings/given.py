@@ -12,7 +12,10 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.embeddings.file import read_embeddings, said_of
 from stereotrope.annotate.embeddings.vectors import Vector, embeddings_rows
 from stereotrope.annotate.label import Attributes
+from stereotrope.annotate.registry import annotator
+from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import HASH, PictureMatching
+from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.tables import LABELLED, fingerprint_of
 
 __all__ = ["GivenEmbeddings"]
@@ -137,3 +140,23 @@ class GivenEmbeddings(Annotator):
     def _lacking(self, missing: int, of: int, what: str) -> None:
         if missing:
             self.notes.append(f"{self.file}: {missing} of {of} {what}")
+
+
+class EmbeddingOptions(Options):
+    """As of :class:`GivenEmbeddings`."""
+
+    embeddings: File
+    name: Name
+    image: Text | None = None
+    vector: Text | None = None
+
+
+@annotator(
+    EmbeddingOptions,
+    summary="vectors made elsewhere, from a Parquet, JSONL or CSV file",
+    example="{embeddings: clip.parquet, name: clip}",
+)
+def embeddings(options: EmbeddingOptions, context: Context) -> GivenEmbeddings:
+    """Read the file."""
+    given = options.model_dump(exclude={"embeddings"})
+    return GivenEmbeddings(options.embeddings, folder=context.folder, **given)

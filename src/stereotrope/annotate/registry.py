@@ -1,0 +1,15 @@
+"""What can be written under ``annotators:``, ours and other packages'."""
+
+from __future__ import annotations
+
+from stereotrope.annotate.contract import Annotator
+from stereotrope.inputs.entries import Entry, entries_of
+from stereotrope.plugins import Registry
+
+__all__ = ["ANNOTATORS", "annotator"]
+
+ANNOTATORS: Registry[Entry[Annotator]] = Registry("annotators", "stereotrope.annotate")
+"""Every entry by its name."""
+
+annotator = entries_of(ANNOTATORS)
+"""Decorator: a function from options and context to an annotator becomes the entry of its name."""
