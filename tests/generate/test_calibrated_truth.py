@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -138,8 +137,10 @@ def _distance(p: dict[str, float], q: dict[str, float]) -> float:
 
 def test_a_prompt_of_two_cues_is_declined_as_often_as_the_more_refused_one(truth: Truth) -> None:
     shares = {"women": 0.3, "elderly": 0.1}
-    cues = {name: replace(cue, refuse=shares.get(name, 0.0)) for name, cue in truth.cues.items()}
-    refusing = replace(truth, cues=cues)
+    cues = {
+        name: cue.model_copy(update={"refuse": shares.get(name, 0.0)}) for name, cue in truth.cues.items()
+    }
+    refusing = truth.model_copy(update={"cues": cues})
     assert refusing.refusal_share("cup for elderly women") == 0.3
     assert refusing.refusal_share("cup for elderly men") == 0.1
     assert refusing.refusal_share("cup") == 0.0
@@ -155,9 +156,9 @@ def test_planted_refuses_a_text_that_names_no_object(truth: Truth) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("cupp", (), "shape"), r"knows no object 'cupp' \(did you mean 'cup'\?\); it knows cup, car"),
-        (("cup", "womn", "shape"), r"knows no cue 'womn' \(did you mean 'women'\?\)"),
-        (("cup", (), "shap"), r"knows no attribute 'shap' \(did you mean 'shape'\?\)"),
+        (("cupp", (), "shape"), r"knows no object 'cupp'; did you mean 'cup'\?"),
+        (("cup", "womn", "shape"), r"knows no cue 'womn'; did you mean 'women'\?"),
+        (("cup", (), "shap"), r"knows no attribute 'shap'; did you mean 'shape'\?"),
     ],
 )
 def test_distribution_refuses_what_it_does_not_know(
@@ -176,27 +177,27 @@ MISTAKES = [
     (
         "white: 0.75, blue: 0.08",
         "white: 0.85, blue: 0.08",
-        r"objects\.cup\.base\.product_colour: shares must sum to 1, found 1\.1; change",
+        r"objects\.cup\.base\.product_colour must be shares that sum to 1 \(these make 1\.1\), .*; change",
     ),
     (
         "white: 0.75, blue: 0.08",
         "white: -0.75, blue: 0.08",
-        r"product_colour\.white: must be a share between 0 and 1, found -0\.75",
+        r"product_colour\.white must be a share between 0 and 1, found -0\.75; correct it",
     ),
     (
         "white: 0.75, blue: 0.08",
         "white: .nan, blue: 0.08",
-        r"product_colour\.white: must be a share between 0 and 1, found nan",
+        r"product_colour\.white must be a finite number, found nan; correct it",
     ),
     (
         "white: 0.75, blue: 0.08",
         "whit: 0.75, blue: 0.08",
-        r"must name a known value, found 'whit' \(did you mean 'white'\?\); known: black",
+        r"objects\.cup\.base\.product_colour must name a known value, found 'whit'; did you mean 'white'\?",
     ),
     (
         "shape: {mug: 0.6,",
         "shape: {mugg: 0.6,",
-        r"objects\.cup\.base\.shape: must name a known value, found 'mugg' \(did you mean 'mug'\?\)",
+        r"objects\.cup\.base\.shape must name a known value, found 'mugg'; did you mean 'mug'\?",
     ),
     (
         "text_presence: {present: 0.1,",
@@ -206,54 +207,54 @@ MISTAKES = [
     (
         "  cup:\n    words",
         "  jug:\n    words",
-        r"objects: holds an unknown key, found 'jug'; known: backpack, car",
+        r"objects must name a known object, found 'jug'; known: backpack, car",
     ),
     (
         "words: [cup, cups]",
         "words: []",
-        r"objects\.cup\.words: must be a list of texts, found \[\]; write it as \[one, two\]",
+        r"objects\.cup\.words must list at least one, found \[\]",
     ),
-    ("format: 1", "format: 2", r"format: must be 1, found 2; write format: 1"),
-    ("format: 1", "form: 1", r"holds an unknown key, found 'form' \(did you mean 'format'\?\)"),
-    ("format: 1", "", r"needs the key 'format', found colours, words.*; add it"),
+    ("format: 1", "format: 2", r"format must be 1, found 2; write it as our truth.yaml does"),
+    ("format: 1", "form: 1", r"unknown key 'form'; did you mean 'format'\?"),
+    ("format: 1", "", r"format is missing; add it"),
     (
         "[30, 30, 33]",
         "[30, 30, 256]",
-        r"colours\.black\.product: must be three whole numbers from 0 to 255, found \[30, 30, 256\]",
+        r"colours\.black\.product must be three whole numbers from 0 to 255, found \[30, 30, 256\]",
     ),
     (
         "toward: mode",
         "toward: node",
-        r"wordings\.targeted at\.toward: must be one of base, mode, uniform, safe, found 'node'",
+        r"wordings\.targeted at\.toward must be 'base', 'mode', 'uniform' or 'safe', found 'node'",
     ),
     (
         "[product_colour, background_colour, shape]",
         "[colour]",
-        r"wide range\.attributes: must name a known attribute, found 'colour'",
+        r"wide range\.attributes\.0 must be 'product_colour', .* or 'shape', found 'colour'",
     ),
-    ("weight: 0.2", "weight: 3", r"targeted at\.weight: must be a share between 0 and 1, found 3"),
+    ("weight: 0.2", "weight: 3", r"targeted at\.weight must be a share between 0 and 1, found 3"),
     (
         "      women:\n        product_colour: {pink: 0.6, white: 0.25, purple",
         "      womn:\n        product_colour: {pink: 0.6, white: 0.25, purple",
-        r"objects\.cup\.cues: must name a known cue, found 'womn' \(did you mean 'women'\?\)",
+        r"objects\.cup\.cues must name a known cue, found 'womn'; did you mean 'women'\?",
     ),
     (
         "safe: {product_colour: white,",
         "safe: {product_colour: mauve,",
-        r"objects\.cup\.safe\.product_colour: must name a known value, found 'mauve'",
+        r"objects\.cup\.safe\.product_colour must name a known value, found 'mauve'",
     ),
     (
         "{phrases: [men, man]}",
         "{phrases: [men, man], refuse: 2}",
-        r"cues\.men\.refuse: must be a share between 0 and 1, found 2",
+        r"cues\.men\.refuse must be a share between 0 and 1, found 2",
     ),
     (
         "{phrases: [men, man]}",
         "[men, man]",
-        r"cues\.men: must be a mapping, found \['men', 'man'\]; write it as",
+        r"cues\.men must be a mapping, found \['men', 'man'\]; write it as",
     ),
-    ("  middle-aged:", "  3:", r"cues: keys must be texts, found 3; put it in quotes"),
-    ("format: 1", "format: [1", r"the truth file must be YAML, found .*; correct that line"),
+    ("  middle-aged:", "  3:", r"cues\.3: a key must be a text, found 3; put it in quotes"),
+    ("format: 1", "format: [1", r"not readable as YAML: .*; check indentation, colons and quotes"),
 ]
 
 
@@ -262,7 +263,7 @@ def test_a_mistake_in_a_truth_file_gets_one_message(tmp_path: Path, old: str, ne
     assert old in OWN
     path = tmp_path / "mine.yaml"
     path.write_text(OWN.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"mine\.yaml: .*{message}"):
+    with pytest.raises(InputError, match=rf"mine\.yaml:\d+: .*{message}"):
         Truth.load(path)
 
 
@@ -270,6 +271,6 @@ def test_a_truth_file_without_objects_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(OWN[: OWN.index("objects:\n  cup")] + "objects: {}\n", encoding="utf-8")
     with pytest.raises(
-        InputError, match=r"objects: must name at least one object, found none; add one of backpack"
+        InputError, match=r"mine\.yaml:\d+: objects must name at least one object, .*; add one of backpack"
     ):
         Truth.load(path)

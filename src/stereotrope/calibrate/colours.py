@@ -8,7 +8,7 @@ import numpy as np
 from PIL import ImageColor
 
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
-from stereotrope.generate.calibrated.entries import Swatch
+from stereotrope.generate.calibrated.truth_file import Swatch
 
 SPELLINGS: Mapping[str, str] = {
     "gray": "grey",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -29,6 +29,7 @@ __all__ = [
     "Text",
     "Texts",
     "distinct",
+    "options_in_file",
     "options_of",
     "shorten",
     "text",
@@ -210,6 +211,8 @@ def _message(error: ErrorDetails, model: type[Options], example: str) -> str:
     found = "a mapping" if isinstance(error["input"], Mapping) else shorten(error["input"])
     if isinstance(error["input"], float) and not math.isfinite(error["input"]):
         return f"{path} must be a finite number, found {found}; correct it"
+    if error["loc"][-1:] == ("[key]",) and not isinstance(error["input"], str):
+        return f"{path}: a key must be a text, found {found}; put it in quotes"
     match error["type"]:
         case "extra_forbidden":
             return _unknown_key(error["loc"], model)
@@ -251,12 +254,35 @@ def _unknown_key(location: Sequence[str | int], model: type[Options]) -> str:
     key = str(location[-1])
     for step in location[:-1]:
         field = model.model_fields.get(str(step))
-        inner = None if field is None else field.annotation
-        if isinstance(inner, type) and issubclass(inner, Options):
-            model = inner
+        model = model if field is None else _model_in(field.annotation) or model
     known = list(model.model_fields)
     hint = model.slips.get(key) or did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
     return f"unknown key {shorten(key)}; {hint}"
+
+
+def _model_in(annotation: Any) -> type[Options] | None:
+    """The model that a type is, or that its values are: of ``dict[str, Cue]``, ``Cue``."""
+    if isinstance(annotation, type) and issubclass(annotation, Options):
+        return annotation
+    return next((model for part in get_args(annotation) if (model := _model_in(part))), None)
+
+
+def options_in_file(
+    model: type[Model], value: Any, error: Callable[[str, Sequence[str | int]], Exception], *, example: str
+) -> Model:
+    """Hold the plain values of a file against a model of options.
+
+    Raises
+    ------
+    Exception
+        What ``error`` makes of the message on the first mistake and its place.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as mistake:
+        # A misspelt key is also a missing one: say what stands there.
+        first = min(mistake.errors(include_url=False), key=lambda found: found["type"] == "missing")
+        raise error(_message(first, model, f"write {example}"), first["loc"]) from None
 
 
 def shorten(value: Any, limit: int = 80) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stereotrope.generate.calibrated.entries import ATTRIBUTES
 from stereotrope.generate.calibrated.generator import CalibratedGenerator
 from stereotrope.generate.calibrated.truth import Truth
+from stereotrope.generate.calibrated.truth_file import ATTRIBUTES
 
 __all__ = ["ATTRIBUTES", "CalibratedGenerator", "Truth"]

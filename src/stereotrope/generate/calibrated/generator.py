@@ -14,16 +14,17 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.generate.calibrated.entries import (
+from stereotrope.generate.calibrated.pairing import partners
+from stereotrope.generate.calibrated.scene import Scene, draw
+from stereotrope.generate.calibrated.truth import Truth
+from stereotrope.generate.calibrated.truth_file import (
     BACKGROUND_COLOUR,
     BACKGROUND_TEXT,
     PRODUCT_COLOUR,
     SHAPE,
     TEXT,
+    share,
 )
-from stereotrope.generate.calibrated.pairing import partners
-from stereotrope.generate.calibrated.scene import Scene, draw
-from stereotrope.generate.calibrated.truth import Truth
 from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, generator
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Name, Options, options_of
@@ -37,16 +38,8 @@ EXAMPLE = "{calibrated: , size: 256, refuse: {women: 0.1}}"
 DECLINED = "declined by the model's policy (planted)"
 
 
-def _share(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError("must be a share between 0 and 1; correct it")
-    return value
-
-
 def _shares(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(cue): _share(share) for cue, share in value.items()}
-    return _share(value)
+    return {str(cue): share(of) for cue, of in value.items()} if isinstance(value, dict) else share(value)
 
 
 class CalibratedOptions(Options):
@@ -192,7 +185,7 @@ class CalibratedGenerator(Generator):
         )
 
     def _word(self, where: str, text: str, seed: int | None) -> str:
-        words = self.truth.words[where]
+        words: list[str] = getattr(self.truth.words, where)
         return words[int(_unit(f"word on {where}", text, seed) * len(words))]
 
 
@@ -207,8 +200,8 @@ def _unit(purpose: str, text: str, seed: int | None) -> float:
 
 def _pick(shares: Mapping[str, float], at: float) -> str:
     total = 0.0
-    for value, share in shares.items():
-        total += share
+    for value, part in shares.items():
+        total += part
         if at < total:
             return value
     return value

@@ -6,49 +6,30 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import UsageError
-from stereotrope.generate.calibrated.checking import nearest, parse
-from stereotrope.generate.calibrated.entries import (
+from pydantic import PrivateAttr
+from ruamel.yaml import YAML
+
+from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.generate.calibrated.truth_file import (
     ATTRIBUTES,
-    BACKGROUND_COLOUR,
-    PRODUCT_COLOUR,
-    Cue,
     CueWording,
     PlantedShares,
-    Swatch,
-    TruthEntry,
+    TruthFile,
+    check_truth,
 )
-from stereotrope.generate.calibrated.products import PRODUCTS
+from stereotrope.inputs.options import options_in_file
+from stereotrope.inputs.yaml import line_of, read_tree
 
-__all__ = ["OWN", "Truth"]
-
-OWN = "truth.yaml"
+__all__ = ["Truth"]
 
 
-@dataclass(frozen=True)
-class Truth:
+class Truth(TruthFile):
     """A planted truth, read from a file.
-
-    Attributes
-    ----------
-    objects
-        Object → how its attributes are distributed, without a cue and with each.
-    cues
-        Cue → phrases it is recognised by and share of its prompts that are declined.
-    wordings
-        Wording → phrases, and how it bends every distribution; in the order they apply.
-    colours
-        Colour → sRGB of product and background.
-    words
-        ``product`` and ``background`` → words that are printed.
-    digest
-        SHA-256 over the content; comments and layout of the file do not enter.
 
     Notes
     -----
@@ -60,12 +41,12 @@ class Truth:
     and differ in every picture where no colour's two shares sum to more than 1.
     """
 
-    objects: Mapping[str, TruthEntry]
-    cues: Mapping[str, Cue]
-    wordings: Mapping[str, CueWording]
-    colours: Mapping[str, Swatch]
-    words: Mapping[str, tuple[str, ...]]
-    digest: str
+    _digest: str = PrivateAttr("")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the content; comments and layout of the file do not enter."""
+        return self._digest
 
     @classmethod
     def load(cls, path: Path | str | None = None) -> Truth:
@@ -75,18 +56,31 @@ class Truth:
         ------
         InputError
             The file cannot be read or breaks a rule: shares that do not sum to 1 or are negative, an
-            unknown attribute, colour, shape, cue or key. The message has file, key, rule, what was
-            found and what to do.
+            unknown attribute, colour, shape, cue or key.
         """
         if path is None:
             return _own()
-        raw, parts = parse(Path(path), str(path))
-        return cls(**parts, digest=_digest(raw))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as failed:
+            problem = failed.strerror if isinstance(failed, OSError) else failed
+            rule = "the truth file must be readable text"
+            raise InputError(f"{path}: {rule}, found {problem}; check its path") from None
+        tree = read_tree(text, lambda message, line: InputError(f"{path}:{line}: {message}"))
+
+        def error(message: str, at: Sequence[str | int]) -> InputError:
+            return InputError(f"{path}:{line_of(tree, at)}: {message}")
+
+        raw = _plain_yaml(text)
+        truth = options_in_file(cls, raw, error, example="it as our truth.yaml does")
+        check_truth(truth, error)
+        truth._digest = _digest(raw)
+        return truth
 
     def object_in(self, text: str) -> str | None:
         """Object that a prompt names: of several, the one that comes first; None where it names none."""
         plain = _plain(text)
-        found = [(_first(plain, entry.phrases), name) for name, entry in self.objects.items()]
+        found = [(_first(plain, entry.words), name) for name, entry in self.objects.items()]
         hits = sorted((at, name) for at, name in found if at is not None)
         return hits[0][1] if hits else None
 
@@ -125,8 +119,9 @@ class Truth:
         entry = self.objects[_known("object", object, self.objects)]
         _known("attribute", attribute, ATTRIBUTES)
         names = (cues,) if isinstance(cues, str) else tuple(cues)
-        base = entry.base[attribute]
-        planted = [entry.cues.get(_known("cue", c, self.cues), {}).get(attribute, base) for c in names]
+        base: PlantedShares = getattr(entry.base, attribute)
+        shifts = [entry.cues.get(_known("cue", cue, self.cues)) for cue in names]
+        planted: list[PlantedShares] = [getattr(shift, attribute, None) or base for shift in shifts]
         shares = _mean(planted) if planted else dict(base)
         for name in wordings:
             wording = self.wordings[_known("wording", name, self.wordings)]
@@ -167,11 +162,11 @@ class Truth:
         if wording.attributes and attribute not in wording.attributes:
             return None
         entry = self.objects[object]
-        base = entry.base[attribute]
+        base: PlantedShares = getattr(entry.base, attribute)
         if wording.toward == "base":
             return base
         if wording.toward == "safe":
-            value = entry.safe.get(attribute)
+            value = getattr(entry.safe, attribute)
             return None if value is None else {value: 1.0}
         if wording.toward == "mode":
             if _same(shares, base):
@@ -180,18 +175,17 @@ class Truth:
         values = self.values_of(object, attribute)
         return {value: 1.0 / len(values) for value in values}
 
-    def values_of(self, object: str, attribute: str) -> tuple[str, ...]:
-        """Every value an attribute can take for an object."""
-        _known("object", object, self.objects)
-        if _known("attribute", attribute, ATTRIBUTES) in (PRODUCT_COLOUR, BACKGROUND_COLOUR):
-            return tuple(self.colours)
-        return tuple(PRODUCTS[object]) if attribute == "shape" else ("present", "absent")
-
 
 @cache
 def _own() -> Truth:
-    raw, parts = parse(resources.files(__package__).joinpath(OWN).read_text(encoding="utf-8"), OWN)
-    return Truth(**parts, digest=_digest(raw))
+    raw = _plain_yaml(resources.files(__package__).joinpath("truth.yaml").read_text(encoding="utf-8"))
+    truth = Truth.model_validate(raw)
+    truth._digest = _digest(raw)
+    return truth
+
+
+def _plain_yaml(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(text)
 
 
 def _digest(raw: Any) -> str:
@@ -210,9 +204,8 @@ def _first(plain: str, phrases: Sequence[str]) -> int | None:
 
 def _known(kind: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> str:
     if name not in known:
-        raise UsageError(
-            f"the truth knows no {kind} {name!r}{nearest(name, known)}; it knows {', '.join(known)}"
-        )
+        hint = did_you_mean(name, known, otherwise=f"it knows {', '.join(known)}")
+        raise UsageError(f"the truth knows no {kind} {name!r}; {hint}")
     return name
 
 
