@@ -278,12 +278,8 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95)
     It grows with n and depends on the encoder: compare equal numbers of pictures by one encoder only.
     Vectors of one encoder lie in a narrow cone (Liang et al. 2022), so that the score stays far below n and
     the normalised one near 0 also for diverse pictures. The interval is of the score expected at this n:
-    Student's with the jackknife's standard error, leaving out one picture (one prompt, where a cell spans
-    several) at a time; simulated coverage of 95% at 15 to 100 pictures is 0.94 to 0.97 where vectors cluster
-    or spread evenly, and 0.88 to 0.95 where a few lie far out. Above 1,000 pictures of one prompt the
-    standard error is the infinitesimal jackknife's. Copies of one picture count like pictures that look the
-    same. A CLIP encoder sees the square in the middle of a picture, and what its training taught it to tell
-    apart.
+    Student's with the jackknife's standard error over pictures (over prompts, where a cell spans several);
+    above 1,000 pictures of one prompt the infinitesimal jackknife's.
 
     References
     ----------
@@ -382,12 +378,10 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 
 
     Notes
     -----
-    CLIP's cosines run from about 0 to about 0.4 in practice (Hessel et al. 2021), never near 1; SigLIP's have
-    a scale of their own. Some prompts read lower than others however well they are drawn: compare generators
-    on one prompt by one encoder. What the encoder does not tell apart, such as counts or who does what to
-    whom, cannot lower it. The interval is Student's over pictures (over prompts,
-    by the jackknife, where a cell spans several). Text beyond what the encoder reads (77 tokens for CLIP) is
-    not compared; a note of the run says so.
+    CLIP's cosines run from about 0 to about 0.4 in practice (Hessel et al. 2021). Compare generators on one
+    prompt by one encoder. What the encoder does not tell apart, such as counts, cannot lower it. The
+    interval is Student's over pictures (over prompts, by the jackknife, where a cell spans several). Text
+    beyond what the encoder reads (77 tokens for CLIP) is not compared.
 
     References
     ----------

@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.formulas import cas_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
-from stereotrope.measure.captions.rows import NO_CAPTION, How, ScoreRow, base_row, make_how, scored, undefined
-from stereotrope.measure.tidy import estimate_frame
+from stereotrope.measure.captions.frame import BY, Captions, register_caption
+from stereotrope.measure.captions.rows import (
+    NO_CAPTION,
+    How,
+    ScoreRow,
+    base_row,
+    estimates_of,
+    scored,
+    undefined,
+)
 from stereotrope.stats import ScoreOfSums
 
 __all__ = ["NO_HIT", "cas", "cas_row", "cas_score", "check_epsilon", "hits"]
@@ -83,10 +90,9 @@ def cas(
 
     Notes
     -----
-    The score depends on how many terms each list has and how common they are in any text; between models
-    it compares, alone it does not say much. Captions without a hit do not enter: with 10 hits in 100
-    captions the interval is that of 10. A term inside another word counts as a hit unless the lexicon
-    matches whole words.
+    It depends on how many terms each list has and how common these are in any text: it compares models.
+    Captions without a hit do not enter. A term inside another word is a hit unless the lexicon matches
+    whole words.
 
     References
     ----------
@@ -102,13 +108,13 @@ def cas(
     >>> cas(frame, n_bootstrap=99)["value"].to_list()
     [0.75]
     """
-    how = make_how("cas", by, definition, level)
     check_epsilon(epsilon, "cas")
-    cells = caption_table(
-        captions, by=by, measure="cas", lists=[stereotype, diversity], n_bootstrap=n_bootstrap, seed=seed
-    )
-    rows = [cas_row(cell, how, stereotype, diversity, epsilon) for cell in cells]
-    return estimate_frame(rows, factors=how.by)
+    lists = (stereotype, diversity)
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
+        return [cas_row(cell, how, *lists, epsilon)]
+
+    return estimates_of("cas", captions, rows, by, definition, level, n_bootstrap, seed, lists=lists)
 
 
 def check_epsilon(epsilon: float, measure: str) -> None:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import NO_HIT, cas_score, check_epsilon
 from stereotrope.measure.captions.formulas import combined, entropy_of, group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
+from stereotrope.measure.captions.frame import BY, Captions, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.omission import missing_score, read_elements
-from stereotrope.measure.captions.rows import How, ScoreRow, group_row, make_how, scored, undefined
+from stereotrope.measure.captions.rows import How, ScoreRow, estimates_of, group_row, scored, undefined
 from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums
 from stereotrope.tables import BANDS
 
@@ -109,12 +108,10 @@ def cbs(
 
     Notes
     -----
-    PD and 1 − H are computed from the same shares and rise together, so skew counts twice. The score has
-    no direction: all women and all men score alike; see :func:`signed_parity`. ``unknown`` is a group: where
-    most captions name none (flag ``mostly_unknown``), 1 − H is high for that reason alone; see
-    :func:`occlusion_split`. Both parts read too high at small n; the interval is corrected for what the
-    resamples show of it, and covers 0.89 in simulation where 0.9 of 60 captions are unknown. With and without
-    ``unknown`` are two scores.
+    PD and 1 − H come from the same shares, so skew counts twice. It has no direction: all women and all men
+    score alike; see :func:`signed_parity`. Where most captions name no group (flag ``mostly_unknown``), 1 − H
+    is high for that reason alone; see :func:`occlusion_split`. Both parts read too high at small n; the
+    interval is corrected for what the resamples show of it.
 
     References
     ----------
@@ -130,24 +127,16 @@ def cbs(
     >>> cbs(frame, "gender", groups=["female", "male"], unknown=False, association=False)["value"].to_list()
     [0.0]
     """
-    how = make_how("cbs", by, definition, level)
     check_epsilon(epsilon, "cbs")
-    cells = caption_table(
-        captions,
-        by=by,
-        measure="cbs",
-        columns=[attribute],
-        lists=[stereotype, diversity] if association else [],
-        n_bootstrap=n_bootstrap,
-        seed=seed,
-    )
-    rows = []
-    for cell in cells:
+    lists = (stereotype, diversity) if association else None
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
         sides = sides_of(counted, of, against, groups)
-        lists = (stereotype, diversity) if association else None
-        rows.append(cbs_row(cell, counted, sides[0] if len(sides) == 1 else None, how, lists, epsilon))
-    return estimate_frame(rows, factors=how.by)
+        return [cbs_row(cell, counted, sides[0] if len(sides) == 1 else None, how, lists, epsilon)]
+
+    cells = (by, definition, level, n_bootstrap, seed)
+    return estimates_of("cbs", captions, rows, *cells, columns=[attribute], lists=lists or ())
 
 
 def cbs_row(
@@ -273,26 +262,18 @@ def contextual_diversity(
     >>> round(found["value"][0], 4)
     0.3333
     """
-    how = make_how("contextual_diversity", by, definition, level)
     check_epsilon(epsilon, "contextual_diversity")
     listed = read_elements(keywords, "contextual_diversity")
     lists = (stereotype, diversity) if association else None
-    needed = list(lists or ()) if how.released else [keyword]
-    cells = caption_table(
-        captions,
-        by=by,
-        measure="contextual_diversity",
-        columns=[attribute],
-        lists=needed,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
-    )
-    rows = []
-    for cell in cells:
+    needed = (lists or ()) if definition == "released" else (keyword,)
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
         compared = compare(cell, text)
-        rows.append(contextual_row(cell, counted, how, compared, text, listed, keyword, lists, epsilon))
-    return estimate_frame(rows, factors=how.by)
+        return [contextual_row(cell, counted, how, compared, text, listed, keyword, lists, epsilon)]
+
+    cells = (by, definition, level, n_bootstrap, seed)
+    return estimates_of("contextual_diversity", captions, rows, *cells, columns=[attribute], lists=needed)
 
 
 def contextual_row(

@@ -131,7 +131,7 @@ def representation_parity(
         return share_rows(cell, counted, how)
 
     name = "representation_parity"
-    return estimates_of(name, captions, rows, by=by, definition=definition, level=level, columns=[attribute])
+    return estimates_of(name, captions, rows, by, definition, level, columns=[attribute])
 
 
 def share_rows(cell: Captions, counted: Groups, how: How) -> list[ScoreRow]:
@@ -213,8 +213,9 @@ def bias_amplification(
     >>> found["value"].to_list()
     [1.0]
     """
-    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
-    return _spread("bias_amplification", captions, attribute, groups, unknown, **cells)
+    return _spread(
+        "bias_amplification", captions, attribute, groups, unknown, by, definition, level, n_bootstrap, seed
+    )
 
 
 @register_caption(
@@ -282,8 +283,9 @@ def shannon_entropy(
     >>> found["value"].to_list()
     [1.0]
     """
-    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
-    return _spread("shannon_entropy", captions, attribute, groups, unknown, **cells)
+    return _spread(
+        "shannon_entropy", captions, attribute, groups, unknown, by, definition, level, n_bootstrap, seed
+    )
 
 
 @register_caption(
@@ -349,8 +351,9 @@ def kl_from_uniform(
     >>> found["value"].to_list()
     [1.0]
     """
-    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
-    return _spread("kl_from_uniform", captions, attribute, groups, unknown, **cells)
+    return _spread(
+        "kl_from_uniform", captions, attribute, groups, unknown, by, definition, level, n_bootstrap, seed
+    )
 
 
 def _spread(
@@ -359,13 +362,13 @@ def _spread(
     attribute: str,
     groups: Sequence[str] | None,
     unknown: bool,
-    **cells: Any,
+    *cells: Any,
 ) -> pl.DataFrame:
     def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
         return spread_rows(cell, counted, how, only=measure)
 
-    return estimates_of(measure, captions, rows, columns=[attribute], **cells)
+    return estimates_of(measure, captions, rows, *cells, columns=[attribute])
 
 
 def spread_rows(cell: Captions, counted: Groups, how: How, *, only: str | None = None) -> list[ScoreRow]:

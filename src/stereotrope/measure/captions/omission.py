@@ -135,8 +135,7 @@ def gmr(
     >>> gmr(frame, ["doctor", "hospital"]).select("category", "value").rows()
     [(None, 0.5), ('doctor', 0.0), ('hospital', 0.5)]
     """
-    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
-    return _missing("gmr", captions, keywords, column, **cells)
+    return _missing("gmr", captions, keywords, column, by, definition, level, n_bootstrap, seed)
 
 
 @register_caption(
@@ -202,8 +201,7 @@ def iemr(
     >>> iemr(frame, ["mask"]).select("category", "value").rows()
     [(None, 0.5), ('mask', 0.5)]
     """
-    cells = {"by": by, "definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
-    return _missing("iemr", captions, elements, column, **cells)
+    return _missing("iemr", captions, elements, column, by, definition, level, n_bootstrap, seed)
 
 
 @register_caption(
@@ -271,7 +269,7 @@ def hallucination(
     >>> hallucination(frame)["value"].to_list()
     [0.5]
     """
-    return _any("hallucination", captions, terms, column, by=by, definition=definition, level=level)
+    return _any("hallucination", captions, terms, column, by, definition, level)
 
 
 @register_caption(
@@ -335,31 +333,27 @@ def car(
     >>> car(frame)["value"].to_list()
     [1.0]
     """
-    return _any("car", captions, elements, column, by=by, definition=definition, level=level)
+    return _any("car", captions, elements, column, by, definition, level)
 
 
-def _missing(measure: str, captions: Any, elements: Sequence[str], column: str, **cells: Any) -> pl.DataFrame:
+def _missing(measure: str, captions: Any, elements: Sequence[str], column: str, *cells: Any) -> pl.DataFrame:
     declared = read_elements(elements, measure)
-    return estimates_of(
-        measure,
-        captions,
-        lambda cell, how: missing_rows(cell, how, measure, declared, column),
-        lists=[column],
-        **cells,
-    )
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
+        return missing_rows(cell, how, measure, declared, column)
+
+    return estimates_of(measure, captions, rows, *cells, lists=[column])
 
 
 def _any(
-    measure: str, captions: Any, elements: Sequence[str] | None, column: str, **cells: Any
+    measure: str, captions: Any, elements: Sequence[str] | None, column: str, *cells: Any
 ) -> pl.DataFrame:
     declared = read_elements(elements, measure) if elements is not None else None
-    return estimates_of(
-        measure,
-        captions,
-        lambda cell, how: [any_row(cell, how, measure, declared, column)],
-        lists=[column],
-        **cells,
-    )
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
+        return [any_row(cell, how, measure, declared, column)]
+
+    return estimates_of(measure, captions, rows, *cells, lists=[column])
 
 
 def read_elements(elements: Sequence[str], measure: str) -> tuple[str, ...]:

@@ -8,18 +8,17 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.formulas import group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, caption_table, register_caption
+from stereotrope.measure.captions.frame import BY, Captions, register_caption
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
     How,
     ScoreRow,
     above_floor,
+    estimates_of,
     group_row,
-    make_how,
     scored,
     undefined,
 )
-from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import expected_tie
 
 __all__ = ["parity_difference", "parity_row", "signed_parity"]
@@ -89,11 +88,10 @@ def parity_difference(
 
     Notes
     -----
-    Reads too high at small n: 0.08 on average at 100 captions of two equally frequent groups, 0.21 at 15.
-    It cannot say which side leads; :func:`signed_parity` does. Two sides seldom named at all are at
-    parity: read it beside the share of ``unknown``. The bootstrap makes up 2 captions on average that
-    name any group, so that unanimous captions still have an interval; it is the folded interval of
-    :func:`signed_parity`, simulated to cover in 0.94 to 0.99 of samples of 15 and 100.
+    Reads too high at small n: 0.21 on average at 15 captions of two equally frequent groups. It cannot say
+    which side leads; :func:`signed_parity` does. Two sides seldom named at all are at parity: read it beside
+    the share of ``unknown``. The bootstrap makes up 2 captions on average that name any group, so that
+    unanimous captions still have an interval.
 
     References
     ----------
@@ -118,7 +116,9 @@ def parity_difference(
         of,
         against,
         unknown,
-        make_how("parity_difference", by, definition, level),
+        by,
+        definition,
+        level,
         n_bootstrap,
         seed,
     )
@@ -192,7 +192,9 @@ def signed_parity(
         of,
         against,
         unknown,
-        make_how("signed_parity", by, definition, level),
+        by,
+        definition,
+        level,
         n_bootstrap,
         seed,
     )
@@ -206,19 +208,14 @@ def _parity(
     of: Sequence[str] | None,
     against: Sequence[str] | str | None,
     unknown: bool,
-    how: How,
-    n_bootstrap: int,
-    seed: int,
+    *cells: Any,
 ) -> pl.DataFrame:
-    cells = caption_table(
-        captions, by=how.by, measure=measure, columns=[attribute], n_bootstrap=n_bootstrap, seed=seed
-    )
-    rows: list[ScoreRow] = []
-    for cell in cells:
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        for sides in sides_of(counted, of, against, groups):
-            rows.append(parity_row(cell, counted, sides, how, signed=measure == "signed_parity"))
-    return estimate_frame(rows, factors=how.by)
+        sides = sides_of(counted, of, against, groups)
+        return [parity_row(cell, counted, one, how, signed=measure == "signed_parity") for one in sides]
+
+    return estimates_of(measure, captions, rows, *cells, columns=[attribute])
 
 
 def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signed: bool) -> ScoreRow:

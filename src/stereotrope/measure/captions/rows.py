@@ -79,15 +79,20 @@ def estimates_of(
     measure: str,
     captions: Any,
     rows: Callable[[Captions, How], Iterable[ScoreRow]],
-    *,
     by: Sequence[str],
     definition: str,
     level: float,
-    **columns: Any,
+    n_bootstrap: int = 0,
+    seed: int = 0,
+    *,
+    columns: Sequence[str] = (),
+    lists: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """The estimates of all cells of a captions frame; ``columns`` are those of :func:`caption_table`."""
+    """The estimates of a measure: its rows of every cell of a captions frame."""
     how = make_how(measure, by, definition, level)
-    cells = caption_table(captions, by=by, measure=measure, **columns)
+    cells = caption_table(
+        captions, by=by, measure=measure, columns=columns, lists=lists, n_bootstrap=n_bootstrap, seed=seed
+    )
     return estimate_frame([row for cell in cells for row in rows(cell, how)], factors=how.by)
 
 

@@ -203,16 +203,11 @@ def vendi(
     >>> vendi(frame, n_bootstrap=99).select("measure", pl.col("value").round(4)).rows()
     [('vendi', 2.0), ('vendi_normalised', 0.3333)]
     """
-    return estimates_of(
-        "vendi",
-        captions,
-        lambda cell, how: vendi_rows(cell, how, compare(cell, text)),
-        by=by,
-        definition=definition,
-        level=level,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
-    )
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
+        return vendi_rows(cell, how, compare(cell, text))
+
+    return estimates_of("vendi", captions, rows, by, definition, level, n_bootstrap, seed)
 
 
 def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[ScoreRow]:
@@ -363,17 +358,12 @@ def clip_proxy(
     [0.5]
     """
     listed = read_elements(keywords, "clip_proxy")
-    return estimates_of(
-        "clip_proxy",
-        captions,
-        lambda cell, how: [clip_proxy_row(cell, how, compare(cell, text), text, listed, column)],
-        lists=[column] if definition == "released" and listed else [],
-        by=by,
-        definition=definition,
-        level=level,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
-    )
+    lists = [column] if definition == "released" and listed else []
+
+    def rows(cell: Captions, how: How) -> list[ScoreRow]:
+        return [clip_proxy_row(cell, how, compare(cell, text), text, listed, column)]
+
+    return estimates_of("clip_proxy", captions, rows, by, definition, level, n_bootstrap, seed, lists=lists)
 
 
 def clip_proxy_row(

@@ -96,33 +96,18 @@ def bds(
 
     Notes
     -----
-    At small n the score is biased upward by about the floor (0.05 to 0.09 bits at 20 images), which
-    differs between cells: compare ``adjusted`` or ``excess``, not ``value``. The interval is of the
-    divergence in the long run, put on the scale of ``value`` (true 0 lies at ``floor``), so ``floor``
-    lies in ``[low, high]`` exactly when 0 lies in the interval of ``adjusted``; under ``released`` it
-    is of the score expected at this n, because a square root has no such correction, and the floor is
-    the mean of the shuffles. Where all images of both sides agree nothing varies in the bootstrap, and
-    the upper end is the greatest divergence that this is compatible with; where nearly all agree, it
-    reaches at least as far as the likelihood of the most frequent value's shares
-    (:func:`stereotrope.stats.greatest_js`; not under ``released``). In a mean the
-    former reach is added to the other one in quadrature, the latter in full, since attributes may depend on
-    each other. ``low`` lies above ``floor`` only where the permutation test agrees
-    (p ≤ (1 − level)/2): no interval claims a difference that the test does not. Simulated
-    coverage at a level of 0.95 and 10 to 50 images was 0.94 to 1.00 for attributes of 2 to 5 values,
-    skewed ones included, 0.96 to 1.00 for means of independent attributes and 0.90 to 1.00 for means of
-    attributes that wholly depend on each other; 0.88 (10 images) and 0.92 (20) for an open attribute of 12
-    values whose order turns round, since many values are never seen. Images are the unit of
-    test and interval: where a column ``prompt_id`` says that a group's images in a cell come from more
-    than one prompt, rows are flagged ``several_prompts``; name what tells the prompts apart in
-    ``within`` and use :func:`stereotrope.measure.average` instead.
+    Biased upward at small n by about the floor (0.05 to 0.09 bits at 20 images), which differs between
+    cells: compare ``adjusted`` or ``excess``, not ``value``. The interval is of the divergence in the long
+    run on the scale of ``value`` (true 0 lies at ``floor``); under ``released`` of the score expected at this
+    n. Where all images agree, or nearly all, its upper end is the greatest divergence that this is
+    compatible with (:func:`stereotrope.stats.greatest_js`). ``low`` lies above ``floor`` only where the
+    permutation test agrees (p ≤ (1 − level)/2). Images are the unit of test and interval: where a cell's come
+    from several prompts, rows are flagged ``several_prompts``; name what tells these apart in ``within`` and
+    use :func:`stereotrope.measure.average`.
 
-    Values mistaken alike for every group make a divergence smaller in the long run and never make one (the
-    data-processing inequality): the score is of what still shows through the annotator's errors, and neither
-    ``adjusted`` nor the interval undoes that. Errors that differ between groups may do anything, and labels
-    left out, such as ``unclear`` ones, may enlarge a divergence that is there.
-
-    The authors' scripts average in a missing combination as 0 and call the distance a divergence;
-    ``paper`` does neither, ``released`` only the second.
+    Values mistaken alike for every group make a divergence smaller and never make one; errors that differ
+    between groups may do anything. The authors' scripts average in a missing combination as 0 and call the
+    distance a divergence; ``paper`` does neither, ``released`` only the second.
 
     References
     ----------

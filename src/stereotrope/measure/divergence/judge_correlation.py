@@ -91,16 +91,10 @@ def judge_correlation(
 
     Notes
     -----
-    With nine groups an r of 0.80 has the interval [0.29, 0.96]. The groups of a combination share the
-    pictures of one baseline, so that their scores, and both annotators look at the same pictures: r says
-    whether the instruments agree on this sample, not whether another sample would give the same. The row
-    over all combinations also counts how much models and objects differ, which two annotators agree on
-    easily, and takes points as independent that are not. A high r does not show that either reads rightly:
-    both may share a fault, and a constant factor between them leaves r at 1.
-
-    The paper's Table 9 has nine groups a combination and 27 pooled. Its p-values (all below 0.05, pooled
-    below 0.0001) follow from its r with the test used here; its r cannot be checked, since the scores
-    behind them are not published.
+    With nine groups an r of 0.80 has the interval [0.29, 0.96]. Both annotators look at the same pictures:
+    r says whether they agree on this sample. The row over all combinations also counts how much models
+    and objects differ, and takes points as independent that are not. A high r does not show that either
+    reads rightly: both may share a fault, and a constant factor leaves r at 1.
 
     References
     ----------

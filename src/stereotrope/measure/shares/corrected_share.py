@@ -134,13 +134,9 @@ def corrected_share(
     Notes
     -----
     The interval carries the uncertainty of both samples: quantiles of the correction over error rates and
-    label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`); it does not
-    shrink below what ``n_reference`` allows, however many pictures are labelled. With error rates of 0 to
-    0.25, 20 to 400 pictures and two to ten values it covered planted shares in 0.90 to 1.00 of simulations
-    at a level of 0.95, where raw intervals came down to 0. A corrected share is less certain than a raw
-    one, not more, and at 20 pictures often says little. It supposes that the annotator errs on these
-    pictures as on the checked ones, alike for every group: errors that depend on the group stay in. It
-    speaks of the pictures with a usable label.
+    label shares drawn from what the counts allow (:func:`stereotrope.stats.resampled_shares`). A corrected
+    share is less certain than a raw one. It supposes that the annotator errs on these pictures as on the
+    checked ones, alike for every group, and speaks of the pictures with a usable label.
 
     References
     ----------

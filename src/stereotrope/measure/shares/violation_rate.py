@@ -81,10 +81,8 @@ def violation_rate(
 
     Notes
     -----
-    0 of 20 does not show that a model never breaks a constraint: the interval reaches to 0.16. A picture
-    with one label ``unclear`` counts where the other is ``yes`` and is left out where it is ``no``, which
-    raises the rate a little; the bounds say how much at most. The paper counted pictures that break either
-    constraint (SDXL 0.564 and Imagen 0.222 of 1,600 each).
+    0 of 20 has an interval that reaches to 0.16. A picture with one label ``unclear`` counts where the other
+    is ``yes`` and is left out where it is ``no``, which raises the rate a little; see the bounds.
 
     References
     ----------
