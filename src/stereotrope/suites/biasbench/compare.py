@@ -84,6 +84,13 @@ class ComparedCell:
     verdict: str
     explanation: str
 
+    def digits(self, value: float | None) -> str:
+        """A released number with the digits that the scripts print; a dash for none."""
+        if value is None:
+            return "–"
+        places = {"groups_seen": 0, "representation_parity": 3}.get(self.measure, 4)
+        return f"{value:.{places}f}"
+
 
 @dataclass(frozen=True)
 class ComparedModel:

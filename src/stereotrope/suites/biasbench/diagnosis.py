@@ -32,6 +32,13 @@ class Remark:
     what: str
     effect: str
 
+    def where(self, most: int) -> str:
+        """The lines in brackets, at most so many of them."""
+        if not self.lines:
+            return ""
+        more = f" and {len(self.lines) - most} more" if len(self.lines) > most else ""
+        return f" (line{'s' if len(self.lines) > 1 else ''} {', '.join(_runs(self.lines[:most]))}{more})"
+
 
 @dataclass(frozen=True)
 class ModelCaptions:
@@ -207,7 +214,9 @@ def _gaps(rows: Sequence[CaptionRow]) -> list[Remark]:
             remarks.append(Remark("first row lost", (found[0].line,), what, "cannot be put back"))
         elif missing:
             span = f"{0 if from_zero else 1} to {max(numbers)}"
-            what = f"images of {prompt} lack the numbers {_runs(missing)} of {span}"
+            runs = _runs(missing)
+            shown = ", ".join(runs[:_SHOWN]) + (" and more" if len(runs) > _SHOWN else "")
+            what = f"images of {prompt} lack the numbers {shown} of {span}"
             remarks.append(Remark("missing numbers", (), what, "cannot be put back"))
     return remarks
 
@@ -283,13 +292,12 @@ def _span(rows: Sequence[CaptionRow]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
-def _runs(numbers: Sequence[int]) -> str:
-    """``3, 40 to 49``, shortened."""
+def _runs(numbers: Sequence[int]) -> list[str]:
+    """``3``, ``40 to 49``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    shown = [f"{r[0]} to {r[-1]}" if len(r) > 1 else str(r[0]) for r in runs[:_SHOWN]]
-    return ", ".join(shown) + (" and more" if len(runs) > _SHOWN else "")
+    return [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]

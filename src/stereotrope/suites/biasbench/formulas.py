@@ -10,6 +10,7 @@ import polars as pl
 
 from stereotrope.lexicon import Lexicon, Matching
 from stereotrope.measure import captions as measures
+from stereotrope.report.numbers import number
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 
@@ -40,6 +41,16 @@ class PaperValue:
     high: float | None
     n: int | None
     undefined: str
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval, where there is one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def interval(self) -> str:
+        """The interval as it is printed."""
+        return f"[{', '.join(number(end, self.n) for end in self.ends)}]" if self.ends else ""
 
 
 def paper_values(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from itertools import groupby
 from typing import Any
@@ -20,7 +20,6 @@ from stereotrope.suites.biasbench.compare import (
     ComparedCell,
     ComparedModel,
 )
-from stereotrope.suites.biasbench.diagnosis import Remark
 from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue
 from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_names, prompt_texts
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
@@ -68,7 +67,6 @@ def reproduction_page(found: CaptionsReproduction, *, command: Sequence[str] = (
         "source": found.source,
         "licence": found.licence,
     }
-    context["contents"] = _contents(models)
     return render_document(
         "reproduction.html.j2",
         context,
@@ -95,19 +93,6 @@ def _asked(found: CaptionsReproduction) -> list[tuple[str, str]]:
         ("Models", models),
         ("Lexicon", f"{found.lexicon}: {kind}"),
         ("SHA-256", ", ".join(f"{file.name} {file.sha256[:16]}…" for file in found.files)),
-    ]
-
-
-def _contents(models: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    return [
-        ("findings", "What comes out"),
-        ("odd", "What is odd about the files"),
-        *((model["id"], f"Numbers: {model['name']}") for model in models),
-        ("hits", "What the terms hit"),
-        ("definitions", "Two definitions"),
-        ("paper", "The paper’s text and tables"),
-        ("limits", "What the numbers cannot say"),
-        ("own", "With captions of your own"),
     ]
 
 
@@ -140,7 +125,7 @@ def _model(model: ComparedModel, id_: str, found: CaptionsReproduction) -> dict[
         "captions": count(model.captions, "caption"),
         "published": bool(model.published_as) and found.authors_lexicon,
         "lead": lead,
-        "remarks": [{**vars(remark), "lines": _lines(remark)} for remark in model.remarks],
+        "remarks": [{**vars(remark), "lines": remark.where(_MOST_LINES)} for remark in model.remarks],
         "tables": [
             _table(prompt, list(cells)) for prompt, cells in groupby(model.cells, key=lambda c: c.prompt)
         ],
@@ -164,21 +149,6 @@ def _model(model: ComparedModel, id_: str, found: CaptionsReproduction) -> dict[
     }
 
 
-def _lines(remark: Remark) -> str:
-    if not remark.lines:
-        return ""
-    runs: list[list[int]] = []
-    for line in remark.lines[:_MOST_LINES]:
-        if runs and line == runs[-1][-1] + 1:
-            runs[-1].append(line)
-        else:
-            runs.append([line])
-    told = ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-    more = len(remark.lines) - _MOST_LINES
-    told += f" and {more} more" if more > 0 else ""
-    return f" (line{'s' if len(remark.lines) > 1 else ''} {told})"
-
-
 def _table(prompt: str, cells: Sequence[ComparedCell]) -> dict[str, Any]:
     there = [matching for matching in MATCHINGS if any(matching in cell.paper for cell in cells)]
     rows = [_row(cell, there) for cell in cells]
@@ -200,8 +170,8 @@ def _row(cell: ComparedCell, matchings: Sequence[str]) -> dict[str, Any]:
         "measure": measure_words().get(cell.measure, {}).get("name", cell.measure.replace("_", " ")),
         "level": cell.level.replace("_", " "),
         "paper": [_paper(cell.paper.get(matching), cell.n) for matching in matchings],
-        "released": _digits(cell, cell.released),
-        "repaired": _digits(cell, cell.repaired),
+        "released": cell.digits(cell.released),
+        "repaired": cell.digits(cell.repaired),
         "published": cell.published or _DASH,
         "place": cell.place,
         "verdict": cell.verdict if told else "",
@@ -215,16 +185,5 @@ def _paper(value: PaperValue | None, n: int) -> dict[str, str] | None:
         return None
     if value.value is None:
         return {"value": _DASH, "interval": "", "why": value.undefined}
-    interval = ""
-    if value.low is not None and value.high is not None:
-        interval = f"[{number(value.low, value.n)}, {number(value.high, value.n)}]"
     fewer = f"n = {value.n}" if value.n is not None and value.n != n else ""
-    return {"value": number(value.value, value.n), "interval": interval, "why": fewer}
-
-
-def _digits(cell: ComparedCell, value: float | None) -> str:
-    if value is None:
-        return _DASH
-    if cell.measure == "groups_seen":
-        return f"{value:.0f}"
-    return f"{value:.{3 if cell.measure == 'representation_parity' else 4}f}"
+    return {"value": number(value.value, value.n), "interval": value.interval, "why": fewer}

@@ -13,7 +13,7 @@ from rich.text import Text
 from stereotrope.commands import settings
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.report.escape import terminal
-from stereotrope.report.numbers import number
+from stereotrope.report.numbers import count
 from stereotrope.report.terminal import console, print_json, print_line, print_rows
 from stereotrope.run import write_atomic
 from stereotrope.suites.biasbench.compare import (
@@ -24,8 +24,7 @@ from stereotrope.suites.biasbench.compare import (
     ComparedModel,
     compare_captions,
 )
-from stereotrope.suites.biasbench.diagnosis import Remark
-from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS
+from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, PaperValue
 from stereotrope.suites.biasbench.hits import Hits
 from stereotrope.suites.biasbench.page import reproduction_page
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
@@ -146,13 +145,13 @@ def _skipped(found: CaptionsReproduction, out: Console) -> None:
 
 def _model(model: ComparedModel, matchings: Sequence[str], out: Console) -> None:
     known = f", in the paper {model.published_as}" if model.published_as else ", not in the paper"
-    captions = f"{model.captions} caption{'' if model.captions == 1 else 's'}"
+    captions = count(model.captions, "caption")
     print_line(Text(terminal(f"{model.model}: {captions}{known}"), style="bold"), out)
     if not model.remarks:
         print_line(Text("Nothing odd about the captions was found."), out)
     for remark in model.remarks:
         what = f"{terminal(remark.what)}; {terminal(remark.effect)}."
-        print_line(Text(f"- {remark.kind}{_where(remark)}: {what}"), out)
+        print_line(Text(f"- {remark.kind}{remark.where(_LINES)}: {what}"), out)
     out.print()
     for prompt, cells in groupby(model.cells, key=lambda cell: cell.prompt):
         _prompt(prompt, list(cells), matchings, out)
@@ -182,14 +181,6 @@ def _hits(hits: Sequence[Hits], out: Console) -> None:
     out.print()
 
 
-def _where(remark: Remark) -> str:
-    if not remark.lines:
-        return ""
-    more = f" and {len(remark.lines) - _LINES} more" if len(remark.lines) > _LINES else ""
-    shown = ", ".join(map(str, remark.lines[:_LINES]))
-    return f" (line{'s' if len(remark.lines) > 1 else ''} {shown}{more})"
-
-
 def _prompt(prompt: str, cells: list[ComparedCell], matchings: Sequence[str], out: Console) -> None:
     """A row a number. Where lines get too long, the interval goes first, then where a figure stands."""
     rows = _rows(cells, matchings)
@@ -207,19 +198,21 @@ def _prompt(prompt: str, cells: list[ComparedCell], matchings: Sequence[str], ou
 
 def _rows(cells: Sequence[ComparedCell], matchings: Sequence[str]) -> list[dict[str, str]]:
     """Every column of every number; one without content is empty in all rows."""
-    there = [how for how in matchings if any(how in cell.paper for cell in cells)]
+    given = [how for how in matchings if any(how in cell.paper for cell in cells)]
+    only = given[0] if len(given) == 1 == len(matchings) else ""
+    none = PaperValue(None, None, None, None, "")
     repaired = any(cell.repaired is not None for cell in cells)
     published = any(cell.published is not None for cell in cells)
     return [
         {
             "measure": _measure(cell),
-            **{_HEADS[how]: _paper(cell, how) for how in there},
-            _INTERVAL: _interval(cell, there[0]) if len(there) == 1 == len(matchings) else "",
-            "released": _value(cell, cell.released),
-            "after repair": _value(cell, cell.repaired) if repaired else "",
+            **{_HEADS[how]: cell.digits(cell.paper.get(how, none).value) for how in given},
+            _INTERVAL: cell.paper.get(only, none).interval,
+            "released": cell.digits(cell.released),
+            "after repair": cell.digits(cell.repaired) if repaired else "",
             "published": (cell.published or "–") if published else "",
             _WHERE: cell.place,
-            "verdict": _verdict(cell) if published else "",
+            "verdict": cell.verdict if published and cell.verdict != NOT_PRINTED else "",
         }
         for cell in cells
     ]
@@ -233,27 +226,3 @@ def _width(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> int:
 def _measure(cell: ComparedCell) -> str:
     name = "share" if cell.measure == "representation_parity" else cell.measure
     return f"{name} {cell.level}".strip()
-
-
-def _paper(cell: ComparedCell, matching: str) -> str:
-    found = cell.paper.get(matching)
-    return _value(cell, found.value if found else None)
-
-
-def _interval(cell: ComparedCell, matching: str) -> str:
-    found = cell.paper.get(matching)
-    if found is None or found.low is None or found.high is None:
-        return ""
-    return f"[{number(found.low, found.n)}, {number(found.high, found.n)}]"
-
-
-def _verdict(cell: ComparedCell) -> str:
-    return "" if cell.verdict == NOT_PRINTED else cell.verdict
-
-
-def _value(cell: ComparedCell, value: float | None) -> str:
-    if value is None:
-        return "–"
-    if cell.measure == "groups_seen":
-        return f"{value:.0f}"
-    return f"{value:.{3 if cell.measure == 'representation_parity' else 4}f}"

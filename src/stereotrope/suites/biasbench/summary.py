@@ -63,7 +63,7 @@ def _agreement(model: ComparedModel, found: CaptionsReproduction) -> list[str]:
 
 
 def _own_formula(model: ComparedModel) -> list[str]:
-    compared = [cell for cell in model.cells if cell.published is not None and _interval(cell)]
+    compared = [cell for cell in model.cells if cell.published is not None and _ends(cell)]
     outside = outside_intervals(compared)
     if not compared:
         return []
@@ -78,7 +78,7 @@ def outside_intervals(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
     """Cells whose published figure, whatever it was rounded from, is outside the interval of its formula."""
     found = []
     for cell in cells:
-        interval = _interval(cell)
+        interval = _ends(cell)
         if interval is None or cell.published is None:
             continue
         half = 0.5 * 10.0 ** -len(cell.published.partition(".")[2])
@@ -87,11 +87,8 @@ def outside_intervals(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
     return found
 
 
-def _interval(cell: ComparedCell) -> tuple[float, float] | None:
-    made = cell.paper.get(JUDGED)
-    if made is None or made.low is None or made.high is None:
-        return None
-    return made.low, made.high
+def _ends(cell: ComparedCell) -> tuple[float, float] | None:
+    return cell.paper[JUDGED].ends if JUDGED in cell.paper else None
 
 
 def doubtful(hit: Hits) -> int:
