@@ -59,20 +59,10 @@ class CaptionRow:
 
 @dataclass(frozen=True)
 class CaptionsFile:
-    """One file as read.
+    """One file as read; ``header`` says whether its first row names the columns.
 
-    Attributes
-    ----------
-    path, rows
-        The file and its captions.
-    header
-        Whether its first row names the columns.
-    skipped
-        Why a file of a folder is not read, else empty.
-    notes
-        How it had to be read where that is not as expected.
-    sha256
-        Of its bytes.
+    ``skipped`` says why it is not read, ``notes`` how it had to be where that is not as expected; ``sha256``
+    is of its bytes.
     """
 
     path: Path
@@ -84,11 +74,7 @@ class CaptionsFile:
 
 
 def prompt_of_name(image: str) -> str | None:
-    """Return the prompt that a picture's name says, such as culture for ``Cultural_3.png``.
-
-    The first word of the name that is a prompt counts (``sdxl_doctor_7.png``); where none is, that of the
-    nearest folder (``beauty/0007.png``).
-    """
+    """Return the prompt that a picture's name says (``Cultural_3.png``), else its folder's name."""
     for part in reversed(re.split(r"[/\\]", image)):
         if found := next((_NAMES[word] for word in _words(part) if word in _NAMES), None):
             return found
@@ -111,12 +97,9 @@ def _words(name: str) -> list[str]:
 def read_benchmark_captions(path: Path) -> list[CaptionsFile]:
     """Read a file of captions, or all files of a folder that hold some.
 
-    A file is read as everywhere (:func:`~stereotrope.inputs.captions.table.read_caption_table`). A model
-    that no column names is the name of the file; a prompt that none names is the one that the image's name
-    says, or the file's. A file named for one prompt, which all its captions are of, is of the model that the
-    rest of its name says, or its folder (``koala_beauty.csv``, ``koala/beauty.csv``). A prompt may be its
-    name, or its text.
-    Files of a folder that hold no captions are told as skipped.
+    A model that no column names is the name of the file; a prompt that none names is the one that the image's
+    name says, or the file's. A file named for one prompt, which all its captions are of, is of the model that
+    the rest of its name says, or its folder (``koala_beauty.csv``, ``koala/beauty.csv``).
 
     Raises
     ------
@@ -134,15 +117,8 @@ def read_benchmark_captions(path: Path) -> list[CaptionsFile]:
     if all(file.skipped for file in read):
         raise InputError(f"{path}: none of its {len(read)} files holds captions; {read[0].skipped}")
     others = [file for file in there if file not in files]
-    return [
-        *read,
-        *(
-            CaptionsFile(
-                file, False, (), skipped=f"{file}: captions are read from {', '.join(_ENDINGS)} files"
-            )
-            for file in others
-        ),
-    ]
+    why = f"captions are read from {', '.join(_ENDINGS)} files"
+    return [*read, *(CaptionsFile(file, False, (), skipped=f"{file}: {why}") for file in others)]
 
 
 def _read_or_skip(path: Path) -> CaptionsFile:

@@ -20,6 +20,7 @@ __all__ = ["ModelCaptions", "Remark", "diagnose"]
 
 _SHOWN = 12
 _LONGEST = 40
+_STRANGE = "unknown prompt"
 _Key = TypeVar("_Key")
 
 
@@ -42,21 +43,10 @@ class Remark:
 
 @dataclass(frozen=True)
 class ModelCaptions:
-    """Captions of one model after diagnosis.
+    """Captions of one model as they are counted, in the order of the file, and every oddity.
 
-    Attributes
-    ----------
-    model
-        Name as the file has it.
-    rows
-        What is counted, in the order of the file.
-    remarks
-        Every oddity.
-    repaired
-        The rows under the readings of ``repairs``, by which the published figures may have been counted;
-        the same as ``rows`` where there are none. No number but the comparison with the paper uses them.
-    repairs
-        The remarks these readings follow.
+    ``repaired`` are the rows under the readings that ``repairs`` speak of, by which the published figures may
+    have been counted. No number but the comparison with the paper uses them.
     """
 
     model: str
@@ -99,13 +89,15 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
     return ModelCaptions(model, tuple(rows), (*remarks, *repairs), tuple(repaired), tuple(repairs))
 
 
+def _remark(kind: str, rows: Sequence[CaptionRow], what: str, effect: str) -> Remark:
+    return Remark(kind, tuple(row.line for row in rows), what, effect)
+
+
 def _no_header(file: CaptionsFile) -> Remark:
     first = file.rows[0]
-    what = (
-        f"{file.path.name} has no header row; a program that takes its first row for one loses "
-        f"{first.image or 'its first caption'}"
-    )
-    return Remark("no header", (first.line,), what, "its first row is counted")
+    what = f"{file.path.name} has no header row; a program that takes its first row for one loses "
+    lost = first.image or "its first caption"
+    return Remark("no header", (first.line,), what + lost, "its first row is counted")
 
 
 def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark]]:
@@ -113,25 +105,18 @@ def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark
     tests: tuple[tuple[str, Callable[[CaptionRow], bool], str], ...] = (
         ("stray header row", _is_header, "a second header row stands among the captions"),
         ("empty caption", lambda r: not r.caption, "the caption is empty"),
-        (
-            "unknown prompt",
-            lambda r: r.prompt not in BENCHMARK_PROMPTS,
-            "the prompt is none of the benchmark",
-        ),
+        (_STRANGE, lambda r: r.prompt not in BENCHMARK_PROMPTS, "the prompt is none of the benchmark"),
     )
     kept, remarks = list(rows), []
     for kind, odd, why in tests:
         found = [row for row in kept if odd(row)]
         if found:
             shown = ", ".join(dict.fromkeys(repr(r.image or r.prompt) for r in found[:_SHOWN]))
-            alike = (
-                lookalikes(Counter(r.prompt for r in found), BENCHMARK_PROMPTS)
-                if kind == "unknown prompt"
-                else []
-            )
-            told = [one.sentence("prompts", "write it as the benchmark does") for one in alike]
-            rule = "; ".join([f"{why} ({shown})", *told])
-            remarks.append(Remark(kind, tuple(r.line for r in found), rule, "left out"))
+            names = Counter(r.prompt for r in found if kind == _STRANGE)
+            alike = lookalikes(names, BENCHMARK_PROMPTS)
+            hints = [set_.sentence("prompts", "write it as the benchmark does") for set_ in alike]
+            rule = "; ".join([f"{why} ({shown})", *hints])
+            remarks.append(_remark(kind, found, rule, "left out"))
             kept = [row for row in kept if not odd(row)]
     return kept, remarks
 
@@ -146,7 +131,7 @@ def _broken(rows: Sequence[CaptionRow]) -> list[Remark]:
     if not found:
         return []
     what = f"{len(found)} captions go over several lines; a quote left open would do that"
-    return [Remark("line breaks", tuple(row.line for row in found), what, "each is counted as one caption")]
+    return [_remark("line breaks", found, what, "each is counted as one caption")]
 
 
 def _glued(rows: Sequence[CaptionRow]) -> list[Remark]:
@@ -157,7 +142,7 @@ def _glued(rows: Sequence[CaptionRow]) -> list[Remark]:
     shown = next(word for word in found[0].caption.split() if split_words(word) != word)
     what = f"{len(found)} of {len(rows)} captions hold words run together, such as {_cut(shown)!r}"
     effect = "split before the figures are judged; the other two ways to find a term leave them"
-    return [Remark("words run together", tuple(row.line for row in found), what, effect)]
+    return [_remark("words run together", found, what, effect)]
 
 
 def _cut(text: str) -> str:
@@ -169,15 +154,9 @@ def _names(rows: Sequence[CaptionRow]) -> list[Remark]:
     remarks = []
     odd = [r for r in rows if (prompt_of_name(r.image) or r.prompt) != r.prompt]
     for (said, counted), found in _grouped(odd, lambda r: (prompt_of_name(r.image) or "", r.prompt)):
-        what = (
-            f"{len(found)} rows of {counted} have images named for {said} ({_span(found)}): the "
-            f"caption is likely of {said}"
-        )
-        remarks.append(
-            Remark(
-                "mislabelled rows", tuple(r.line for r in found), what, f"counted as {counted}, as labelled"
-            )
-        )
+        what = f"{len(found)} rows of {counted} have images named for {said} ({_span(found)}): the "
+        what += f"caption is likely of {said}"
+        remarks.append(_remark("mislabelled rows", found, what, f"counted as {counted}, as labelled"))
     return remarks
 
 
@@ -188,9 +167,7 @@ def _repeated(rows: Sequence[CaptionRow]) -> list[Remark]:
     for prompt, found in _grouped(again, lambda r: r.prompt):
         images = len({_stem(r.image) for r in found})
         what = f"images of {prompt} with more than one caption: {images} ({_span(found)})"
-        remarks.append(
-            Remark("image named twice", tuple(r.line for r in found), what, "each caption is counted")
-        )
+        remarks.append(_remark("image named twice", found, what, "each caption is counted"))
     return remarks
 
 
@@ -239,7 +216,7 @@ def _as_published(model: str, rows: Sequence[CaptionRow]) -> tuple[list[CaptionR
             f"images of these numbers are missing; counted by their place they are of {block}"
         )
         effect = f"counted as {said}; as {block} only in the published reading"
-        remarks.append(Remark("mislabelled rows", tuple(r.line for r in found), what, effect))
+        remarks.append(_remark("mislabelled rows", found, what, effect))
     repaired = [replace(r, prompt=strangers[r]) if r in strangers else r for r in repaired]
     name = published_name(model)
     told = [int(f.value) for f in printed(name, "", "images")] if name else []

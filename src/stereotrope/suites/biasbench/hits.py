@@ -31,25 +31,12 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Hits:
-    """One value of a grouped attribute, and on what its captions rest.
+    """One value of a grouped attribute, and on what its ``n`` captions rest.
 
-    Attributes
-    ----------
-    attribute, prompt, value, n
-        The value, the prompt whose captions have the attribute, and how many captions have the value.
-    whole_word
-        Captions in which a term of it stands as a word of its own; null for ``unknown``.
-    inside_only, noun_only
-        Captions that rest on letters inside longer words alone, or on words before a garment's, hair's or
-        background's noun alone.
-    run_together
-        Captions in which only its case or a digit sets the term off (``MaleFair``).
-    named
-        Of ``unknown``, the groups that the built-in lexicon finds, which splits words at case and digits.
-    words
-        Longer words, most frequent first.
-    examples
-        Doubtful captions.
+    Counted are captions in which a term of it stands as a word of its own (null for ``unknown``), and those
+    that rest alone on letters inside longer words (``words``, most frequent first), on words before a noun of
+    clothes, hair or a background, or on words that only case or a digit sets off (``MaleFair``). ``named``
+    are groups that the built-in lexicon, which splits there, finds in ``unknown``.
     """
 
     attribute: str

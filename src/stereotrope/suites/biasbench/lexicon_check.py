@@ -1,4 +1,4 @@
-"""``stereotrope lexicon check``: what the terms of a lexicon hit in captions, and what of it to doubt."""
+"""What the terms of a lexicon hit in captions, and what of it to doubt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
 __all__ = ["CheckedLexicon", "check_lexicon"]
 
 _COLUMNS = ("caption", "prompt", "image")
-_BOUNDARIES = {"word": "word", "letters": "substring"}
+_BOUNDARIES = ("word", "letters")
 _LONGEST = 2_000
 """Characters of a caption that are told in JSON."""
 _EXAMPLES = 3
@@ -38,20 +38,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class CheckedLexicon:
-    """A lexicon beside captions.
+    """A lexicon as it was matched (``matching`` says it in words), beside so many captions of a file.
 
-    Attributes
-    ----------
-    lexicon
-        The lexicon, with the matching the captions were read by.
-    matching
-        That matching in words.
-    file, captions
-        The file, and how many captions of it were read.
-    remarks
-        What is odd about the files, one sentence each.
-    audit
-        The matching audit; its terms the worst first.
+    ``remarks`` say what is odd about the files, one sentence each; ``audit`` has the worst terms first.
     """
 
     lexicon: Lexicon
@@ -88,21 +77,9 @@ def check_lexicon(
     prompt: str | None = None,
     boundary: str | None = None,
 ) -> CheckedLexicon:
-    """Read a lexicon and captions, and audit the matching.
+    """Read a lexicon and captions, and audit the matching; arguments are those of the command.
 
-    Parameters
-    ----------
-    lexicon
-        A YAML file, the name of a built-in lexicon, or the authors' lists as JSON.
-    captions
-        CSV or JSON lines.
-    columns
-        Its columns, each as ``caption=NAME``, ``prompt=NAME`` or ``image=NAME``; found when not given.
-    prompt
-        The prompt that all captions are of; else the file says it.
-    boundary
-        ``word`` or ``letters`` (anywhere in a longer word); else as the lexicon says, and the authors'
-        lists as their scripts read them.
+    Without ``boundary`` terms are found as the lexicon says, and the authors' lists as their scripts do it.
 
     Raises
     ------
@@ -119,9 +96,8 @@ def check_lexicon(
     prompts, said = _prompts(read, found, prompt, str(captions))
     frame = pl.DataFrame({"prompt": pl.Series(prompts, dtype=pl.String), "caption": found.frame["caption"]})
     audit = _audit(read, frame, patterned)
-    audit = replace(audit, terms=_worst_first(audit.terms))
-    looked = audit.terms["n_captions"]
-    if not looked.sum():
+    worst = audit.terms.sort("n_doubtful", "n_hits", descending=True, maintain_order=True)
+    if not worst["n_captions"].sum():
         raise InputError(
             f"{captions}: none of its {frame.height} captions is of a prompt of lexicon {read.name!r} "
             f"({', '.join(read.prompts)}), found {_some(prompts)}; name the column with --column "
@@ -133,7 +109,7 @@ def check_lexicon(
         str(captions),
         frame.height,
         (*found.notes, *said, *remarks),
-        audit,
+        replace(audit, terms=worst),
     )
 
 
@@ -159,8 +135,7 @@ def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[st
     else:
         read = read_lexicon(lexicon)
     if boundary is not None:
-        way = _BOUNDARIES[boundary]
-        how = replace(read.matching, boundary="word" if way == "word" else "substring")
+        how = replace(read.matching, boundary="word" if boundary == "word" else "substring")
         read = replace(read, matching=how)
     return read, patterned, remarks
 
@@ -244,11 +219,6 @@ def _parted(lexicon: Lexicon, patterned: Sequence[str]) -> tuple[Lexicon, Lexico
     bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
     rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}
     return replace(lexicon, attributes=own, prompts=bare, matching=words), replace(lexicon, attributes=rest)
-
-
-def _worst_first(terms: pl.DataFrame) -> pl.DataFrame:
-    """Order by doubtful hits."""
-    return terms.sort("n_doubtful", "n_hits", descending=True, maintain_order=True)
 
 
 def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:

@@ -6,9 +6,8 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -19,7 +18,7 @@ from stereotrope.lexicon.parts import THINGS
 from stereotrope.lexicon.surroundings import noun_after
 from stereotrope.report.escape import terminal, visible
 from stereotrope.report.numbers import count
-from stereotrope.report.terminal import console, print_json, print_line, print_rows
+from stereotrope.report.terminal import console, print_json, print_line, print_rows, safe
 from stereotrope.suites.biasbench.lexicon_check import CheckedLexicon
 
 __all__ = ["excerpt", "print_lexicon_check"]
@@ -40,11 +39,10 @@ Row = Mapping[str, Any]
 Fits = Callable[[str, int, int], bool]
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A count, the term it is of, what that stands for, where it is found, and a caption."""
 
-    count: str
+    number: str
     term: str
     of: str
     where: str
@@ -80,7 +78,7 @@ def _head(found: CheckedLexicon, out: Console) -> None:
     hitting = int((~terms["never"]).sum())
     hits = count(int(terms["n_hits"].sum()), "hit")
     line = f"{hits}, of {hitting} of its {count(terms.height, 'term')}. "
-    print_line(Text(terminal(f"{line}Matching: {found.matching}.")), out)
+    print_line(safe(f"{line}Matching: {found.matching}."), out)
     out.print()
     _title("What is odd about the files", "", out)
     for remark in found.remarks:
@@ -198,22 +196,14 @@ def _never(terms: Sequence[Row], out: Console) -> None:
         out.print()
     unasked = sorted({row["prompt"] or row["attribute"] for row in terms if not row["n_captions"]})
     if unasked:
-        n = sum(1 for row in terms if not row["n_captions"])
-        listed = terminal(", ".join(unasked))
-        print_line(
-            Text(f"{n} terms were not looked for, since no caption is of their prompt: {listed}."), out
-        )
+        n = sum(not row["n_captions"] for row in terms)
+        line = f"{n} terms were not looked for, since no caption is of their prompt: {', '.join(unasked)}."
+        print_line(safe(line), out)
         out.print()
 
 
 def _section(
-    title: str,
-    meaning: str,
-    entries: Sequence[_Entry],
-    fits: Fits | None,
-    out: Console,
-    *,
-    what: str = "term",
+    title: str, meaning: str, entries: Sequence[_Entry], fits: Fits | None, out: Console, what: str = "term"
 ) -> None:
     """Entries with a caption each; a term of several lists that hits the same is one."""
     if not entries:
@@ -221,7 +211,7 @@ def _section(
     _title(title, meaning, out)
     merged: dict[tuple[str, ...], list[str]] = {}
     for entry in entries:
-        merged.setdefault((entry.count, entry.term, entry.where, entry.caption), []).append(entry.of)
+        merged.setdefault((entry.number, entry.term, entry.where, entry.caption), []).append(entry.of)
     shown = list(merged.items())[:_TERMS]
     width = max(len(key[0]) for key, _ in shown)
     room = max(20, min(out.width, _WIDEST) - width - 4)

@@ -12,7 +12,7 @@ from typing import Any
 
 from stereotrope.errors import InputError
 from stereotrope.lexicon import Lexicon, lexicon_from, read_lexicon
-from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of, prompt_texts
 
 __all__ = [
     "GENDER",
@@ -60,18 +60,10 @@ class PromptLists:
 
 @dataclass(frozen=True)
 class WordLists:
-    """Terms of every prompt, as the released definitions use them.
+    """Terms of every prompt, as the released definitions use them; ``authors`` if unchanged from theirs.
 
-    Attributes
-    ----------
-    name, prompts
-        Of the lexicon, and its lists.
-    lexicon
-        The same terms for the paper's formulas: whole words, found by the lexicon's own matching.
-    authors
-        Whether they are the authors' lists, unchanged.
-    by_patterns
-        Prompts whose groups go by patterns in the paper's formulas too: the authors' for gender.
+    ``lexicon`` has the same terms for the paper's formulas, found as whole words by its own matching, but for
+    the groups of prompts ``by_patterns``: the authors' for gender.
     """
 
     name: str
@@ -112,42 +104,22 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
     genders = {str(g): take.terms(f"gender_patterns.{g}") for g in ("female", "male")}
     for pattern in (p for listed in genders.values() for p in listed):
         _compiled(pattern, name)
-    own: dict[str, dict[str, Any]] = {
-        "beauty": {
-            "groups": take.groups("ethnicity_map"),
-            "stereotype": take.terms("beauty_stereo"),
-            "diversity": take.terms("beauty_diverse"),
-            "further": {"skin_tone": take.groups("skin_tone_map")},
-        },
-        "doctor": {"patterns": genders},
-        "animal": {
-            "groups": {t: (t,) for t in take.terms("animal_types")},
-            "rest": "other",
-            "scene": {"puzzle": take.terms("puzzle_terms"), "laboratory": take.terms("lab_terms")},
-        },
-        "nature": {
-            "groups": {t: (t,) for t in take.terms("insect_types")},
-            "rest": "other",
-            "stereotype": take.terms("stereo_insects"),
-            "diversity": take.terms("diverse_insects"),
-            "scene": {"morning": take.terms("morning_terms")},
-        },
-        "culture": {
-            "groups": take.groups("skin_tone_map"),
-            "stereotype": take.terms("festival_stereo"),
-            "diversity": take.terms("festival_diverse"),
-            "reference": take.terms("cultural_accurate_terms"),
-        },
-    }
     prompts = {
         prompt: PromptLists(
-            **lists,
+            groups={t: (t,) for t in take.terms(at["kinds"])}
+            if "kinds" in at
+            else take.groups(at.get("groups")),
+            rest="other" if "kinds" in at else "unknown",
+            patterns=genders if at["attribute"] == GENDER else {},
+            scene={name: take.terms(path) for name, path in at.get("scene", {}).items()},
+            further={name: take.groups(path) for name, path in at.get("further", {}).items()},
             keyword=_single(take.terms(f"gmr_elements.{prompt}")),
             alignment=_single(take.terms(f"clip_prompt_keywords.{prompt}")),
             implied=_single(take.terms(f"iemr_elements.{prompt}")),
             hallucination=take.terms(f"hallucination_terms.{prompt}"),
+            **{name: take.terms(at[name]) for name in ("stereotype", "diversity", "reference") if name in at},
         )
-        for prompt, lists in own.items()
+        for prompt, at in data_of("authors.yaml").items()
     }
     lexicon = lexicon_from(authors_mapping(prompts, name=name))
     return WordLists(name, prompts, lexicon, _digest(data) == _AUTHORS_DIGEST, frozenset({"doctor"}))
@@ -212,24 +184,9 @@ def _plain(term: str) -> str:
 
 def authors_mapping(prompts: Mapping[str, PromptLists], *, name: str) -> dict[str, Any]:
     """The authors' lists as a lexicon: whole words (equation 3), the first listed group first."""
-    attributes = {
-        "gender": (prompts["doctor"].patterns, "doctor"),
-        "ethnicity": (prompts["beauty"].groups, "beauty"),
-        "skin_tone": (prompts["culture"].groups, "culture"),
-        "species": (prompts["animal"].groups, "animal"),
-        "insect": (prompts["nature"].groups, "nature"),
-    }
+    order = ("doctor", "beauty", "culture", "animal", "nature")
     grouped = {
-        attribute: {
-            "of": [prompt],
-            "priority": list(groups),
-            "decide": "most" if attribute == GENDER else "first",
-            "groups": {
-                g: list(dict.fromkeys(_of_patterns(terms) if attribute == GENDER else terms))
-                for g, terms in groups.items()
-            },
-        }
-        for attribute, (groups, prompt) in attributes.items()
+        data_of("authors.yaml")[prompt]["attribute"]: _attribute_mapping(prompt, prompts) for prompt in order
     }
     return {
         "name": name,
@@ -239,22 +196,26 @@ def authors_mapping(prompts: Mapping[str, PromptLists], *, name: str) -> dict[st
     }
 
 
+def _attribute_mapping(prompt: str, prompts: Mapping[str, PromptLists]) -> dict[str, Any]:
+    lists = prompts[prompt]
+    groups = {group: list(dict.fromkeys(terms)) for group, terms in lists.groups.items()}
+    groups |= {group: list(dict.fromkeys(_of_patterns(terms))) for group, terms in lists.patterns.items()}
+    decide = "most" if lists.patterns else "first"
+    return {"of": [prompt], "priority": list(groups), "decide": decide, "groups": groups}
+
+
 def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
-    parity = {
-        "beauty": {"attribute": "ethnicity", "groups": ["white"], "against": "rest"},
-        "doctor": {"attribute": "gender", "groups": ["male"], "against": ["female"]},
-        "culture": {"attribute": "skin_tone", "groups": ["dark", "medium"], "against": ["fair"]},
-    }
     flat = {"keyword": [t for terms in lists.keyword for t in terms]}
     flat |= {"implied": [t for terms in lists.implied for t in terms]}
     flat |= {name: [_stem(term) for term in getattr(lists, name)] for name in _FLAT}
-    entry: dict[str, Any] = {
-        "path": "demographic" if prompt in parity else "contextual",
+    parity = {name: sides for name, sides in data_of("authors.yaml")[prompt].items() if name == "parity"}
+    return {
+        "path": "demographic" if parity else "contextual",
         "text": prompt_texts()[prompt],
         "cas": bool(lists.stereotype),
         "lists": {name: {"terms": terms} for name, terms in flat.items() if terms},
+        **parity,
     }
-    return entry | ({"parity": parity[prompt]} if prompt in parity else {})
 
 
 def _of_patterns(patterns: Terms) -> Iterator[str]:
@@ -308,7 +269,9 @@ class _Taker:
             raise InputError(f"{self._name}: {path} must be a list of terms, found {_kind(found)}")
         return tuple(found)
 
-    def groups(self, path: str) -> dict[str, Terms]:
+    def groups(self, path: str | None) -> dict[str, Terms]:
+        if path is None:
+            return {}
         found = self._at(path)
         if not isinstance(found, dict):
             raise InputError(f"{self._name}: {path} must be a mapping of terms, found {_kind(found)}")
