@@ -235,7 +235,7 @@ def test_a_missing_extra_is_told_before_anything_is_done(tmp_path, tiny_clip, mo
 
 def test_measures_of_vectors_without_any_are_told_and_a_suite_leaves_them_out(tmp_path):
     pictures(tmp_path)
-    with pytest.raises(AuditFileError, match="'image_vendi' needs vectors of the pictures, and no annotator"):
+    with pytest.raises(AuditFileError, match="'image_vendi': needs vectors of the pictures, and no"):
         audit(tmp_path, "colour").plan()
 
 

@@ -132,7 +132,7 @@ class Discoverer(Annotator):
         Of the first phrasing and the first mitigation, as in the paper (SODA, section 3.2.1).
         """
         firsts = [
-            pl.col(factor).is_null() | (pl.col(factor) == images[factor].drop_nulls().first())
+            pl.col(factor).is_null() | pl.col(factor).is_in(images[factor].drop_nulls().head(1).to_list())
             for factor in ("phrasing", "mitigation")
             if factor in images.columns
         ]

@@ -1,0 +1,175 @@
+"""Regions of pictures and sets of them as subjects: looked at, stored, resumed, measured."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from PIL import Image
+
+import stereotrope as st
+from stereotrope import annotate
+from stereotrope.annotate import Annotator, Label
+from stereotrope.errors import AuditFileError
+from stereotrope.measure import contract, estimate_frame
+
+AUDIT = """\
+generators: [{folder: made, metadata: metadata.csv, factors: [scene]}]
+annotators: [%s]
+measures: [refusal_rate]
+"""
+SEEN = []
+"""What annotators were shown: name, and size of the picture or hashes of the set."""
+
+
+HALVES = {"half": ("left", "right", "outside")}
+SHADES = {"shade": ("dark", "light")}
+YES_NO = {"alike": ("yes", "no")}
+
+
+class Halves(Annotator):
+    """Says where the left and the right half of a picture are, and a region that is outside."""
+
+    name, fingerprint, gives = "halves", "halves-1", ("regions",)
+    attributes = HALVES
+
+    def process(self, picture):
+        SEEN.append((self.name, picture.size))
+        boxes = {"left": [0, 0, 8, 8], "right": [8, 0, 16, 8], "outside": [20, 20, 30, 30]}
+        return [Label("half", name, region=json.dumps(box)) for name, box in boxes.items()]
+
+
+class Shade(Annotator):
+    """Says whether a region is dark."""
+
+    name, fingerprint, subject, needs = "shade", "shade-1", "region", ("regions",)
+    attributes = SHADES
+
+    def process(self, picture):
+        SEEN.append((self.name, picture.size))
+        return [Label("shade", "dark" if picture.pixels().mean() < 128 else "light")]
+
+
+class Alike(Annotator):
+    """Says whether the pictures of a set are alike, behind a server."""
+
+    name, fingerprint, subject, size = "alike", "alike-1", "set", 2
+    attributes = YES_NO
+
+    async def process(self, pictures):
+        SEEN.append((self.name, tuple(picture.sha256 for picture in pictures)))
+        levels = {int(picture.pixels().mean()) for picture in pictures}
+        return [Label("alike", "yes" if len(levels) == 1 else "no")]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    ours, make = {"halves": Halves, "shade": Shade, "alike": Alike}, annotate.create
+    monkeypatch.setattr(
+        annotate, "create", lambda item, **more: ours[item]() if item in ours else make(item, **more)
+    )
+    SEEN.clear()
+    (tmp_path / "made").mkdir()
+    rows = ["file,prompt,scene"]
+    for i in range(5):
+        pixels = np.full((8, 16, 3), 40 * i, np.uint8)
+        pixels[:, :8] = 0
+        Image.fromarray(pixels).save(tmp_path / "made" / f"{i}.png")
+        rows.append(f"{i}.png,a thing,{'a' if i < 3 else 'b'}")
+    (tmp_path / "made" / "metadata.csv").write_text("\n".join(rows))
+    return tmp_path
+
+
+def audit(study, annotators="halves, shade, alike", measures="[refusal_rate]"):
+    text = (AUDIT % annotators).replace("[refusal_rate]", measures)
+    return st.Audit.from_text(text, base=study)
+
+
+def test_what_looks_at_regions_is_shown_each_box_and_its_labels_say_which(study):
+    run = audit(study, "shade, halves").run(study / "run")  # what is needed may stand behind
+    shades = run.labels.filter(annotator="shade")
+    assert shades["subject_kind"].unique().to_list() == ["region"]
+    assert shades["subject_id"].n_unique() == shades.height == 15
+    outside = shades.filter(pl.col("region") == "[20, 20, 30, 30]")
+    assert outside["status"].unique().to_list() == ["invalid"]
+    assert outside["rationale"].unique().to_list() == ["region outside the picture"]
+    assert shades.filter(pl.col("region") == "[0, 0, 8, 8]")["value"].to_list() == ["dark"] * 5
+    assert shades.filter(pl.col("region") == "[8, 0, 16, 8]")["value"].to_list() == ["dark"] * 4 + ["light"]
+    assert {size for name, size in SEEN if name == "shade"} == {(8, 8)}
+    regions = run.subjects
+    assert regions["subject_id"].to_list() == shades["subject_id"].to_list()
+    assert set(regions["image_id"]) == set(run.images["image_id"])
+    assert run.labels.filter(annotator="halves")["subject_kind"].unique().to_list() == ["image"]
+
+
+def test_what_looks_at_sets_is_shown_pictures_of_one_prompt_in_their_order(study):
+    run = audit(study, "alike").run(study / "run")
+    sets = run.subjects.filter(subject_kind="set")
+    ids = run.images["image_id"].to_list()
+    assert sets["image_id"].to_list() == [ids[0], ids[1], ids[3], ids[4]]
+    assert sets["position"].to_list() == [0, 1, 0, 1]
+    said = run.labels.filter(annotator="alike")
+    assert said.select("subject_kind", "value").rows() == [("set", "no")] * 2
+    assert said["subject_id"].to_list() == sets["subject_id"].unique(maintain_order=True).to_list()
+
+
+def test_regions_and_sets_are_looked_at_once_and_measured_again_without_a_look(study):
+    run = audit(study).run(study / "run")
+    n = len(SEEN)
+    assert n == 5 + 10 + 2
+    again = audit(study).run(study / "run")
+    assert len(SEEN) == n
+    assert again.labels.equals(run.labels)
+    assert again.subjects.equals(run.subjects)
+    measured = st.Audit.from_run(study / "run").measure(study / "run")
+    assert len(SEEN) == n
+    assert measured.labels.equals(run.labels)
+    gone = audit(study, "halves").run(study / "run")
+    assert gone.subjects.is_empty()
+    assert len(SEEN) == n
+
+
+def test_a_measure_of_regions_reads_regions_and_one_of_images_reads_none(study, monkeypatch):
+    frames = {}
+
+    def reading(name, **facts):
+        def function(labels: pl.DataFrame, *, by: tuple[str, ...] = ("generator",)) -> pl.DataFrame:
+            frames[name] = labels
+            return estimate_frame([], factors=("generator",))
+
+        function.__name__ = name
+        info = contract.MeasureInfo(
+            name, function, "reads", "general", (0, 1), "none", "made up", needs="labels", **facts
+        )
+        monkeypatch.setitem(contract.REGISTRY._plugins, name, info)
+
+    contract.REGISTRY["share"]
+    reading("of_regions", subject="region")
+    reading("of_sets", subject="set")
+    reading("of_images")
+    run = audit(study, measures="[of_regions, of_sets, of_images]").run(study / "run")
+    assert set(frames["of_images"]["attribute"]) == {"half"}
+    regions, sets = frames["of_regions"], frames["of_sets"]
+    assert set(regions["attribute"]) == {"shade"}
+    assert regions["image_id"].to_list() == run.labels.filter(annotator="shade")["subject_id"].to_list()
+    assert regions["excluded"].drop_nulls().to_list() == ["invalid"] * 5
+    assert sorted(regions["scene"].unique()) == ["a", "b"]
+    assert sets.select("scene", "attribute", "value").rows() == [("a", "alike", "no"), ("b", "alike", "no")]
+
+
+@pytest.mark.parametrize(
+    ("annotators", "message"),
+    [
+        ("shade", "audit.yaml:2: annotator 'shade' needs 'regions', and no other gives that; add one"),
+        ("blank, shade", "annotator 'shade' needs 'regions'"),
+    ],
+)
+def test_a_need_that_nobody_meets_is_told_with_its_line(study, annotators, message):
+    with pytest.raises(AuditFileError, match=message):
+        audit(study, annotators).plan()
+
+
+def test_annotators_that_wait_for_one_another_are_told(study, monkeypatch):
+    monkeypatch.setattr(Halves, "needs", ("shade",))
+    with pytest.raises(AuditFileError, match="'halves', 'shade': each needs what another gives"):
+        audit(study).plan()
