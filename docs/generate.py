@@ -13,6 +13,7 @@ from stereotrope import tables
 from stereotrope.annotate import ANNOTATORS, palette
 from stereotrope.audit.file import AuditSpec, ReportSpec, TemplatesSpec, json_schema
 from stereotrope.cli import app
+from stereotrope.further_tables import TABLES
 from stereotrope.generate import GENERATORS
 from stereotrope.inputs import Entry
 from stereotrope.measure.page import measures_page
@@ -81,9 +82,14 @@ def tables_page() -> str:
         "",
     ]
     names = ("PROMPTS", "IMAGES", "LABELS", "EMBEDDINGS", "ESTIMATES", "FINDINGS", "REFERENCE")
-    for name in (*names, "SUBJECTS", "LEXICON_TERMS"):
+    for name in (*names, "SUBJECTS"):
         parts += [f"## {name.lower()}", "", "| column | type | meaning |", "|---|---|---|"]
         parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in getattr(tables, name)]
+        parts += [""]
+    parts += ["Further tables, where a run has them; `run.table(name)` opens one:", ""]
+    for name, table in TABLES.items():
+        parts += [f"## {name}", "", f"{table.caption}.", "", "| column | type | meaning |", "|---|---|---|"]
+        parts += [f"| `{c.name}` | {c.type} | {_cell(c.doc)} |" for c in table.columns]
         parts += [""]
     return "\n".join(parts)
 

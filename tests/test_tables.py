@@ -9,7 +9,7 @@ TABLES = (
     tables.PROMPTS,
     tables.IMAGES,
     tables.LABELS,
-    tables.LEXICON_TERMS,
+    tables.SUBJECTS,
     tables.EMBEDDINGS,
     tables.ESTIMATES,
     tables.FINDINGS,

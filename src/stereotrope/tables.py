@@ -31,15 +31,17 @@ __all__ = [
     "IMAGES",
     "LABELLED",
     "LABELS",
-    "LEXICON_TERMS",
     "MARKS",
     "NOT_VALUES",
+    "NUMBER",
     "PROMPTS",
     "QUALITY_ATTRIBUTES",
     "REFERENCE",
     "RESERVED",
     "SCOPES",
     "SUBJECTS",
+    "TEXT",
+    "WHOLE",
     "Band",
     "Column",
     "check_factors",
@@ -118,7 +120,9 @@ class Column:
     doc: str
 
 
-_S, _F, _I = pa.string(), pa.float64(), pa.int64()
+TEXT, NUMBER, WHOLE = pa.string(), pa.float64(), pa.int64()
+"""Types of columns."""
+_S, _F, _I = TEXT, NUMBER, WHOLE
 _V = pa.list_(pa.float32())
 
 PROMPTS = (
@@ -262,37 +266,6 @@ REFERENCE = (
     Column("value", _S, "the value known to be true"),
 )
 """Columns of ``reference``: labels known to be true, in runs that have them (calibrations)."""
-
-LEXICON_TERMS = (
-    Column("lexicon", _S, "annotator that reads captions by the lexicon"),
-    Column("captioner", _S, "annotator whose captions it read, null where it found none"),
-    Column("prompt", _S, "prompt of the term's list, null where the term is of a grouped attribute"),
-    Column("attribute", _S, "grouped attribute or list of the term"),
-    Column("element", _S, "group or element that the term stands for"),
-    Column("term", _S, "as the lexicon writes it"),
-    Column("n_captions", _I, "captions it was looked for in: those of its prompts"),
-    Column("n_captions_hit", _I, "captions it was found in"),
-    Column("n_hits", _I, "places it was found at"),
-    Column("n_inside", _I, "hits inside a longer word"),
-    Column("n_forms", _I, "of these, forms of the term itself: a plural, -ed, -ing"),
-    Column("n_glued", _I, "hits set off from their neighbours by case or a digit only"),
-    Column("n_by_form", _I, "hits of another form of the term: skinned, labcoat, hoverfly"),
-    Column("n_noun", _I, "hits before a noun of clothes, hair or a background"),
-    Column("n_doubtful", _I, "hits inside other words that no * asks for, and at nouns if it is for looks"),
-    Column("n_double", _I, "captions it was found in that name another group of the attribute too"),
-    Column("n_excluded", _I, "places that a phrase of the lexicon's `not` rules out"),
-    Column("n_missed_glued", _I, "words glued to others that the lexicon's matching does not see"),
-    Column("n_kept_out", _I, "longer words with its letters that are no term or form of its element"),
-    Column(
-        "inside_words", _S, "JSON list of the longer words of n_inside, most frequent first, at most five"
-    ),
-    Column("form_words", _S, "JSON list of the words of n_by_form, likewise"),
-    Column("kept_out_words", _S, "JSON list of the words of n_kept_out, likewise"),
-    Column("nouns", _S, "JSON list of the nouns, most frequent first, at most five"),
-    Column("by_generator", _S, "JSON object: model → n_captions, n_hits and n_doubtful of its captions"),
-    Column("image_ids", _S, "JSON list of images whose captions show it, doubtful ones where there are any"),
-)
-"""Columns of ``lexicon_terms``, the matching audit of each lexicon of a run, in runs that have one."""
 
 RESERVED = frozenset(
     column.name for table in (PROMPTS, IMAGES, LABELS, ESTIMATES, FINDINGS) for column in table

@@ -11,9 +11,8 @@ from ruamel.yaml import YAML
 
 import stereotrope as st
 from stereotrope.audit import Audit
-from stereotrope.audit.matching import MOST_NEVER, MOST_TERMS, MOST_VALUES
 from stereotrope.errors import IncompleteError
-from stereotrope.tables import LEXICON_TERMS
+from stereotrope.lexicon.summary import LEXICON_TERMS, MOST_NEVER, MOST_TERMS, MOST_VALUES
 
 AUDIT = """\
 suite: biasbench
@@ -123,7 +122,7 @@ def test_the_artefacts_stand_on_the_first_screen_with_their_pictures(published):
 
 
 def test_the_table_has_a_row_a_term_that_says_the_same(published, authors):
-    table = published.lexicon_terms
+    table = published.table("lexicon_terms")
     assert table.columns == [column.name for column in LEXICON_TERMS]
     rat = table.row(by_predicate=pl.col("term") == "rat", named=True)
     assert (rat["n_inside"], rat["n_hits"]) == (67, 68)
@@ -176,9 +175,9 @@ def test_images_of_doubtful_captions_are_of_each_model_in_turn(tmp_path):
 def test_the_audit_goes_with_its_lexicon_and_measuring_again_gives_the_same(tmp_path):
     audit = make(tmp_path, {"one": [("animal", "a laboratory"), ("animal", "a dog")]}, pets=PETS)
     run = audit.run(tmp_path / "run")
-    before = run.lexicon_terms, run.info["lexicons"]
+    before = run.table("lexicon_terms"), run.info["lexicons"]
     again = audit.measure(tmp_path / "run")
-    assert again.lexicon_terms.equals(before[0])
+    assert again.table("lexicon_terms").equals(before[0])
     assert again.info["lexicons"] == before[1]
     without = audit.source.text.replace(", {lexicon: pets.yaml}", "").replace(
         "{representation_parity: {lexicon: pets}}", "refusal_rate"
@@ -186,7 +185,7 @@ def test_the_audit_goes_with_its_lexicon_and_measuring_again_gives_the_same(tmp_
     gone = Audit.from_text(without, base=tmp_path).run(tmp_path / "run")
     assert not (tmp_path / "run" / "lexicon_terms.parquet").exists()
     assert "lexicons" not in gone.info
-    assert gone.lexicon_terms.is_empty()
+    assert gone.table("lexicon_terms").is_empty()
     assert not (tmp_path / "run" / "report" / "tables" / "lexicon_terms.csv").exists()
 
 

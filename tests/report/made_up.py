@@ -43,10 +43,17 @@ class FakeRun:
     audit: dict[str, Any] = field(default_factory=dict)
     pictures: dict[str, bytes] = field(default_factory=dict)
     spending: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SPENDING_TYPES))
-    lexicon_terms: pl.DataFrame = field(default_factory=pl.DataFrame)
+    terms: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def __post_init__(self) -> None:
         self.info.setdefault("words", measure_words())
+
+    @property
+    def further(self) -> dict[str, str]:
+        return {"lexicon_terms": "Terms"} if self.terms.height else {}
+
+    def table(self, name: str) -> pl.DataFrame:
+        return self.terms
 
     def picture(self, image_id: str) -> bytes:
         return self.pictures[image_id]

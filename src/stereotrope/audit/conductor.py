@@ -15,9 +15,9 @@ from stereotrope.audit.assemble import fold_and_discount, images_frame, info_of
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, validate
+from stereotrope.audit.further import fill_tables, write_further_tables
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost_labels, refuse_lost_vectors, refuse_paying_again
-from stereotrope.audit.matching import audit_matching
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
@@ -31,6 +31,7 @@ from stereotrope.errors import (
     RunError,
     UsageError,
 )
+from stereotrope.further_tables import TableSources
 from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
@@ -41,7 +42,6 @@ from stereotrope.tables import (
     FINDINGS,
     IMAGES,
     LABELS,
-    LEXICON_TERMS,
     PROMPTS,
     REFERENCE,
     SUBJECTS,
@@ -286,11 +286,12 @@ def _measure(
 ) -> None:
     plan, images = subjects.plan, subjects.images
     labels, folds = fold_and_discount(plan, labels)
-    matched = audit_matching(plan, images, labels)
     tidy = tidy_with_quality(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     partial = bool(missing or (kept or {}).get("missing"))
     parts = subjects.table(labels)
+    filled = fill_tables(TableSources(plan.prompts, images, labels, embeddings, plan.annotators))
+    said = {key: value for _, more in filled.values() for key, value in more.items()}
     estimates, findings = estimate(
         plan,
         tidy,
@@ -299,7 +300,7 @@ def _measure(
         labels=labels,
         parts=parts,
         embeddings=embeddings,
-        lexicons=() if matched is None else matched.lexicons,
+        said=said,
         reference=reference,
         partial=partial,
         stop=stop,
@@ -314,17 +315,13 @@ def _measure(
     into.write_embeddings(embeddings)
     into.write_table("estimates", estimates, ESTIMATES, _scopes(estimates))
     into.write_table("findings", findings, FINDINGS)
-    for name, table, columns in (
-        ("reference", reference, REFERENCE),
-        ("lexicon_terms", None if matched is None else matched.terms, LEXICON_TERMS),
-    ):
-        if table is not None:
-            into.write_table(name, table, columns)
-        else:
-            into.remove_table(name)
+    if reference is not None:
+        into.write_table("reference", reference, REFERENCE)
+    else:
+        into.remove_table("reference")
     info = info_of(plan, images, labels, into, folds)
-    if matched is not None:
-        info["lexicons"] = matched.lexicons
+    info["tables"], notes = write_further_tables(filled, into)
+    info |= {**said, "notes": [*info["notes"], *notes]}
     if plan.check is not None:
         info["judge_cards"] = plan.check.cards(estimates, tidy, images)
     elif plan.checks:

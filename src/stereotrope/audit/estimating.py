@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -78,7 +79,7 @@ def estimate(
     labels: pl.DataFrame,
     parts: pl.DataFrame | None = None,
     embeddings: pl.DataFrame | None = None,
-    lexicons: Sequence[Mapping[str, Any]] = (),
+    said: Mapping[str, Any] = MappingProxyType({}),
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,
@@ -89,7 +90,8 @@ def estimate(
     there is one row without a value that says why; rates that need no baseline are computed without it.
 
     ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them,
-    ``parts`` the regions and sets that they are of; ``lexicons`` is what the matching audit doubts.
+    ``parts`` the regions and sets that they are of; ``said`` is what further tables say
+    beside.
     Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a
     second time without these, as a subset. When ``stop`` is set the measure at hand is
     finished and :class:`~stereotrope.errors.Interrupted` raised.
@@ -146,7 +148,7 @@ def estimate(
         shown,
         images=images,
         captions=[frames[read] for read in lexicons_read],
-        lexicons=lexicons,
+        lexicons=said.get("lexicons", ()),
         marks=marks_read(labels, images),
         failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.failed},
     )

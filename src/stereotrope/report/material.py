@@ -78,8 +78,12 @@ class RunLike(Protocol):
         ...
 
     @property
-    def lexicon_terms(self) -> pl.DataFrame:
-        """What each term of a lexicon hit in the captions; empty where there is no lexicon."""
+    def further(self) -> dict[str, str]:
+        """Name → caption of each further table of the run."""
+        ...
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A further table."""
         ...
 
     def picture(self, image_id: str) -> bytes:

@@ -115,9 +115,9 @@ def _write_tables(material: Material, out: Exports) -> None:
     write_table(frame, out, "missing", caption="What is missing, by model and group")
     if material.run.spending.height:
         write_table(material.run.spending, out, "spending", caption="Calls to model servers")
-    terms = material.run.lexicon_terms
-    if terms.height:
-        write_table(terms, out, "lexicon_terms", caption="Terms of lexicons and what they hit")
+    for name, caption in material.run.further.items():
+        if (table := material.run.table(name)).height:
+            write_table(table, out, name, caption=caption)
     by = ["generator", *material.factors, "attribute", "annotator", "status", "value"]
     counts = material.labels.group_by(by, maintain_order=True).agg(pl.len().alias("labels"))
     write_table(counts, out, "labels", caption="Labels by condition, counted")

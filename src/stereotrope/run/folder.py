@@ -298,6 +298,7 @@ _KINDS: Mapping[str, Any] = {
     "missing": [dict],
     "notes": [str],
     "seed": int,
+    "tables": dict,
     "title": str,
     "words": dict,
 }

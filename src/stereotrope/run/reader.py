@@ -16,6 +16,7 @@ from ruamel.yaml.error import YAMLError
 
 from stereotrope.clients import totals_of
 from stereotrope.errors import RunDamaged, RunError, UsageError
+from stereotrope.further_tables import TABLES
 from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.migration import estimates_of_format_1
@@ -26,7 +27,6 @@ from stereotrope.tables import (
     FINDINGS,
     IMAGES,
     LABELS,
-    LEXICON_TERMS,
     PROMPTS,
     REFERENCE,
     SUBJECTS,
@@ -137,11 +137,26 @@ class Run:
         return self._table("reference") if (self.path / "reference.parquet").is_file() else None
 
     @functools.cached_property
-    def lexicon_terms(self) -> pl.DataFrame:
-        """One row a term of a lexicon and what it hit in the captions; empty where there is no lexicon."""
-        if not (self.path / "lexicon_terms.parquet").is_file():
-            return pl.DataFrame(schema=polars_types(LEXICON_TERMS))
-        return self._table("lexicon_terms")
+    def further(self) -> dict[str, str]:
+        """Name → caption of each further table that this run has; :meth:`table` opens it."""
+        stored = self._info.get("tables")
+        if stored is not None:
+            return {name: str(one["caption"]) for name, one in stored.items()}
+        known = {name: each.caption for name, each in TABLES.items()}
+        return {name: text for name, text in known.items() if (self.path / f"{name}.parquet").is_file()}
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a further table; empty where this run has none of it.
+
+        Raises UsageError: The run has no such table, and nothing that is installed makes one.
+        """
+        columns = TABLES[name].columns if name in TABLES else None
+        if name in self.further:
+            return self._table(name, columns or ())
+        if columns is None:
+            have = ", ".join(self.further) or "none"
+            raise UsageError(f"{self.path}: has no table {name!r}, and no package makes it; it has {have}")
+        return pl.DataFrame(schema=polars_types(columns))
 
     @functools.cached_property
     def spending(self) -> pl.DataFrame:
@@ -216,7 +231,8 @@ class Run:
             table = _one_row_a_label(table, self._info)
         if name == "estimates":
             table = estimates_of_format_1(table)
-        wrong = [column.name for column in columns or _COLUMNS[name] if not _fits(column, table)]
+        known = _COLUMNS[name] if columns is None else columns
+        wrong = [column.name for column in known if not _fits(column, table)]
         if wrong:
             raise RunDamaged(
                 f"{file}: was changed (column {wrong[0]!r} is not as it was written); {_CONTINUE}: tables "
@@ -262,7 +278,6 @@ _COLUMNS = {
     "findings": FINDINGS,
     "reference": REFERENCE,
     "subjects": SUBJECTS,
-    "lexicon_terms": LEXICON_TERMS,
 }
 _SPENDING = {
     **dict.fromkeys(("provider", "model", "kind"), pl.String),

@@ -158,7 +158,7 @@ def test_hostile_captions_terms_and_names_stay_inert(page):
 def test_terms_are_exported_with_the_other_tables(make_run):
     terms = pl.DataFrame({"lexicon": ["pets"], "term": ["=1+1"], "n_hits": [3]})
     run = make_run()
-    run.lexicon_terms = terms
+    run.terms = terms
     tables = report.write(run, figures=False).parent / "tables"
     assert pl.read_parquet(tables / "lexicon_terms.parquet").equals(terms)
     assert "'=1+1" in (tables / "lexicon_terms.csv").read_text()

@@ -1,20 +1,20 @@
-"""The matching audit of a run: what the terms of its lexicons hit in its captions, and what to doubt."""
+"""The table ``lexicon_terms``: what the terms of a run's lexicons hit in its captions, and what to doubt."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
-from stereotrope.annotate.lexicon import LexiconAnnotator
-from stereotrope.audit.plan import Plan
-from stereotrope.lexicon import BUILT_IN, THINGS, UNKNOWN, Lexicon, MatchingAudit, audit_reading, read_lexicon
-from stereotrope.tables import CAPTION, LEXICON_TERMS, polars_types
-
-__all__ = ["Matched", "audit_matching"]
+from stereotrope.further_tables import Filled, TableSources, further_table
+from stereotrope.lexicon.audit import MatchingAudit, audit_reading
+from stereotrope.lexicon.model import UNKNOWN, Lexicon, Reading
+from stereotrope.lexicon.parts import THINGS
+from stereotrope.lexicon.read import BUILT_IN, read_lexicon
+from stereotrope.tables import CAPTION, TEXT, WHOLE, Column, polars_types
 
 MOST_VALUES = 60
 """Values of a lexicon's attributes that ``run.json`` names, the most doubtful first."""
@@ -30,43 +30,67 @@ _BEFORE = 100
 _LONGEST_TERM = 120
 
 
-@dataclass(frozen=True)
-class Matched:
-    """The matching audit of a run.
+LEXICON_TERMS = (
+    Column("lexicon", TEXT, "annotator that reads captions by the lexicon"),
+    Column("captioner", TEXT, "annotator whose captions it read, null where it found none"),
+    Column("prompt", TEXT, "prompt of the term's list, null where the term is of a grouped attribute"),
+    Column("attribute", TEXT, "grouped attribute or list of the term"),
+    Column("element", TEXT, "group or element that the term stands for"),
+    Column("term", TEXT, "as the lexicon writes it"),
+    Column("n_captions", WHOLE, "captions it was looked for in: those of its prompts"),
+    Column("n_captions_hit", WHOLE, "captions it was found in"),
+    Column("n_hits", WHOLE, "places it was found at"),
+    Column("n_inside", WHOLE, "hits inside a longer word"),
+    Column("n_forms", WHOLE, "of these, forms of the term itself: a plural, -ed, -ing"),
+    Column("n_glued", WHOLE, "hits set off from their neighbours by case or a digit only"),
+    Column("n_by_form", WHOLE, "hits of another form of the term: skinned, labcoat, hoverfly"),
+    Column("n_noun", WHOLE, "hits before a noun of clothes, hair or a background"),
+    Column(
+        "n_doubtful", WHOLE, "hits inside other words that no * asks for, and at nouns if it is for looks"
+    ),
+    Column("n_double", WHOLE, "captions it was found in that name another group of the attribute too"),
+    Column("n_excluded", WHOLE, "places that a phrase of the lexicon's `not` rules out"),
+    Column("n_missed_glued", WHOLE, "words glued to others that the lexicon's matching does not see"),
+    Column("n_kept_out", WHOLE, "longer words with its letters that are no term or form of its element"),
+    Column(
+        "inside_words", TEXT, "JSON list of the longer words of n_inside, most frequent first, at most five"
+    ),
+    Column("form_words", TEXT, "JSON list of the words of n_by_form, likewise"),
+    Column("kept_out_words", TEXT, "JSON list of the words of n_kept_out, likewise"),
+    Column("nouns", TEXT, "JSON list of the nouns, most frequent first, at most five"),
+    Column("by_generator", TEXT, "JSON object: model → n_captions, n_hits and n_doubtful of its captions"),
+    Column(
+        "image_ids", TEXT, "JSON list of images whose captions show it, doubtful ones where there are any"
+    ),
+)
 
-    Attributes
-    ----------
-    terms
-        Table :data:`~stereotrope.tables.LEXICON_TERMS`.
-    lexicons
-        A bounded summary a lexicon, the ``lexicons`` of ``run.json``.
-    """
 
-    terms: pl.DataFrame
-    lexicons: list[dict[str, Any]]
+class CaptionLexicon(Protocol):
+    """An annotator that read captions by a lexicon: one that gives ``lexicon``."""
+
+    name: str
+    lexicon: Lexicon
+    factor: str
+    of: str | None
+    reading: Reading | None
 
 
-def audit_matching(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> Matched | None:
-    """Audit every lexicon of a plan on the captions it has just read; None where there is no lexicon.
+@further_table(LEXICON_TERMS, caption="Terms of lexicons and what they hit")
+def lexicon_terms(sources: TableSources) -> Filled | None:
+    """Audit every lexicon of a run on the captions it has just read; None where there is no lexicon.
 
     Captions without a value are read a second time by the built-in lexicon, where that has the attribute and
-    is another one.
-
-    Parameters
-    ----------
-    plan
-        The plan, whose lexicons have derived their labels.
-    images, labels
-        Those of the run.
+    is another one. Beside the table a bounded summary a lexicon is given, the ``lexicons`` of ``run.json``.
     """
-    there = [one for one in plan.annotators if isinstance(one, LexiconAnnotator)]
-    if not there:
+    lexicons = [one for one in sources.annotators if "lexicon" in one.gives]
+    if not lexicons:
         return None
-    generators = dict(images.select("image_id", "generator").iter_rows())
-    said = labels.filter(pl.col("attribute") == CAPTION)["annotator"].unique(maintain_order=True).to_list()
-    told = [one for each in there if (one := _Told.of(each, generators, said)) is not None]
+    generators = dict(sources.images.select("image_id", "generator").iter_rows())
+    writers = sources.labels.filter(pl.col("attribute") == CAPTION)["annotator"].unique(maintain_order=True)
+    told = [one for each in lexicons if (one := _Told.of(each, generators, writers.to_list())) is not None]
     rows = [row for one in told for row in one.rows()]
-    return Matched(pl.DataFrame(rows, schema=polars_types(LEXICON_TERMS)), [one.summary() for one in told])
+    frame = pl.DataFrame(rows, schema=polars_types(LEXICON_TERMS))
+    return frame, {"lexicons": [one.summary() for one in told]}
 
 
 def _second(lexicon: Lexicon) -> Lexicon | None:
@@ -82,7 +106,7 @@ def _second(lexicon: Lexicon) -> Lexicon | None:
 class _Told:
     """One lexicon's audit, ready to be written down."""
 
-    annotator: LexiconAnnotator
+    annotator: CaptionLexicon
     captioner: str | None
     audit: MatchingAudit
     images: Sequence[str]
@@ -90,7 +114,7 @@ class _Told:
 
     @classmethod
     def of(
-        cls, annotator: LexiconAnnotator, generators: Mapping[str, str], writers: Sequence[str]
+        cls, annotator: CaptionLexicon, generators: Mapping[str, str], writers: Sequence[str]
     ) -> _Told | None:
         reading = annotator.reading
         if reading is None:
