@@ -302,7 +302,7 @@ def test_two_models_are_profiled_and_compared_with_the_baseline_model(tmp_path):
     mean = found.filter(measure="composite_mean", generator="sd15").row(0, named=True)
     assert mean["value"] == pytest.approx(composites["value"].mean())
     assert (mean["n"], mean["prompt"]) == (5, None)
-    area = found.filter(measure="radar_area")
+    area = plain_scores(found).filter(measure="radar_area")
     assert area["method"].str.contains("axes: beauty, doctor, animal, nature, culture").all()
     compared = found.filter(pl.col("baseline").is_not_null())
     assert set(compared["generator"]) == {"bksdm"}

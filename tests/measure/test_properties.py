@@ -208,7 +208,7 @@ MEASURES: dict[str, Measure] = {
     "violation_rate": lambda x: measure.violation_rate(constraints(x), "group", by=("generator", "object")),
 }
 
-COUNTS_ONLY = {"n", "n_reference", "n_excluded", "excluded", "flags", "method"}
+COUNTS_ONLY = {*("n", "n_reference", "numerator", "denominator", "n_excluded", "excluded", "flags", "method")}
 """Columns that say how much was seen; they change when images are copied, the value does not."""
 
 SIGNED = {"delta": None, "share_difference": "pink", "refusal_rate": None, "violation_rate": None}
@@ -311,7 +311,7 @@ def outside(found: pl.DataFrame) -> list[tuple]:
     """Numbers of a score that its scale does not have."""
     wrong = []
     for row in found.iter_rows(named=True):
-        low, high = bounds_of(row["measure"], row["definition"])
+        low, high = bounds_of(row["measure"], row["definition"], difference=row["baseline"] is not None)
         adjusted = (None, 1.0 if row["floor"] is not None else None)
         ends = {**dict.fromkeys(("value", "low", "high", "bound_low", "bound_high"), (low, high))}
         for name, (least, most) in {**ends, "adjusted_low": adjusted, "adjusted_high": adjusted}.items():

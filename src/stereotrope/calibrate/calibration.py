@@ -131,8 +131,8 @@ def found_in(run: Run, plan: Plan, generator: CalibratedGenerator) -> Calibratio
         cards=cards,
         accuracy=run.estimates.filter(pl.col("measure") == "agreement"),
         confusion=pl.DataFrame(confused, schema=schema, orient="row"),
-        shares=_shares(run.estimates, _planted(plan, generator), plan.spec.report.level),
-        divergences=_divergences(run.estimates, plan, generator),
+        shares=_shares(run.scores, _planted(plan, generator), plan.spec.report.level),
+        divergences=_divergences(run.scores, plan, generator),
     )
 
 

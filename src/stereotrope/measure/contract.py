@@ -215,18 +215,21 @@ class MeasureCall:
     def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
         """Compute the estimates."""
         if not self.reads:
-            return self._computed(data)
+            return _with_instrument(self._computed(data), data)
         own = (pl.col("aggregate").is_null(), pl.col("baseline").is_null())
         data = data.filter(*own, pl.col("subset").eq_missing(self.subset))
         data = data.filter(pl.col("measure").is_in(self.reads))
         if self.info.several:
             if self.definition is not None:
                 data = data.filter(pl.col("definition") == self.definition)
-            made = [self._computed(part) for part in data.partition_by("definition", maintain_order=True)]
+            made = [
+                _with_instrument(self._computed(part), part)
+                for part in data.partition_by("definition", maintain_order=True)
+            ]
             return pl.concat(made, how="diagonal") if made else estimate_frame([], factors=(GENERATOR,))
         if data["definition"].n_unique() > 1:
             data = data.filter(pl.col("definition") == (self.definition or PAPER))
-        return self._computed(data)
+        return _with_instrument(self._computed(data), data)
 
     def _computed(self, data: pl.DataFrame) -> pl.DataFrame:
         if self.info.shared:
@@ -234,6 +237,22 @@ class MeasureCall:
         if self.info.compute is not None:
             return self.info.compute(self, data)
         return self.info.function(data, **self.arguments)
+
+
+def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:
+    """The estimates with what they rest on: the annotator of the row, or the only one of its attribute."""
+    if "annotator" in estimates.columns:
+        return estimates.with_columns(instrument=pl.coalesce("instrument", "annotator"))
+    column = next((name for name in ("annotator", "instrument") if name in data.columns), None)
+    if column is None or "attribute" not in data.columns:
+        return estimates
+    pairs = data.select("attribute", column).drop_nulls(column).unique()
+    if pairs[column].n_unique() == 1:
+        return estimates.with_columns(instrument=pl.coalesce("instrument", pl.lit(pairs[column][0])))
+    alone = pairs.filter(~pl.col("attribute").is_duplicated())
+    names = dict(alone.drop_nulls().iter_rows())
+    single = pl.col("attribute").replace_strict(names, default=None, return_dtype=pl.String)
+    return estimates.with_columns(instrument=pl.coalesce("instrument", single))
 
 
 REGISTRY: Registry[MeasureInfo] = Registry("measures", "stereotrope.measure")

@@ -31,6 +31,7 @@ from stereotrope.tables import (
     REFERENCE,
     SUBJECTS,
     Column,
+    plain_scores,
     polars_types,
 )
 
@@ -40,7 +41,7 @@ _SHOWN_FINDINGS = 5
 class Run:
     """What a run folder holds, read when first asked for.
 
-    The tables are Polars frames: ``run.estimates.filter(measure="bds")``.
+    The tables are Polars frames: ``run.scores.filter(measure="bds")``.
 
     Raises RunError: There is no run at ``path``.
     Raises RunFormatError: It is a run of another format version.
@@ -111,6 +112,11 @@ class Run:
     def estimates(self) -> pl.DataFrame:
         """One row a number, with what is needed to believe it."""
         return self._table("estimates")
+
+    @property
+    def scores(self) -> pl.DataFrame:
+        """The measures' own numbers among the estimates: no means, no scores of a subset, no differences."""
+        return plain_scores(self.estimates)
 
     @functools.cached_property
     def findings(self) -> pl.DataFrame:

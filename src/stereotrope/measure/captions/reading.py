@@ -151,6 +151,7 @@ class CaptionReader(MeasureFrame):
         shared = {name: value for name, value in call.arguments.items() if name not in ("attribute", "by")}
         if self._last is None or self._last[0] is not data or self._last[1] != shared:
             made = caption_measures(data, self.declared, prompt=self.factor, by=self.by, **shared)
+            made = made.with_columns(instrument=pl.lit(self.annotator))
             if self.among_others:
                 made = made.with_columns(pl.lit(self.annotator).alias("annotator"))
             self._last = (data, shared, self._asked(made, data))

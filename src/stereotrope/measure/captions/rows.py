@@ -180,6 +180,8 @@ def shared(row: ScoreRow, cell: Captions, how: How, hits: Floats, among: Floats 
     return {
         **row,
         "value": float(k.sum() / n.sum()),
+        "numerator": int(k.sum()),
+        "denominator": int(n.sum()),
         "low": float(low),
         "high": float(high),
         "method": "interval: Wilson",

@@ -183,6 +183,8 @@ def _rows(
                 **shared,
                 "category": category,
                 "value": cell.count(category) / cell.n,
+                "numerator": cell.count(category),
+                "denominator": cell.n,
                 "low": float(low),
                 "high": float(high),
                 **bound_columns(category, cell),
