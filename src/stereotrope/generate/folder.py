@@ -83,27 +83,18 @@ class FolderGenerator(Generator):
         self._index: FolderIndex | None = None
 
     def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, list[ImageRequest]]:
-        """Read the metadata and say which pictures there are.
+        """Read the metadata and say which pictures there are, one request a row in their order.
 
-        Parameters
-        ----------
-        designed
-            Prompts designed already: rows are matched to them by prompt text where ``prompt`` is given,
-            by their factors where ``factors`` is; else by those columns that are named like a designed
-            factor, or by a column ``prompt``, ``text`` or ``caption``. Rows that match none are left
-            out and noted. Without such a column all belong to the one prompt where there is only one.
-
-        Returns
-        -------
-        prompts, requests
-            The ``prompts`` table (``designed`` where given) and one request a row, in the order of the
-            rows. A row whose file is missing or refused has a request too, whose result is ``excluded``.
+        Rows are matched to the ``designed`` prompts by the prompt's text where ``prompt`` is given, by their
+        factors where ``factors`` is; else by those columns that are named like a designed factor, or by a
+        column ``prompt``, ``text`` or ``caption``. Rows that match none are left out and noted. Without such
+        a column all belong to the one prompt where there is only one. A row whose file is missing or refused
+        has a request too, whose result is ``excluded``.
 
         Raises
         ------
         MetadataError
-            The metadata cannot be used, no picture belongs to a designed prompt, or one belongs to
-            several.
+            The metadata cannot be used, no picture belongs to a designed prompt, or one belongs to several.
         """
         self.notes, self.trouble = [], None
         listings = self._listings()
@@ -157,9 +148,9 @@ class FolderGenerator(Generator):
     def _listings(self) -> list[Listing]:
         """Read what lists the pictures."""
         self._index = FolderIndex(self.folder)
-        said: list[str] = []
-        listings = listings_of(self._index, self._metadata, said)
-        self.notes += [f"{self.name}: {note}" for note in said]
+        remarks: list[str] = []
+        listings = listings_of(self._index, self._metadata, remarks)
+        self.notes += [f"{self.name}: {note}" for note in remarks]
         return listings
 
     def process(self, request: ImageRequest) -> ImageResult:
@@ -321,23 +312,15 @@ class FolderGenerator(Generator):
         """Say which pictures have no row, and which rows have no picture."""
         index = self._index = self._index or FolderIndex(self.folder)
         listed = {entry.source for entry in entries}
-        self._note_misnamed(entries, [name for name in index.pictures if name not in listed])
         unlisted = [name for name in index.pictures if name not in listed]
-        if unlisted:
-            self.notes.append(
-                f"{self.name}: {len(unlisted)} pictures in the folder have no row in the metadata "
-                f"and are left out: {_few(unlisted)}"
-            )
-        if index.closed:
-            self.notes.append(
-                f"{self.name}: {len(index.closed)} folders may not be read and are left out: "
-                f"{_few(index.closed)}"
-            )
-        if index.unreadable:
-            self.notes.append(
-                f"{self.name}: {len(index.unreadable)} file names are not UTF-8 and are left out: "
-                f"{_few(index.unreadable)}"
-            )
+        self._note_misnamed(entries, unlisted)
+        for names, what in (
+            (unlisted, "pictures in the folder have no row in the metadata and"),
+            (index.closed, "folders may not be read and"),
+            (index.unreadable, "file names are not UTF-8 and"),
+        ):
+            if names:
+                self.notes.append(f"{self.name}: {len(names)} {what} are left out: {_few(names)}")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -58,11 +58,11 @@ def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str
     """
     if metadata is not None:
         return [(PurePosixPath(), read_rows(index.root / metadata))]
-    there = [name for name in METADATA_NAMES if (index.root / name).is_file()]
-    if there:
-        if set(METADATA_NAMES[:2]) <= set(there):
+    usual = [name for name in METADATA_NAMES if (index.root / name).is_file()]
+    if usual:
+        if set(METADATA_NAMES[:2]) <= set(usual):
             notes.append("metadata.jsonl is read, metadata.csv beside it is not")
-        return [(PurePosixPath(), _read_found(index, index.root / there[0]))]
+        return [(PurePosixPath(), _read_found(index, index.root / usual[0]))]
     nested = [path for name in reversed(METADATA_NAMES[:2]) for path in index.root.rglob(name)]
     folders = {path.parent: path for path in nested}
     if not folders:
@@ -89,15 +89,15 @@ def columns_by_name(
     MetadataError
         There is neither, and the prompt is not ``alone``.
     """
-    there = [column for _, found in listings for column in found.columns]
-    named = {factor: factor for factor in factors if factor in there}
-    text = None if named else next((column for column in TEXT_COLUMNS if column in there), None)
+    columns = [column for _, found in listings for column in found.columns]
+    named = {factor: factor for factor in factors if factor in columns}
+    text = None if named else next((column for column in TEXT_COLUMNS if column in columns), None)
     if not named and text is None and not alone:
         raise MetadataError(
             f"{listings[0][1].file or 'the folder'}: must say which designed prompt a picture belongs to, "
             f"by a column {', '.join(map(repr, dict.fromkeys((*factors, *TEXT_COLUMNS))))}; found "
-            f"{', '.join(map(repr, dict.fromkeys(there)))}; add one, or name it with factors: or prompt:"
-            f"{reads_like(there, (*factors, *TEXT_COLUMNS))}"
+            f"{', '.join(map(repr, dict.fromkeys(columns)))}; add one, or name it with factors: or prompt:"
+            f"{reads_like(columns, (*factors, *TEXT_COLUMNS))}"
         )
     return named, text
 

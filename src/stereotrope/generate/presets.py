@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import ConfigDict
-from ruamel.yaml import YAML
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.contract import Generator, create, generator
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options, Text
+from stereotrope.shipped import shipped
 
 __all__ = ["PRESETS", "Preset"]
 
@@ -48,13 +47,9 @@ class Preset:
     note: str | None = None
 
 
-def _load() -> Mapping[str, Preset]:
-    text = resources.files("stereotrope.generate").joinpath("presets.yaml").read_text("utf-8")
-    found = YAML(typ="safe", pure=True).load(text)["presets"]
-    return MappingProxyType({name: Preset(name, **content) for name, content in found.items()})
-
-
-PRESETS: Mapping[str, Preset] = _load()
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {name: Preset(name, **facts) for name, facts in shipped("generate", "presets.yaml")["presets"].items()}
+)
 """Name → preset; each key of its ``spec`` can be overridden."""
 
 

@@ -89,17 +89,10 @@ class Shade:
 
 
 def _eased(at: NDArray[np.float64], stops: Stops) -> NDArray[np.float64]:
-    if not stops:
-        return np.zeros_like(at)
-    x = np.array([s for s, _ in stops])
-    y = np.array([s for _, s in stops])
-    i = (
-        np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
-        if len(x) > 1
-        else np.zeros(len(at), int)
-    )
-    if len(x) == 1:
-        return np.full_like(at, y[0])
+    if len(stops) < 2:
+        return np.full_like(at, stops[0][1] if stops else 0.0)
+    x, y = np.array(stops, dtype=np.float64).T
+    i = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(x) - 2)
     t = np.clip((at - x[i]) / (x[i + 1] - x[i]), 0.0, 1.0)
     eased: NDArray[np.float64] = y[i] + (y[i + 1] - y[i]) * (t * t * (3 - 2 * t))
     return eased
@@ -123,13 +116,9 @@ class Pose:
         angle = math.radians(self.degrees)
         x = -points[:, 0] if self.mirror else points[:, 0]
         y = points[:, 1]
-        return np.stack(
-            [
-                self.x + self.unit * (x * math.cos(angle) - y * math.sin(angle)),
-                self.y - self.unit * (x * math.sin(angle) + y * math.cos(angle)),
-            ],
-            axis=1,
-        )
+        right = self.x + self.unit * (x * math.cos(angle) - y * math.sin(angle))
+        down = self.y - self.unit * (x * math.sin(angle) + y * math.cos(angle))
+        return np.stack([right, down], axis=1)
 
 
 class Canvas:
@@ -177,23 +166,15 @@ class Canvas:
         reach = max(1, round(shade.reach * self.pose.unit))
         padded = Image.new("L", (mask.width + 2 * reach, mask.height + 2 * reach))
         padded.paste(mask, (reach, reach))
-        blurred = np.asarray(
-            padded.filter(ImageFilter.BoxBlur(reach / 2)).filter(ImageFilter.BoxBlur(reach / 2))
-        )
-        level = blurred.astype(np.float32) / 255.0
+        blur = ImageFilter.BoxBlur(reach / 2)
+        level = np.asarray(padded.filter(blur).filter(blur)).astype(np.float32) / 255.0
         inner = level[reach:-reach, reach:-reach]
         field = np.zeros_like(inner)
         if shade.bevel:
-            step = max(1, reach // 2)
+            (height, width), step = inner.shape, max(1, reach // 2)
             low, high = reach - step, reach + step
-            down = (
-                level[high : high + inner.shape[0], reach:-reach]
-                - level[low : low + inner.shape[0], reach:-reach]
-            )
-            right = (
-                level[reach:-reach, high : high + inner.shape[1]]
-                - level[reach:-reach, low : low + inner.shape[1]]
-            )
+            down = level[high : high + height, reach:-reach] - level[low : low + height, reach:-reach]
+            right = level[reach:-reach, high : high + width] - level[reach:-reach, low : low + width]
             edges = shade.bevel * (0.8 * down + 0.6 * right)
             field = field + np.where(edges > 0, edges * (1.0 - 0.8 * pale), edges)
         rim = shade.rim + _PALE_RIM * pale
@@ -211,9 +192,7 @@ class Canvas:
         mask = frame.stroke(pixels, thick)
         index = min(255, max(0, round(128 + 127 * plain)))
         tone = tuple(ramp(colour or self.colour)[3 * index : 3 * index + 3])
-        self.image.paste(
-            tone, (frame.left, frame.top, frame.left + mask.width, frame.top + mask.height), mask
-        )
+        self.image.paste(tone, (frame.left, frame.top), mask)
 
     def shadow(self, outline: Outline, *, blur: float, strength: float) -> None:
         """Darken the picture under an outline, softly; ``blur`` in product units."""
@@ -231,9 +210,7 @@ class Canvas:
         small = small.filter(ImageFilter.GaussianBlur(radius / shrink))
         mask = small.resize((small.width * shrink, small.height * shrink), Image.Resampling.BICUBIC)
         mask = mask.crop((0, 0, frame.width, frame.height))
-        self.image.paste(
-            (18, 16, 24), (frame.left, frame.top, frame.left + mask.width, frame.top + mask.height), mask
-        )
+        self.image.paste((18, 16, 24), (frame.left, frame.top), mask)
 
     def write(self, word: str, x: float, y: float, width: float, height: float) -> None:
         """Print a word centred at (x, y), as large as fits width × height, in the ink that contrasts more."""
@@ -242,7 +219,7 @@ class Canvas:
         if self.pose.degrees:
             mask = mask.rotate(self.pose.degrees, Image.Resampling.BICUBIC, expand=True)
         left, top = round(cx - mask.width / 2), round(cy - mask.height / 2)
-        self.image.paste(ink_on(self.colour), (left, top, left + mask.width, top + mask.height), mask)
+        self.image.paste(ink_on(self.colour), (left, top), mask)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ __all__ = [
     "moved",
     "points",
     "polygon",
-    "rounded",
     "spline",
     "turned",
 ]
@@ -40,10 +39,10 @@ def box(x0: float, y0: float, x1: float, y1: float, radius: float | Sequence[flo
     """A rectangle; ``radius`` rounds all corners or (bottom left, bottom right, top right, top left)."""
     radii = (radius,) * 4 if isinstance(radius, (int, float)) else tuple(radius)
     corners = ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
-    return rounded([(x, y, r) for (x, y), r in zip(corners, radii, strict=True)])
+    return polygon(*((x, y, r) for (x, y), r in zip(corners, radii, strict=True)))
 
 
-def rounded(corners: Sequence[tuple[float, float, float]]) -> Outline:
+def polygon(*corners: tuple[float, float, float]) -> Outline:
     """A polygon with rounded corners (x, y, radius); a radius ends half-way to a neighbour at the latest."""
     points = np.array([(x, y) for x, y, _ in corners], dtype=np.float64)
     n = len(points)
@@ -122,11 +121,6 @@ def moved(outline: Outline, dx: float, dy: float) -> Outline:
 def points(*points: tuple[float, float]) -> Outline:
     """Straight lines through the points."""
     return np.array(points, dtype=np.float64)
-
-
-def polygon(*corners: tuple[float, float, float]) -> Outline:
-    """As :func:`rounded`."""
-    return rounded(corners)
 
 
 def _left(right: Outline) -> Outline:

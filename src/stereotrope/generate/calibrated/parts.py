@@ -19,7 +19,6 @@ from stereotrope.generate.calibrated.outlines import (
     moved,
     points,
     polygon,
-    rounded,
     spline,
     turned,
 )
@@ -103,7 +102,7 @@ def _wheel(canvas: Canvas, x: float, radius: float) -> None:
 
 
 def _pane(canvas: Canvas, *corners: tuple[float, float, float]) -> None:
-    pane = rounded(corners)
+    pane = polygon(*corners)
     canvas.fill(pane, Shade(down=((0, -0.55), (1, -0.12)), rim=0.15, reach=0.03), _GLASS)
     low, high = pane.min(axis=0), pane.max(axis=0)
     x = low[0] + 0.3 * (high[0] - low[0])
@@ -138,7 +137,7 @@ def _details(
         canvas.fill(handle, Shade(plain=-0.35, bevel=0.6, reach=0.012))
     canvas.line(points((doors[0] + 0.1, 0.165), (doors[-1], 0.165)), 0.014, plain=-0.5)
     glass = ((-0.14, 0.0, 0.01), (0.0, -0.03, 0.02), (-0.02, 0.035, 0.02), (-0.13, 0.055, 0.02))
-    lens = rounded([(front + x, lamp + y, r) for x, y, r in glass])
+    lens = polygon(*((front + x, lamp + y, r) for x, y, r in glass))
     canvas.fill(lens, Shade(down=((0, 0.2), (1, -0.3)), rim=0.3, reach=0.02), (236, 240, 244))
     red = box(back, rear - 0.04, back + 0.075, rear + 0.045, 0.02)
     canvas.fill(red, Shade(down=((0, 0.35), (1, -0.2))), (176, 24, 30))
@@ -147,7 +146,7 @@ def _details(
 
 def _mirror(canvas: Canvas, x: float, y: float) -> None:
     corners = ((0, 0, 0.01), (0.09, 0.005, 0.02), (0.075, 0.06, 0.02), (0.005, 0.055, 0.02))
-    mirror = rounded([(x + dx, y + dy, r) for dx, dy, r in corners])
+    mirror = polygon(*((x + dx, y + dy, r) for dx, dy, r in corners))
     canvas.fill(mirror, Shade(plain=-0.1, bevel=0.6, reach=0.02))
 
 

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from stereotrope.generate.calibrated.truth_file import (
 )
 from stereotrope.inputs.options import options_in_file
 from stereotrope.inputs.yaml import line_of, read_tree
+from stereotrope.shipped import shipped
 
 __all__ = ["Truth"]
 
@@ -71,7 +71,7 @@ class Truth(TruthFile):
         def error(message: str, at: Sequence[str | int]) -> InputError:
             return InputError(f"{path}:{line_of(tree, at)}: {message}")
 
-        raw = _plain_yaml(text)
+        raw = YAML(typ="safe", pure=True).load(text)
         truth = options_in_file(cls, raw, error, example="it as our truth.yaml does")
         check_truth(truth, error)
         truth._digest = _digest(raw)
@@ -99,17 +99,7 @@ class Truth(TruthFile):
     ) -> dict[str, float]:
         """Share of each value of an attribute, value → share in (0, 1]; the shares sum to 1.
 
-        Parameters
-        ----------
-        object
-            As the truth file calls it.
-        cues
-            One cue or several; an empty sequence is the base.
-        attribute
-            One of ``product_colour, background_colour, text_presence,
-            background_text_presence, shape``.
-        wordings
-            Wordings in the prompt.
+        ``cues`` is one cue or several; none is the base.
 
         Raises
         ------
@@ -119,9 +109,8 @@ class Truth(TruthFile):
         entry = self.objects[_known("object", object, self.objects)]
         _known("attribute", attribute, ATTRIBUTES)
         names = (cues,) if isinstance(cues, str) else tuple(cues)
-        base: PlantedShares = getattr(entry.base, attribute)
-        shifts = [entry.cues.get(_known("cue", cue, self.cues)) for cue in names]
-        planted: list[PlantedShares] = [getattr(shift, attribute, None) or base for shift in shifts]
+        base = entry.base[attribute]
+        planted = [entry.cues.get(_known("cue", cue, self.cues), {}).get(attribute, base) for cue in names]
         shares = _mean(planted) if planted else dict(base)
         for name in wordings:
             wording = self.wordings[_known("wording", name, self.wordings)]
@@ -162,11 +151,11 @@ class Truth(TruthFile):
         if wording.attributes and attribute not in wording.attributes:
             return None
         entry = self.objects[object]
-        base: PlantedShares = getattr(entry.base, attribute)
+        base = entry.base[attribute]
         if wording.toward == "base":
             return base
         if wording.toward == "safe":
-            value = getattr(entry.safe, attribute)
+            value = entry.safe.get(attribute)
             return None if value is None else {value: 1.0}
         if wording.toward == "mode":
             if _same(shares, base):
@@ -178,14 +167,10 @@ class Truth(TruthFile):
 
 @cache
 def _own() -> Truth:
-    raw = _plain_yaml(resources.files(__package__).joinpath("truth.yaml").read_text(encoding="utf-8"))
+    raw = shipped("generate.calibrated", "truth.yaml")
     truth = Truth.model_validate(raw)
     truth._digest = _digest(raw)
     return truth
-
-
-def _plain_yaml(text: str) -> Any:
-    return YAML(typ="safe", pure=True).load(text)
 
 
 def _digest(raw: Any) -> str:

@@ -33,9 +33,6 @@ PRODUCT_COLOUR, BACKGROUND_COLOUR = "product_colour", "background_colour"
 TEXT, BACKGROUND_TEXT = "text_presence", "background_text_presence"
 SHAPE = "shape"
 
-Attribute = Literal[
-    "product_colour", "background_colour", "text_presence", "background_text_presence", "shape"
-]
 ATTRIBUTES = (PRODUCT_COLOUR, BACKGROUND_COLOUR, TEXT, BACKGROUND_TEXT, SHAPE)
 """The attributes that are planted."""
 
@@ -50,11 +47,25 @@ def share(value: Any) -> Any:
     return float(value)
 
 
+def _attribute(name: str) -> str:
+    if name not in ATTRIBUTES:
+        hint = did_you_mean(name, ATTRIBUTES, otherwise="correct it")
+        raise ValueError(f"must be one of {', '.join(ATTRIBUTES)}; {hint}")
+    return name
+
+
 def _whole(shares: dict[str, float]) -> dict[str, float]:
     total = math.fsum(shares.values())
     if abs(total - 1) > _TOLERANCE:
         raise ValueError(f"must be shares that sum to 1 (these make {total:g}); change them")
     return shares
+
+
+def _complete(planted: dict[str, Any]) -> dict[str, Any]:
+    missing = [attribute for attribute in ATTRIBUTES if attribute not in planted]
+    if missing:
+        raise ValueError(f"must have every attribute; add {', '.join(missing)}")
+    return planted
 
 
 def _rgb(value: Any) -> Any:
@@ -73,7 +84,8 @@ def _some(objects: dict[str, Any]) -> dict[str, Any]:
 Share = Annotated[float, BeforeValidator(share)]
 PlantedShares = Mapping[str, float]
 """Value → share; the shares sum to 1."""
-_Shares = Annotated[dict[str, Share], AfterValidator(_whole)]
+Attribute = Annotated[str, AfterValidator(_attribute)]
+_Planted = dict[Attribute, Annotated[dict[str, Share], AfterValidator(_whole)]]
 _Channels = Annotated[tuple[int, int, int], BeforeValidator(_rgb)]
 
 
@@ -100,35 +112,11 @@ class CueWording(Options):
     attributes: tuple[Attribute, ...] = Field((), strict=False)
 
 
-class _Base(Options):
-    product_colour: _Shares
-    background_colour: _Shares
-    text_presence: _Shares
-    background_text_presence: _Shares
-    shape: _Shares
-
-
-class _Shift(Options):
-    product_colour: _Shares | None = None
-    background_colour: _Shares | None = None
-    text_presence: _Shares | None = None
-    background_text_presence: _Shares | None = None
-    shape: _Shares | None = None
-
-
-class _Safe(Options):
-    product_colour: str | None = None
-    background_colour: str | None = None
-    text_presence: str | None = None
-    background_text_presence: str | None = None
-    shape: str | None = None
-
-
 class _Object(Options):
     words: Texts
-    base: _Base
-    cues: dict[str, _Shift] = Field(default_factory=dict)
-    safe: _Safe = _Safe()
+    base: Annotated[_Planted, AfterValidator(_complete)]
+    cues: dict[str, _Planted] = Field(default_factory=dict)
+    safe: dict[Attribute, str] = Field(default_factory=dict)
 
 
 class _Words(Options):
@@ -180,11 +168,9 @@ def check_truth(file: TruthFile, error: Callable[[str, tuple[str, ...]], Excepti
         for cue in entry.cues:
             require("cue", cue, file.cues, "objects", name, "cues")
         shifts = [(("cues", cue), shift) for cue, shift in entry.cues.items()]
-        for at, distributions in ((("base",), entry.base), *shifts):
-            for attribute, shares in distributions:
-                for value in shares or ():
+        for at, planted in ((("base",), entry.base), *shifts):
+            for attribute, shares in planted.items():
+                for value in shares:
                     require("value", value, file.values_of(name, attribute), "objects", name, *at, attribute)
-        for attribute, value in entry.safe:
-            if value is not None:
-                known = file.values_of(name, attribute)
-                require("value", value, known, "objects", name, "safe", attribute)
+        for attribute, value in entry.safe.items():
+            require("value", value, file.values_of(name, attribute), "objects", name, "safe", attribute)

@@ -93,11 +93,11 @@ def held(answer: Any, slots: Sequence[Slot]) -> Sequence[Slot]:
     ModelError
         There is neither a picture nor a refusal; asking again may bring one.
     """
-    told = tells_error(answer)
+    is_error = tells_error(answer)
     if any(slot.is_picture for slot in slots):
         broken = Slot(failure="an empty place beside an error that the answer tells")
-        return [broken if told and slot.refusal == EMPTY else slot for slot in slots]
-    if told:
+        return [broken if is_error and slot.refusal == EMPTY else slot for slot in slots]
+    if is_error:
         raise ErrorReply(answer)
     if all(slot.refusal is None for slot in slots):
         why = next((slot.failure for slot in slots if slot.failure), "something else than pictures")
@@ -110,11 +110,11 @@ def from_base64(text: Any, revised_prompt: Any = None) -> Slot:
 
     Null and an empty text are an empty place, which is a refusal; what is no base64 is a failure.
     """
-    said = revised_prompt if isinstance(revised_prompt, str) and revised_prompt else None
+    revised = text_of(revised_prompt) or None
     if text is None or text == "":
-        return Slot(refusal=EMPTY, revised_prompt=said)
+        return Slot(refusal=EMPTY, revised_prompt=revised)
     if not isinstance(text, str):
-        return Slot(failure="something else than a text where a picture belongs", revised_prompt=said)
+        return Slot(failure="something else than a text where a picture belongs", revised_prompt=revised)
     body = text.partition(",")[2] if text.startswith("data:") else text
     body = "".join(body.split())
     try:
@@ -122,16 +122,16 @@ def from_base64(text: Any, revised_prompt: Any = None) -> Slot:
     except ValueError:
         data = b""
     if not data:
-        return Slot(failure="a text that is no base64 where a picture belongs", revised_prompt=said)
-    return Slot(data=data, revised_prompt=said)
+        return Slot(failure="a text that is no base64 where a picture belongs", revised_prompt=revised)
+    return Slot(data=data, revised_prompt=revised)
 
 
 def from_url(url: str, revised_prompt: Any = None) -> Slot:
     """Read a place that holds a URL or a data URL."""
     if url.startswith("data:"):
         return from_base64(url, revised_prompt)
-    said = revised_prompt if isinstance(revised_prompt, str) and revised_prompt else None
-    return Slot(url=url, revised_prompt=said)
+    revised = text_of(revised_prompt) or None
+    return Slot(url=url, revised_prompt=revised)
 
 
 def condition_of(data: bytes) -> str | None:

@@ -102,7 +102,7 @@ class RemoteGenerator(Generator):
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
         """Return what makes one HTTP attempt at ``count`` pictures of one prompt."""
 
-    def _amend(self, said: str) -> bool:
+    def _amend(self, message: str) -> bool:
         """Whether what makes attempts now asks otherwise, after a server rejected what ours adds."""
         return False
 
@@ -144,17 +144,7 @@ class RemoteGenerator(Generator):
         )
 
     async def process(self, request: ImageRequest) -> ImageResult:
-        """Ask for one picture.
-
-        Raises
-        ------
-        ModelError
-            The server did not answer as it should, after every try it was worth.
-        ModelUnusable
-            No request to this model can succeed.
-        BudgetError
-            The cap on what calls may cost is reached.
-        """
+        """Ask for one picture."""
         (outcome,) = await self._draw([request])
         if isinstance(outcome, StereotropeError):
             raise outcome
@@ -238,9 +228,9 @@ class RemoteGenerator(Generator):
 
         amended = False
 
-        def amend(said: str) -> bool:
+        def amend(message: str) -> bool:
             nonlocal amended
-            amended = not amended and self._amend(said)
+            amended = not amended and self._amend(message)
             return amended
 
         try:
@@ -251,7 +241,7 @@ class RemoteGenerator(Generator):
             self._refuse_parameter(str(getattr(error, "about", "")), request)
             raise
 
-    def _refuse_parameter(self, said: str, request: ImageRequest) -> None:
+    def _refuse_parameter(self, message: str, request: ImageRequest) -> None:
         """End it where a server rejects what every request carries: no other one would do better."""
         ways = dict.fromkeys(self.parameters, "remove it, or correct its value")
         if self.seeded:
@@ -259,8 +249,8 @@ class RemoteGenerator(Generator):
         if request.negative and self.takes_negative:
             ways["negative_prompt"] = "leave it out of the prompts"
         for name, way in ways.items():
-            if re.search(rf"""['"`]{re.escape(name)}['"`]|\binput\.{re.escape(name)}\b""", said):
-                raise ModelMisconfigured(f"{self.provider}:{self.model} rejects {name!r} ({said}); {way}")
+            if re.search(rf"""['"`]{re.escape(name)}['"`]|\binput\.{re.escape(name)}\b""", message):
+                raise ModelMisconfigured(f"{self.provider}:{self.model} rejects {name!r} ({message}); {way}")
 
     async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
         revised = None if slot.revised_prompt is None else self._kept(slot.revised_prompt)
@@ -319,12 +309,12 @@ class RemoteGenerator(Generator):
             )
 
     def _note(self) -> str | None:
-        said = []
+        notes = []
         if not self.seeded:
-            said.append("takes no seed: pictures of one prompt differ by chance and cannot be drawn again")
+            notes.append("takes no seed: pictures of one prompt differ by chance and cannot be drawn again")
         if not self.takes_negative:
-            said.append("takes no negative prompt")
-        return "; ".join(said) or None
+            notes.append("takes no negative prompt")
+        return "; ".join(notes) or None
 
     def _fingerprint(self) -> str:
         content = {

@@ -70,11 +70,8 @@ class GeminiGenerator(_Google):
     verb = "generateContent"
 
     def _note(self) -> str | None:
-        said = super()._note()
-        if not self.seeded:
-            return said
         best = "its seed is a best effort: the same request may draw another picture"
-        return f"{best}; {said}" if said else best
+        return "; ".join(filter(None, (best if self.seeded else None, super()._note()))) or None
 
     def _takes_negative(self) -> bool:
         if self.options.negative:
@@ -151,17 +148,17 @@ def read_gemini(answer: Any) -> ImageReply:
     ErrorReply, ModelError
         As :func:`held`.
     """
-    said = mapping(answer)
-    usage = mapping(said.get("usageMetadata"))
-    slots = held(answer, [_gemini_slot(said)])
+    content = mapping(answer)
+    usage = mapping(content.get("usageMetadata"))
+    slots = held(answer, [_gemini_slot(content)])
     return reply(slots, usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
 
 
-def _gemini_slot(said: Mapping[str, Any]) -> Slot:
-    blocked = mapping(said.get("promptFeedback")).get("blockReason")
+def _gemini_slot(content: Mapping[str, Any]) -> Slot:
+    blocked = mapping(content.get("promptFeedback")).get("blockReason")
     if isinstance(blocked, str) and _BLOCKED.fullmatch(blocked):
         return Slot(refusal=f"prompt blocked: {blocked}")
-    candidate = mapping(next(iter(items(said.get("candidates"))), None))
+    candidate = mapping(next(iter(items(content.get("candidates"))), None))
     if not candidate:
         return Slot(failure="no candidate")
     parts = [mapping(part) for part in items(mapping(candidate.get("content")).get("parts"))]
@@ -172,9 +169,9 @@ def _gemini_slot(said: Mapping[str, Any]) -> Slot:
             return from_base64(inline["data"])
     reason = text_of(candidate.get("finishReason"))
     words = " ".join(filter(None, (text_of(part.get("text")) for part in parts)))
-    told = text_of(candidate.get("finishMessage")) or words
+    message = text_of(candidate.get("finishMessage")) or words
     if reason in FILTERED:
-        return Slot(refusal=f"{reason}: {told}" if told else reason)
+        return Slot(refusal=f"{reason}: {message}" if message else reason)
     if reason == "STOP" and _DECLINES.search(words) and not is_trouble(words):
         return Slot(refusal=f"answered in words instead of a picture: {words}")
     return Slot(failure=f"without a picture, finish reason {reason or 'not given'}")

@@ -80,8 +80,8 @@ class ImagesApiGenerator(RemoteGenerator):
 
         return send
 
-    def _amend(self, said: str) -> bool:
-        if self._is_openai or _FORMAT in self.parameters or not _ABOUT_FORMAT.search(said):
+    def _amend(self, message: str) -> bool:
+        if self._is_openai or _FORMAT in self.parameters or not _ABOUT_FORMAT.search(message):
             return False
         self._names_format = False
         return True
@@ -98,12 +98,12 @@ def read_reply(answer: Any) -> ImageReply:
     ErrorReply, ModelError
         As :func:`held`.
     """
-    said = mapping(answer)
-    places = items(said.get("data"))
+    content = mapping(answer)
+    places = items(content.get("data"))
     slots = [_slot(mapping(place)) for place in places]
     if any(slot.is_picture for slot in slots):
         slots = [slot if place else Slot(refusal=EMPTY) for slot, place in zip(slots, places, strict=True)]
-    usage = mapping(said.get("usage"))
+    usage = mapping(content.get("usage"))
     return reply(held(answer, slots), usage.get("input_tokens"), usage.get("output_tokens"))
 
 
@@ -116,20 +116,14 @@ def _slot(place: Mapping[str, Any]) -> Slot:
         return from_url(url, revised)
     if place.get("b64_json"):
         return from_base64(place["b64_json"], revised)
-    filtered = [
-        name
-        for name, found in mapping(place.get("content_filter_results")).items()
-        if mapping(found).get("filtered") is True
-    ]
+    results = mapping(place.get("content_filter_results"))
+    filtered = [name for name, result in results.items() if mapping(result).get("filtered") is True]
     if filtered:
         return Slot(refusal=f"content filter: {', '.join(filtered)}")
     if tells_error(place):
-        told = classify(ErrorReply(place))
-        return (
-            Slot(refusal=told.reason)
-            if told.outcome == "refused"
-            else Slot(failure=f"an error ({told.reason})")
-        )
+        failure = classify(ErrorReply(place))
+        refused = failure.outcome == "refused"
+        return Slot(refusal=failure.reason) if refused else Slot(failure=f"an error ({failure.reason})")
     if not ({"b64_json", "url"} & place.keys()) or url not in (None, ""):
         return Slot(failure="a place without a picture")
     return from_base64(place.get("b64_json"), revised)

@@ -83,20 +83,20 @@ class ReplicateGenerator(RemoteGenerator):
             if not running:
                 held = max(1, min(_LONGEST_HELD, int(self.endpoint.timeout) - 1))
                 headers = {"Prefer": f"wait={held}"}
-                said = _prediction(await self._http.post(self._path, body, headers=headers))
-                running.append(_name_of(said))
+                prediction = _prediction(await self._http.post(self._path, body, headers=headers))
+                running.append(_name_of(prediction))
             else:
-                said = await self._look(running)
+                prediction = await self._look(running)
             wait = _FIRST_LOOK
-            while not _is_done(said):
+            while not _is_done(prediction):
                 await asyncio.sleep(min(wait, self.endpoint.longest_wait))
                 wait = min(2 * wait, _LONGEST_LOOK)
-                said = await self._look(running)
-            why = _why(said)
+                prediction = await self._look(running)
+            why = _why(prediction)
             if why is not None and not is_moderation(why) and is_trouble(why):
                 running.clear()
-                raise ModelError(f"a prediction {said.get('status')}: {why}")
-            return read_prediction(said)
+                raise ModelError(f"a prediction {prediction.get('status')}: {why}")
+            return read_prediction(prediction)
 
         return send
 
@@ -113,23 +113,23 @@ class ReplicateGenerator(RemoteGenerator):
             raise ModelError("lost a prediction that it had begun") from None
 
 
-def read_prediction(said: Mapping[str, Any]) -> ImageReply:
+def read_prediction(prediction: Mapping[str, Any]) -> ImageReply:
     """Read a prediction that is done: its picture, or why there is none.
 
     What a model declines is a refusal, and so is an empty place where a prediction succeeded: models leave
     out what their safety checker holds back. Every other failure, a cancelled prediction and an output that
     is none or was removed meanwhile are failures of the item: the same request would fail again.
     """
-    output = said.get("output")
+    output = prediction.get("output")
     places = output if isinstance(output, list) else [output]
     picture = next((place for place in places if isinstance(place, str) and place), None)
     if picture is not None:
         slot = from_url(picture)
         return reply([slot])
-    why = _why(said)
+    why = _why(prediction)
     if why is not None:
         return reply([Slot(refusal=why) if is_moderation(why) else Slot(failure=why)])
-    if said.get("data_removed"):
+    if prediction.get("data_removed"):
         return reply([Slot(failure="its output was removed before it was fetched")])
     if output is not None and all(place is None or place == "" for place in places):
         return reply([Slot(refusal=EMPTY)])
@@ -138,29 +138,29 @@ def read_prediction(said: Mapping[str, Any]) -> ImageReply:
 
 def _prediction(answer: Any) -> Mapping[str, Any]:
     """Return a prediction; another answer is an error, or none of Replicate's."""
-    said = mapping(answer)
-    if said.get("status") in (*_WORKING, *_ENDED, "succeeded"):
-        return said
+    prediction = mapping(answer)
+    if prediction.get("status") in (*_WORKING, *_ENDED, "succeeded"):
+        return prediction
     if tells_error(answer):
         raise ErrorReply(answer)
     raise ModelError(f"answered something else than a prediction: {json.dumps(answer)[:_LOOKED_AT]}")
 
 
-def _is_done(said: Mapping[str, Any]) -> bool:
+def _is_done(prediction: Mapping[str, Any]) -> bool:
     """Whether a prediction has ended, or holds its whole output although it has not."""
-    return said.get("status") not in _WORKING or bool(said.get("output"))
+    return prediction.get("status") not in _WORKING or bool(prediction.get("output"))
 
 
-def _why(said: Mapping[str, Any]) -> str | None:
+def _why(prediction: Mapping[str, Any]) -> str | None:
     """Return why a prediction has failed, None where it has not."""
-    error, status = said.get("error"), said.get("status")
+    error, status = prediction.get("error"), prediction.get("status")
     if not error and status not in _ENDED:
         return None
-    return error if isinstance(error, str) and error else str(error_in(said)["message"]) or str(status)
+    return error if isinstance(error, str) and error else str(error_in(prediction)["message"]) or str(status)
 
 
-def _name_of(said: Mapping[str, Any]) -> str:
-    name = said.get("id")
+def _name_of(prediction: Mapping[str, Any]) -> str:
+    name = prediction.get("id")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ModelError("answered with a prediction without a name")
     return name
