@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, ClassVar, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -19,7 +19,6 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.timestamp import TimeStamp
 
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.inputs.yaml import Source
 
 __all__ = [
     "File",
@@ -107,13 +106,24 @@ class Options(BaseModel):
 Model = TypeVar("Model", bound=Options)
 
 
-def validated(model: type[Model], source: Source) -> Model:
-    """Hold a file against a model of options.
+class Located(Protocol):
+    """A file that was read: its tree, the line of what is in it, and the error that points there."""
 
-    Raises
-    ------
-    AuditFileError
-        The first mistake by line, and how many more there are.
+    @property
+    def tree(self) -> Any:
+        """As :func:`stereotrope.inputs.yaml.read_tree` returns it."""
+
+    def line(self, location: Sequence[str | int]) -> int:
+        """Line of the innermost key of ``location`` that the file holds."""
+
+    def error(self, message: str, *location: str | int) -> Exception:
+        """Return an error that points at ``location``."""
+
+
+def validated(model: type[Model], source: Located, *, example: str = _EXAMPLE) -> Model:
+    """Hold a file against a model of options; ``example`` is how it is written.
+
+    Raises what ``source`` makes of the first mistake by line, and of how many more there are.
     """
     try:
         return model.model_validate(_Plain(source).of(source.tree, ()))
@@ -121,7 +131,7 @@ def validated(model: type[Model], source: Source) -> Model:
         found = sorted(error.errors(include_url=False), key=lambda e: source.line(e["loc"]))
         more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
         first = found[0]
-        raise source.error(_message(first, model, _EXAMPLE) + more, *first["loc"]) from None
+        raise source.error(_message(first, model, example) + more, *first["loc"]) from None
 
 
 def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, example: str) -> Model:
@@ -155,7 +165,7 @@ def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, examp
 class _Plain:
     """Turns the tree of a file into plain values, and refuses what no value of an audit may be."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Located) -> None:
         self.source, self.left = source, MAX_NODES
 
     def of(self, node: Any, at: tuple[str | int, ...]) -> Any:
