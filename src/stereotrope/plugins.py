@@ -36,14 +36,9 @@ P = TypeVar("P")
 class Registry(Mapping[str, P], Generic[P]):
     """Everything of one kind by its name, read when it is first asked for.
 
-    Parameters
-    ----------
-    group
-        The kind in the plural: entry points of ``stereotrope.<group>`` name packages that add to it.
-    room
-        Our own package that adds to it.
-    modules
-        Name of the modules that are imported, beside the packages they stand in; every module for None.
+    group: The kind in the plural: entry points of ``stereotrope.<group>`` name packages that add to it.
+    room: Our own package that adds to it.
+    modules: Name of the modules that are imported, beside the packages they stand in; every module for None.
     """
 
     _origin = OURS
@@ -58,10 +53,7 @@ class Registry(Mapping[str, P], Generic[P]):
     def add(self, name: str, plugin: P) -> None:
         """Add a plug-in under its name.
 
-        Raises
-        ------
-        PluginError
-            Another one has the name.
+        Raises PluginError: Another one has the name.
         """
         if name in self._plugins:
             raise PluginError(

@@ -99,7 +99,7 @@ def test_none_and_na_are_values_and_an_empty_cell_is_missing(tmp_path):
 
 def test_words_that_mean_no_label_are_counted_where_they_count(tmp_path):
     labels = imported(tmp_path, "image_id,mitigation,g\ni1,none,none\ni2,none,male\nelsewhere,none,none\n")
-    labels.leave_out(["mitigation"])
+    labels.leave_out(["mitigation"], None)
     assert len(said(labels)) == 2
     assert labels.notes[-1].startswith("human.csv: 1 × 'none' count as values; ")
 

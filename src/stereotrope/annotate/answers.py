@@ -34,12 +34,8 @@ def schema_of(offered: Mapping[str, Sequence[str] | None]) -> dict[str, Any]:
 def labels_of(answer: Answer, attributes: Attributes) -> list[Label]:
     """Return one label for each attribute.
 
-    Parameters
-    ----------
-    answer
-        What the model said, after its repair turn.
-    attributes
-        What was asked for.
+    answer: What the model said, after its repair turn.
+    attributes: What was asked for.
 
     Notes
     -----

@@ -103,10 +103,7 @@ class ModelAnnotator(Annotator):
         ``reversed`` offers the options of each picture in the reverse order; ``blind`` asks the same
         question without sending the picture. The name says so.
 
-        Raises
-        ------
-        UsageError
-            Another word.
+        Raises UsageError: Another word.
         """
         if which not in _VARIANTS:
             raise UsageError(
@@ -125,16 +122,10 @@ class ModelAnnotator(Annotator):
     async def process(self, picture: Picture) -> list[Label]:
         """Label one picture.
 
-        Raises
-        ------
-        ModelError
-            The server did not answer; the picture can be tried again later.
-        ModelUnusable
-            No request to it can succeed.
-        BudgetError
-            The cap on what calls may cost is reached.
-        PictureError
-            The picture cannot be decoded.
+        Raises ModelError: The server did not answer; the picture can be tried again later.
+        Raises ModelUnusable: No request to it can succeed.
+        Raises BudgetError: The cap on what calls may cost is reached.
+        Raises PictureError: The picture cannot be decoded.
         """
         return labels_of(await self._asked(picture, self.offered(picture.sha256)), self.attributes)
 

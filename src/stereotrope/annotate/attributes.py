@@ -35,17 +35,10 @@ MOST_VALUES = 250
 def check_attributes(given: Mapping[Any, Any], *, open_allowed: bool = True) -> dict[str, Any]:
     """Return attribute → value list (None where open), checked and in Unicode normal form C.
 
-    Parameters
-    ----------
-    given
-        Name → list of values, or ``"open"`` (None) where any value may come.
-    open_allowed
-        Whether an attribute may be open.
+    given: Name → list of values, or ``"open"`` (None) where any value may come.
+    open_allowed: Whether an attribute may be open.
 
-    Raises
-    ------
-    UsageError
-        A name or a value list cannot be used; the message begins with the attribute.
+    Raises UsageError: A name or a value list cannot be used; the message begins with the attribute.
     """
     if not given:
         raise UsageError("must name at least one attribute, found none; write {body_type: [sedan, SUV]}")

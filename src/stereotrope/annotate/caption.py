@@ -33,16 +33,7 @@ class CaptionAnnotator(ModelAnnotator):
     The model sees the picture and no prompt, so that it cannot repeat what was asked for. A refusal is
     ``refused``, an answer without text or longer than 4,000 characters ``invalid``.
 
-    Parameters
-    ----------
-    client
-        The model.
-    name
-        Name in the ``annotator`` column.
-    max_side
-        Longest side in pixels at which a picture is sent.
-    version
-        Tells one deployment of a model from another; part of the fingerprint.
+    Its parameters are those of :class:`~stereotrope.annotate.QuestionAnnotator`.
     """
 
     kind = "caption"
@@ -53,19 +44,7 @@ class CaptionAnnotator(ModelAnnotator):
         super().__init__(client, name=name, attributes={CAPTION: None}, max_side=max_side, version=version)
 
     async def process(self, picture: Picture) -> list[Label]:
-        """Caption one picture.
-
-        Raises
-        ------
-        ModelError
-            The server did not answer; the picture can be tried again later.
-        ModelUnusable
-            No request to it can succeed.
-        BudgetError
-            The cap on what calls may cost is reached.
-        PictureError
-            The picture cannot be decoded.
-        """
+        """Caption one picture; raises as a question does."""
         answer = await self._asked(picture, self.attributes)
         if answer.status == "refused":
             reason = inert(answer.reason or "the model declined to answer")

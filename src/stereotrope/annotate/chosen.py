@@ -17,10 +17,7 @@ class Chosen(Annotator):
     It looks as the annotator looks and has its name and fingerprint, so that nothing is looked at twice
     when another audit of the same run takes more; labels of other attributes are left out of the tables.
 
-    Raises
-    ------
-    UsageError
-        An attribute is not one of the annotator's.
+    Raises UsageError: An attribute is not one of the annotator's.
     """
 
     def __init__(self, annotator: Annotator, attributes: Sequence[str]) -> None:

@@ -26,15 +26,9 @@ _LINEAR = np.where(_LEVELS <= 0.04045, _LEVELS / 12.92, ((_LEVELS + 0.055) / 1.0
 def srgb_to_lab(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
     """CIELAB of 8-bit sRGB, white point D65.
 
-    Parameters
-    ----------
-    pixels
-        uint8, shape (…, 3).
+    pixels: uint8, shape (…, 3).
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (…, 3): L* in [0, 100], a*, b*.
+    Returns shape (…, 3): L* in [0, 100], a*, b*.
     """
     xyz = _LINEAR[pixels] @ (_TO_XYZ / _WHITE_D65[:, None]).T
     f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz * (29 / 6) ** 2 / 3 + 4 / 29)
@@ -45,15 +39,9 @@ def srgb_to_lab(pixels: NDArray[np.uint8]) -> NDArray[np.float64]:
 def ciede2000(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """Colour difference ΔE₀₀ with k_L = k_C = k_H = 1.
 
-    Parameters
-    ----------
-    first, second
-        CIELAB, shape (…, 3), broadcast against each other.
+    first, second: CIELAB, shape (…, 3), broadcast against each other.
 
-    Returns
-    -------
-    numpy.ndarray
-        Shape (…): 0 for equal colours; about 1 is just noticeable.
+    Returns shape (…): 0 for equal colours; about 1 is just noticeable.
     """
     lab1, lab2 = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     l1, a1, b1 = lab1[..., 0], lab1[..., 1], lab1[..., 2]

@@ -112,17 +112,11 @@ class ColourAnnotator(Annotator):
 def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Colour that covers most of some pixels, shades of one hue taken together.
 
-    Parameters
-    ----------
-    points
-        CIELAB, shape (n, 3), n ≥ 1.
+    points: CIELAB, shape (n, 3), n ≥ 1.
 
-    Returns
-    -------
-    colour, share
-        Median CIELAB of the colour's largest shade, and the share of pixels in all its shades. Without
-        hue, L* is the lit quarter's where that is near white and the dark quarter's where that is near
-        black: shade greys white things, and gloss greys black ones.
+    Returns the median CIELAB of its largest shade, and the share of pixels in all its shades. Without hue, L*
+    is the lit quarter's where that is near white and the dark quarter's where that is near black: shade greys
+    white things, and gloss greys black ones.
     """
     points = points[:: max(1, len(points) // MAX_POINTS)]
     _, member = foreground.clusters(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)

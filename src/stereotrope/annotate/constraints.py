@@ -25,18 +25,7 @@ class ConstraintAnnotator(ModelAnnotator):
     diverse for the wrong reason (arXiv:2508.03483v3, section 5.3). The wording is ours, and the same
     whatever the product is.
 
-    Parameters
-    ----------
-    client
-        The model.
-    name
-        Name in the ``annotator`` column.
-    order_seed
-        Seed of the order of options, part of the fingerprint.
-    max_side
-        Longest side in pixels at which a picture is sent.
-    version
-        Tells one deployment of a model from another; part of the fingerprint.
+    Its parameters are those of :class:`~stereotrope.annotate.QuestionAnnotator`.
     """
 
     kind = "constraints"

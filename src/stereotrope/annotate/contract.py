@@ -25,47 +25,30 @@ class Annotator:
     run orders its annotators by ``needs`` and ``gives``, carries each out once a subject, and knows none by
     name. Where it looks it never learns of a prompt, a generator or a factor.
 
-    Attributes
-    ----------
-    name
-        In the ``annotator`` column.
-    fingerprint
-        Short hash of everything that can change what it says.
-    attributes
-        What it labels: attribute → value list, None where any value may come.
-    subject
-        What it is shown: an ``image`` or a ``region`` of one (a :class:`~stereotrope.annotate.Picture`), a
-        ``set`` (a tuple of pictures), or a ``text`` (of a prompt).
-    needs, gives
-        What others must have given before, and what it gives beside its attributes: names of attributes,
-        ``regions``, ``embeddings`` … What looks at regions is shown those of the labels that it needs.
-    remedies
-        Need → what to add to an audit where nobody gives it.
-    process, process_batch
-        ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once, or a coroutine
-        function; with a ``batch`` above 1 ``process_batch(subjects)`` too. None where it looks at nothing.
-    derive
-        ``derive(images, labels)`` → a frame of :data:`stereotrope.tables.LABELS`, made anew whenever a run
-        is measured; ``images`` has the factors and the ``text`` of the prompts too. None where nothing
+    name: In the ``annotator`` column.
+    fingerprint: Short hash of everything that can change what it says.
+    attributes: What it labels: attribute → value list, None where any value may come.
+    subject: What it is shown: an ``image`` or a ``region`` of one (a :class:`~stereotrope.annotate.Picture`),
+        a ``set`` (a tuple of pictures), or a ``text`` (of a prompt).
+    needs, gives: What others must have given before, and what it gives beside its attributes: names of
+        attributes, ``regions``, ``embeddings`` … What looks at regions is shown those of the labels that it
+        needs.
+    remedies: Need → what to add to an audit where nobody gives it.
+    process, process_batch: ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once,
+        or a coroutine function; with a ``batch`` above 1 ``process_batch(subjects)`` too. None where it looks
+        at nothing.
+    derive: ``derive(images, labels)`` → a frame of :data:`stereotrope.tables.LABELS`, made anew whenever a
+        run is measured; ``images`` has the factors and the ``text`` of the prompts too. None where nothing
         follows without looking.
-    size
-        Pictures in a set.
-    stage
-        Name of its outcomes in the ledger.
-    keeps
-        Folder of the run where its file lies, if it has one.
-    libraries
-        Further libraries whose version can change what it says.
-    variants
-        What ``variant(which)`` makes of it, for a check of it.
-    parts
-        Further instruments that belong to it.
-    notes, trouble
-        What there is to say of its last derivation, and why that gave nothing at all.
-    path
-        File that its labels come from.
-    endpoint
-        Where its model is reached.
+    size: Pictures in a set.
+    stage: Name of its outcomes in the ledger.
+    keeps: Folder of the run where its file lies, if it has one.
+    libraries: Further libraries whose version can change what it says.
+    variants: What ``variant(which)`` makes of it, for a check of it.
+    parts: Further instruments that belong to it.
+    notes, trouble: What there is to say of its last derivation, and why that gave nothing at all.
+    path: File that its labels come from.
+    endpoint: Where its model is reached.
     """
 
     subject: SubjectKind = "image"

@@ -22,22 +22,13 @@ def create(
 ) -> Annotator:
     """Make an annotator.
 
-    Parameters
-    ----------
-    spec
-        An entry of an audit file: its name (``"colour"``), a chat model (``"openai:gpt-4o"``), or a mapping
+    spec: An entry of an audit file: its name (``"colour"``), a chat model (``"openai:gpt-4o"``), or a mapping
         with options (``{"labels": "human.csv", "name": "rater-1"}``); ``stereotrope annotators`` lists them.
-    relative_to
-        Folder that relative paths start from; the working directory when None.
-    account
-        What calls to models are booked on; an own one, without a cap, when None.
+    relative_to: Folder that relative paths start from; the working directory when None.
+    account: What calls to models are booked on; an own one, without a cap, when None.
 
-    Raises
-    ------
-    UsageError
-        The name or an option cannot be used; the nearest known one is named.
-    InputError
-        A file that it names cannot be used.
+    Raises UsageError: The name or an option cannot be used; the nearest known one is named.
+    Raises InputError: A file that it names cannot be used.
     """
     entry, options = read_entry(spec, ANNOTATORS, "annotator", model="questions")
     return entry.make(options, Context(Path(relative_to or "."), Account() if account is None else account))

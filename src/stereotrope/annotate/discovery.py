@@ -67,20 +67,12 @@ class Discoverer(Annotator):
     must name three attributes of the product and one of the background, each with three to seven values
     that differ when folded; none of colour or text, which are asked of every object anyway.
 
-    Parameters
-    ----------
-    client
-        The model.
-    name
-        Name of the annotator it belongs to.
-    product
-        What the product is; named in the question.
-    taken
-        Names of attributes that are asked anyway.
-    seed
-        Of the order of the pictures, part of the fingerprint.
-    version
-        Tells one deployment of a model from another; part of the fingerprint.
+    client: The model.
+    name: Name of the annotator it belongs to.
+    product: What the product is; named in the question.
+    taken: Names of attributes that are asked anyway.
+    seed: Of the order of the pictures, part of the fingerprint.
+    version: Tells one deployment of a model from another; part of the fingerprint.
     """
 
     subject = "set"
@@ -182,16 +174,11 @@ class Discoverer(Annotator):
     async def process(self, shown: Sequence[Picture]) -> Taxonomy:
         """Find the attributes of one set.
 
-        Raises
-        ------
-        ModelError
-            The model declined, or its answer breaks the rules after one repair turn; the message says how.
-        BudgetError
-            The cap on what calls may cost is reached.
-        PictureError
-            A picture cannot be decoded.
-        InputError
-            There are fewer than two pictures: nothing can vary.
+        Raises ModelError: The model declined, or its answer breaks the rules after one repair turn; the
+            message says how.
+        Raises BudgetError: The cap on what calls may cost is reached.
+        Raises PictureError: A picture cannot be decoded.
+        Raises InputError: There are fewer than two pictures: nothing can vary.
         """
         if len(shown) < 2:
             raise InputError(

@@ -36,25 +36,16 @@ def fold_labels(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fold open values where they stand, and list every merge.
 
-    Parameters
-    ----------
-    labels
-        The columns of :data:`stereotrope.tables.LABELS`.
-    attributes
-        Annotator → its open attributes.
-    listed
-        Attribute → values that somebody lists for it. A value written as one of these stays; one that folds
-        to the same as a listed one becomes it.
-    merge
-        CIEDE2000 distance up to which two colour words count as one, None to merge none. Only words with
-        a known colour (CSS names, names of the palette) merge, each into the more frequent one.
+    labels: The columns of :data:`stereotrope.tables.LABELS`.
+    attributes: Annotator → its open attributes.
+    listed: Attribute → values that somebody lists for it. A value written as one of these stays; one that
+        folds to the same as a listed one becomes it.
+    merge: CIEDE2000 distance up to which two colour words count as one, None to merge none. Only words with a
+        known colour (CSS names, names of the palette) merge, each into the more frequent one.
 
-    Returns
-    -------
-    tuple of polars.DataFrame
-        The labels, in their order: ``value`` folded, ``written`` the value as it was given, where that is
-        another. And ``annotator, attribute, value, written, n, distance``: every way of writing each value
-        that has several, how often it was given, and how far apart two colours are that merged.
+    Returns the labels, in their order: ``value`` folded, ``written`` the value as it was given, where that is
+    another. And ``annotator, attribute, value, written, n, distance``: every way of writing each value that
+    has several, how often it was given, and how far apart two colours are that merged.
     """
     pairs = [(name, attribute) for name, open_ones in attributes.items() for attribute in open_ones]
     keys = ["annotator", "attribute"]

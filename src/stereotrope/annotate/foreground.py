@@ -58,14 +58,9 @@ BORDER_SPREAD = 12.0
 class Ground:
     """A picture divided, at working size.
 
-    Attributes
-    ----------
-    lab
-        CIELAB after a 3 × 3 median, shape (h, w, 3).
-    product
-        True on the product, holes filled, shape (h, w).
-    background
-        True where the background is beyond doubt; neither holds near contours and on small things.
+    lab: CIELAB after a 3 × 3 median, shape (h, w, 3).
+    product: True on the product, holes filled, shape (h, w).
+    background: True where the background is beyond doubt; neither holds near contours and on small things.
     """
 
     lab: NDArray[np.float64]
@@ -131,17 +126,10 @@ def clusters(
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """k-means without chance: centres start at the point farthest from those chosen, the first at the median.
 
-    Parameters
-    ----------
-    points
-        Shape (n, d), n ≥ 1.
-    k
-        Number of centres wanted; fewer come back where there are fewer different points.
+    points: Shape (n, d), n ≥ 1.
+    k: Number of centres wanted; fewer come back where there are fewer different points.
 
-    Returns
-    -------
-    centres, member
-        Shape (≤ k, d), and for each point the index of its centre.
+    Returns the centres, shape (≤ k, d), and for each point the index of its centre.
     """
     columns = np.ascontiguousarray(points.T)
     centres = np.median(points, axis=0, keepdims=True)

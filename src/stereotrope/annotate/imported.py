@@ -58,38 +58,21 @@ class ImportedLabels(Annotator):
     An empty cell is a missing label; ``None`` and ``NA`` are values. The words ``unclear``, ``refused``
     and ``invalid`` become that status. The same row twice counts once.
 
-    Parameters
-    ----------
-    file
-        The file, as the user wrote it.
-    name
-        Name of the rater or tool, the ``annotator`` of its labels.
-    key
-        Column that names the picture; found by its name when None.
-    attributes
-        Attributes to take; all when None.
-    layout
-        ``"tidy"`` or ``"wide"``; found from the columns when None.
-    model
-        Column that names the generator, where pictures of several have the same name.
-    folder
-        Folder that a relative ``file`` starts from.
+    file: The file, as the user wrote it.
+    name: Name of the rater or tool, the ``annotator`` of its labels.
+    key: Column that names the picture; found by its name when None.
+    attributes: Attributes to take; all when None.
+    layout: ``"tidy"`` or ``"wide"``; found from the columns when None.
+    model: Column that names the generator, where pictures of several have the same name.
+    folder: Folder that a relative ``file`` starts from.
 
-    Attributes
-    ----------
-    notes
-        What the last derivation left out or could not match, one sentence each.
-    trouble
-        Why the last derivation gave no label at all; None where it gave some.
-    only
-        The one generator whose pictures the file is of, where that is known.
-    design
-        What the prompts of the audit say, where that is known.
+    notes: What the last derivation left out or could not match, one sentence each.
+    trouble: Why the last derivation gave no label at all; None where it gave some.
+    only: The one generator whose pictures the file is of, where that is known.
+    design: What the prompts of the audit say, where that is known.
 
-    Raises
-    ------
-    MetadataError
-        The file cannot be used; the message names file, line, rule, what was found and what to do.
+    Raises MetadataError: The file cannot be used; the message names file, line, rule, what was found and what
+        to do.
     """
 
     version = 1

@@ -28,30 +28,16 @@ class ImportedCaptions(Annotator):
     The file's images are found by ``image_id``, by ``sha256`` where the column is called so, else by the
     path or name of the file they came from, with or without its extension.
 
-    Parameters
-    ----------
-    file
-        The file, as the user wrote it.
-    name
-        Who wrote them, the ``annotator`` of the labels.
-    image, caption
-        Columns; found by their usual names when None (see :func:`read_captions`).
-    folder
-        Folder that a relative ``file`` starts from.
+    file: The file, as the user wrote it.
+    name: Who wrote them, the ``annotator`` of the labels.
+    image, caption: Columns; found by their usual names when None (see :func:`read_captions`).
+    folder: Folder that a relative ``file`` starts from.
 
-    Attributes
-    ----------
-    notes
-        What was odd about the file, and what the last derivation could not match, one sentence each.
-    trouble
-        Why the last derivation gave no caption at all; None where it gave some.
-    design
-        What the prompts of the audit say, where that is known.
+    notes: What was odd about the file, and what the last derivation could not match, one sentence each.
+    trouble: Why the last derivation gave no caption at all; None where it gave some.
+    design: What the prompts of the audit say, where that is known.
 
-    Raises
-    ------
-    MetadataError
-        The file cannot be used.
+    Raises MetadataError: The file cannot be used.
     """
 
     version = 1

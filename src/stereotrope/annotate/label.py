@@ -28,20 +28,13 @@ _TYPES = polars_types(LABELS)
 class Label:
     """One thing an annotator said of one picture.
 
-    Attributes
-    ----------
-    attribute
-        What was looked at.
-    value
-        What was seen; None unless ``status`` is ``ok``.
-    confidence
-        In [0, 1], None where the annotator gives none.
-    status
-        ``ok``, ``unclear`` (looked and cannot say), ``refused`` or ``invalid``.
-    rationale
-        In the annotator's words, or the reason of a status that is not ``ok``. Never markup, never run.
-    region
-        Box as JSON ``[x0, y0, x1, y1]`` in upright pixels, None for the whole picture.
+    attribute: What was looked at.
+    value: What was seen; None unless ``status`` is ``ok``.
+    confidence: In [0, 1], None where the annotator gives none.
+    status: ``ok``, ``unclear`` (looked and cannot say), ``refused`` or ``invalid``.
+    rationale: In the annotator's words, or the reason of a status that is not ``ok``. Never markup, never
+        run.
+    region: Box as JSON ``[x0, y0, x1, y1]`` in upright pixels, None for the whole picture.
     """
 
     attribute: str

@@ -34,23 +34,13 @@ class LexiconAnnotator(Annotator):
     by `` and `` - and one label for each element of a term list that it names. A caption that was refused
     or is invalid gives grouped labels of that status.
 
-    Parameters
-    ----------
-    lexicon
-        The lexicon.
-    name
-        Name in the ``annotator`` column; the lexicon's when None.
-    of
-        Annotator whose captions are read; needed where several write captions.
-    factor
-        Factor that names the lexicon's prompts.
+    lexicon: The lexicon.
+    name: Name in the ``annotator`` column; the lexicon's when None.
+    of: Annotator whose captions are read; needed where several write captions.
+    factor: Factor that names the lexicon's prompts.
 
-    Attributes
-    ----------
-    notes
-        What the last derivation could not read, one sentence each.
-    reading
-        The captions as the last derivation read them, with the column ``image_id``; None before.
+    notes: What the last derivation could not read, one sentence each.
+    reading: The captions as the last derivation read them, with the column ``image_id``; None before.
     """
 
     version = 1
@@ -93,10 +83,7 @@ class LexiconAnnotator(Annotator):
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of the captions, in the order of the images.
 
-        Raises
-        ------
-        InputError
-            Several annotators wrote captions, and ``of`` names none of them.
+        Raises InputError: Several annotators wrote captions, and ``of`` names none of them.
         """
         self.notes = []
         captions = self._captions(labels)

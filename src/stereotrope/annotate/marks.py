@@ -136,19 +136,12 @@ def find_marks(readings: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     under every level of each factor. Text that a cue brings is none, wherever it stands, nor are words that
     the picture's own prompt has: they were asked for.
 
-    Parameters
-    ----------
-    readings
-        ``image_id, words, region``, one row a reading.
-    images
-        Pictures that were read: ``image_id, generator, prompt_id, width, height``, the factors, and the
+    readings: ``image_id, words, region``, one row a reading.
+    images: Pictures that were read: ``image_id, generator, prompt_id, width, height``, the factors, and the
         ``text`` of the prompt, where it is known.
 
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, region, words, mark, place``: ``mark`` is how it is mostly read, ``place`` where it is,
-        such as ``bottom right``.
+    Returns ``image_id, region, words, mark, place``: ``mark`` is how it is mostly read, ``place`` where it
+    is, such as ``bottom right``.
     """
     factors = [c for c in images.columns if c not in _IMAGE]
     readings = _not_asked_for(readings, images)
@@ -284,16 +277,10 @@ def _place(box: Boxes) -> str:
 def discount_marks(labels: pl.DataFrame) -> pl.DataFrame:
     """Count no text where all that was read is a mark.
 
-    Parameters
-    ----------
-    labels
-        The columns of :data:`stereotrope.tables.LABELS`, readings and marks among them.
+    labels: The columns of :data:`stereotrope.tables.LABELS`, readings and marks among them.
 
-    Returns
-    -------
-    polars.DataFrame
-        The labels, in their order: ``present`` became ``absent``, without a confidence and with ``present``
-        in ``written``, where each reading that it rests on is a mark.
+    Returns the labels, in their order: ``present`` became ``absent``, without a confidence and with
+    ``present`` in ``written``, where each reading that it rests on is a mark.
     """
     keys = ["subject_id", "annotator"]
     marks = labels.filter(pl.col("attribute") == MARK).select(*keys, "region").unique()

@@ -22,16 +22,10 @@ def permuted(values: Sequence[str], *, seed: int, sha256: str, attribute: str) -
     seed and attribute, rotated. Of k ≤ 12 values each stands in each place ⌊12/k⌋ or ⌈12/k⌉ times; of more
     than twelve the rotations are spread evenly.
 
-    Parameters
-    ----------
-    values
-        The value list.
-    seed
-        Seed of the orders.
-    sha256
-        Of the picture.
-    attribute
-        Name of the attribute.
+    values: The value list.
+    seed: Seed of the orders.
+    sha256: Of the picture.
+    attribute: Name of the attribute.
     """
     k = len(values)
     number = _number(f"{seed}\n{sha256}") % ORDERS

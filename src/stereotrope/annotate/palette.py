@@ -40,16 +40,10 @@ class Palette:
     def name(self, lab: NDArray[np.float64]) -> tuple[str, float]:
         """Name one colour and say how clearly it is that name.
 
-        Parameters
-        ----------
-        lab
-            CIELAB, shape (3,).
+        lab: CIELAB, shape (3,).
 
-        Returns
-        -------
-        name, margin
-            ``margin`` = (d₂ − d₁) / (d₂ + d₁) with d₁ the CIEDE2000 distance to the nearest anchor and
-            d₂ to the nearest anchor of another name: 1 on an anchor, 0 on the border of two names.
+        Returns the name and the margin (d₂ − d₁) / (d₂ + d₁), with d₁ the CIEDE2000 distance to the nearest
+        anchor and d₂ to the nearest anchor of another name: 1 on an anchor, 0 on the border of two names.
         """
         distance = ciede2000(lab, self.lab)
         nearest: dict[str, float] = {}

@@ -22,16 +22,10 @@ SubjectKind = Literal["image", "region", "set", "text"]
 class Picture:
     """One picture to look at: its id, the hash of its bytes, and its pixels.
 
-    Parameters
-    ----------
-    image_id
-        Id in the ``images`` table.
-    sha256
-        Of the original bytes.
-    data
-        The original bytes, or a function that reads them when they are first needed.
-    n_pixels
-        How many the picture has; 0 where that is not known.
+    image_id: Id in the ``images`` table.
+    sha256: Of the original bytes.
+    data: The original bytes, or a function that reads them when they are first needed.
+    n_pixels: How many the picture has; 0 where that is not known.
     """
 
     def __init__(
@@ -60,10 +54,7 @@ class Picture:
 
         It is decoded once a size and kept as long as the picture.
 
-        Raises
-        ------
-        PictureError
-            As :func:`stereotrope.pictures.decode`.
+        Raises PictureError: As :func:`stereotrope.pictures.decode`.
         """
         with self._lock:
             if max_side not in self._decoded:
@@ -85,18 +76,11 @@ class Picture:
 class Subject:
     """What one look is at.
 
-    Attributes
-    ----------
-    kind
-        ``image``, ``region`` of one, ``set`` of images, or ``text`` of a prompt.
-    id
-        ``image_id``, ``prompt_id``, or a short hash of what makes the region or set.
-    images
-        Rows of the images table: of a set several, in its order, of a text none.
-    region
-        Box as JSON, of a region.
-    text
-        Of a text.
+    kind: ``image``, ``region`` of one, ``set`` of images, or ``text`` of a prompt.
+    id: ``image_id``, ``prompt_id``, or a short hash of what makes the region or set.
+    images: Rows of the images table: of a set several, in its order, of a text none.
+    region: Box as JSON, of a region.
+    text: Of a text.
     """
 
     kind: SubjectKind

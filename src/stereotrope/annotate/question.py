@@ -32,32 +32,18 @@ class QuestionAnnotator(ModelAnnotator):
     outside the list is ``invalid`` with what was said, one that is left out ``invalid``, after one turn in
     which the model may repair it; a refusal is ``refused``. No value is ever put in for another.
 
-    Parameters
-    ----------
-    client
-        The model.
-    name
-        Name in the ``annotator`` column.
-    attributes
-        Attribute → value list, or None where it is open; the four of every object when None:
+    client: The model.
+    name: Name in the ``annotator`` column.
+    attributes: Attribute → value list, or None where it is open; the four of every object when None:
         ``product_colour``, ``text_presence``, ``background_colour``, ``background_text_presence``.
-    subject
-        What the product is, such as ``car``; named in the question.
-    order_seed
-        Seed of the order of options, part of the fingerprint.
-    max_side
-        Longest side in pixels at which a picture is sent.
-    version
-        Tells one deployment of a model from another; part of the fingerprint.
-    discover
-        Whether further attributes are to be found among the pictures by :attr:`discoverer`.
-    taxonomies
-        Attributes that were found or written before, by scope.
+    subject: What the product is, such as ``car``; named in the question.
+    order_seed: Seed of the order of options, part of the fingerprint.
+    max_side: Longest side in pixels at which a picture is sent.
+    version: Tells one deployment of a model from another; part of the fingerprint.
+    discover: Whether further attributes are to be found among the pictures by :attr:`discoverer`.
+    taxonomies: Attributes that were found or written before, by scope.
 
-    Raises
-    ------
-    UsageError
-        A name or value list cannot be used.
+    Raises UsageError: A name or value list cannot be used.
     """
 
     kind = "questions"
@@ -139,17 +125,10 @@ class QuestionAnnotator(ModelAnnotator):
     def asking(self, attributes: Attributes, *, subject: str | None) -> Self:
         """Return this annotator for other attributes and another subject: same name, same model.
 
-        Parameters
-        ----------
-        attributes
-            Attribute → value list, or None where it is open.
-        subject
-            What the product is; None keeps the subject it has.
+        attributes: Attribute → value list, or None where it is open.
+        subject: What the product is; None keeps the subject it has.
 
-        Raises
-        ------
-        UsageError
-            A name or value list cannot be used.
+        Raises UsageError: A name or value list cannot be used.
         """
         made = self._copy()
         made.attributes = _checked(self.name, attributes)

@@ -32,16 +32,10 @@ def scope_of(levels: Mapping[str, str]) -> Scope:
 class Taxonomy:
     """Closed attributes of the product and of the background.
 
-    Attributes
-    ----------
-    product, background
-        Attribute → its values.
-    subject
-        What the product is, where it is known.
-    found_by
-        Name of the annotator that proposed it; None where people wrote it.
-    pictures
-        ``image_id`` of the pictures it was found on, so that scores can leave them out.
+    product, background: Attribute → its values.
+    subject: What the product is, where it is known.
+    found_by: Name of the annotator that proposed it; None where people wrote it.
+    pictures: ``image_id`` of the pictures it was found on, so that scores can leave them out.
     """
 
     product: Mapping[str, tuple[str, ...]]

@@ -78,21 +78,13 @@ def read_entry(
 ) -> tuple[Entry[T], Options]:
     """Return the entry that an item of a list names, and its options.
 
-    Parameters
-    ----------
-    item
-        A bare name, a bare ``provider:model``, or a mapping.
-    registry
-        Name → entry.
-    what
-        What an item is, for messages: ``annotator``.
-    model
-        Entry that a bare ``provider:model`` stands for.
+    item: A bare name, a bare ``provider:model``, or a mapping.
+    registry: Name → entry.
+    what: What an item is, for messages: ``annotator``.
+    model: Entry that a bare ``provider:model`` stands for.
 
-    Raises
-    ------
-    UsageError
-        No entry has that name (the nearest is named), several are named at once, or an option does not fit.
+    Raises UsageError: No entry has that name (the nearest is named), several are named at once, or an option
+        does not fit.
     """
     if isinstance(item, str) and item not in registry and ":" in item:
         split_model(item)

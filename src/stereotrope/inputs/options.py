@@ -137,19 +137,11 @@ def validated(model: type[Model], source: Located, *, example: str = _EXAMPLE) -
 def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, example: str) -> Model:
     """Hold a plain mapping against a model of options.
 
-    Parameters
-    ----------
-    model, value
-        The model and the mapping.
-    what
-        What it is, for the message; models get it as the context of their validation.
-    example
-        How it is written, where the field has no example of its own.
+    model, value: The model and the mapping.
+    what: What it is, for the message; models get it as the context of their validation.
+    example: How it is written, where the field has no example of its own.
 
-    Raises
-    ------
-    UsageError
-        The first mistake, and how many more there are.
+    Raises UsageError: The first mistake, and how many more there are.
     """
     try:
         return model.model_validate(value, context=what)
@@ -282,10 +274,7 @@ def options_in_file(
 ) -> Model:
     """Hold the plain values of a file against a model of options.
 
-    Raises
-    ------
-    Exception
-        What ``error`` makes of the message on the first mistake and its place.
+    Raises Exception: What ``error`` makes of the message on the first mistake and its place.
     """
     try:
         return model.model_validate(value)

@@ -57,10 +57,7 @@ class ModelOptions(Options):
     def served(self, written: str) -> ServedModel:
         """Return the model that an entry names as ``provider:model``.
 
-        Raises
-        ------
-        UsageError
-            The provider or a key is unknown, or a value does not fit.
+        Raises UsageError: The provider or a key is unknown, or a value does not fit.
         """
         provider, model = split_model(written)
         endpoint, rest = Endpoint.from_options(provider, self.model_extra or {})

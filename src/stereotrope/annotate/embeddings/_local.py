@@ -45,11 +45,8 @@ _NO_CODE = {"trust_remote_code": False}
 def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> LocalModel:
     """Load a model; the parameters are those of an encoder.
 
-    Raises
-    ------
-    ModelUnusable
-        It is not there, is of another kind, lacks weights or words, needs code of its own, cannot encode a
-        grey picture and a word, or the device is not there.
+    Raises ModelUnusable: It is not there, is of another kind, lacks weights or words, needs code of its own,
+        cannot encode a grey picture and a word, or the device is not there.
     """
     written = f"{kind}:{model}"
     device = _device(device, written)

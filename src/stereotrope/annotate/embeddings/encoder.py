@@ -75,25 +75,14 @@ class Loaded(Protocol):
 class Encoder(Annotator):
     """A model that gives pictures and texts vectors of one space: CLIP or SigLIP, on this computer.
 
-    Parameters
-    ----------
-    kind
-        ``clip`` or ``siglip``.
-    model
-        Name on the Hugging Face hub, or a folder that holds the model.
-    name
-        Name in the ``encoder`` column.
-    batch
-        Pictures encoded at once.
-    device
-        ``cpu``, ``cuda``, ``cuda:1`` …, or ``auto``: the GPU where there is one.
-    revision
-        Commit or tag on the hub.
+    kind: ``clip`` or ``siglip``.
+    model: Name on the Hugging Face hub, or a folder that holds the model.
+    name: Name in the ``encoder`` column.
+    batch: Pictures encoded at once.
+    device: ``cpu``, ``cuda``, ``cuda:1`` …, or ``auto``: the GPU where there is one.
+    revision: Commit or tag on the hub.
 
-    Attributes
-    ----------
-    notes
-        What the last table of its vectors lacks, one sentence each.
+    notes: What the last table of its vectors lacks, one sentence each.
     """
 
     version = 1
@@ -135,10 +124,7 @@ class Encoder(Annotator):
     def fingerprint(self) -> str:
         """Short hash of the model: of a folder its files, of a name on the hub that and the revision.
 
-        Raises
-        ------
-        UsageError
-            The folder is not there.
+        Raises UsageError: The folder is not there.
         """
         if not isinstance(self.model, Path):
             given = {"model": self.model, "revision": self.revision}
@@ -151,10 +137,7 @@ class Encoder(Annotator):
     def require(self) -> None:
         """Refuse what cannot work, before anything is spent; loads nothing.
 
-        Raises
-        ------
-        UsageError
-            torch or transformers is not installed, or the folder holds no model.
+        Raises UsageError: torch or transformers is not installed, or the folder holds no model.
         """
         if absent := [name for name in _PACKAGES if importlib.util.find_spec(name) is None]:
             raise UsageError(
@@ -167,10 +150,7 @@ class Encoder(Annotator):
     def setup(self) -> None:
         """Load the model, once.
 
-        Raises
-        ------
-        ModelUnusable
-            It cannot be loaded.
+        Raises ModelUnusable: It cannot be loaded.
         """
         with self._guard:
             if self._loaded is None:

@@ -34,20 +34,13 @@ Numbers = NDArray[np.float64]
 class EmbeddingFile:
     """A file of vectors.
 
-    Attributes
-    ----------
-    images, texts
-        (place in the file, what it calls the picture or the prompt, vector at unit length), in its order.
-    notes
-        What was odd about the file and what was made of it, one sentence each.
-    image
-        The column that names them.
-    by_hash
-        Whether pictures are named by the SHA-256 of their bytes.
-    place
-        What a place is: ``row`` or ``line``.
-    data
-        The bytes it was read from.
+    images, texts: (place in the file, what it calls the picture or the prompt, vector at unit length), in its
+        order.
+    notes: What was odd about the file and what was made of it, one sentence each.
+    image: The column that names them.
+    by_hash: Whether pictures are named by the SHA-256 of their bytes.
+    place: What a place is: ``row`` or ``line``.
+    data: The bytes it was read from.
     """
 
     images: Sequence[tuple[int, str, Vector]]
@@ -77,26 +70,15 @@ def read_embeddings(
     A row with an image is the vector of a picture; a row without one is that of a prompt's text, named by
     its ``prompt_id``, or by the text itself in a column ``text`` or ``prompt``.
 
-    Parameters
-    ----------
-    path
-        Parquet (``.parquet``, the vector a list of numbers), JSON Lines, or CSV whose vectors are JSON
+    path: Parquet (``.parquet``, the vector a list of numbers), JSON Lines, or CSV whose vectors are JSON
         lists.
-    image, vector
-        Its columns; found by their usual names when None.
-    name
-        What messages call the file.
+    image, vector: Its columns; found by their usual names when None.
+    name: What messages call the file.
 
-    Returns
-    -------
-    EmbeddingFile
-        Notes say which rows have no vector, no name, or a vector that is not finite or all 0; these are
-        left out.
+    Notes say which rows have no vector, no name, or a vector that is not finite or all 0; these are left out.
 
-    Raises
-    ------
-    MetadataError
-        The file cannot be read or lacks a column, a vector is no list of numbers, or two differ in length.
+    Raises MetadataError: The file cannot be read or lacks a column, a vector is no list of numbers, or two
+        differ in length.
     """
     path, name = Path(path), name or str(path)
     if path.suffix.lower() in _OTHERS:

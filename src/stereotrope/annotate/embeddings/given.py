@@ -28,28 +28,16 @@ class GivenEmbeddings(Annotator):
     path or name of the file they came from, with or without its extension; its texts by ``prompt_id`` or by
     the prompt's text, word for word. Every vector is brought to unit length.
 
-    Parameters
-    ----------
-    file
-        The file, as the user wrote it.
-    name
-        What made them, the ``encoder`` of the table.
-    image, vector
-        Columns; found by their usual names when None (see :func:`read_embeddings`).
-    folder
-        Folder that a relative ``file`` starts from.
+    file: The file, as the user wrote it.
+    name: What made them, the ``encoder`` of the table.
+    image, vector: Columns; found by their usual names when None (see :func:`read_embeddings`).
+    folder: Folder that a relative ``file`` starts from.
 
-    Attributes
-    ----------
-    notes
-        What was odd about the file, and what could not be matched, one sentence each.
-    trouble
-        Why no vector of the file is of a picture of the run; None where one is, or it has none of pictures.
+    notes: What was odd about the file, and what could not be matched, one sentence each.
+    trouble: Why no vector of the file is of a picture of the run; None where one is, or it has none of
+        pictures.
 
-    Raises
-    ------
-    MetadataError
-        The file cannot be used.
+    Raises MetadataError: The file cannot be used.
     """
 
     version = 1
