@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import polars as pl
 
+from stereotrope.errors import PluginError, did_you_mean
 from stereotrope.inputs.options import Options
 from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
@@ -89,7 +90,7 @@ class MeasureFrame:
         raise NotImplementedError
 
 
-FRAMES: dict[str, MeasureFrame] = {}
+FRAMES: Registry[MeasureFrame] = Registry("frames", "stereotrope.measure")
 """Every frame by the name that measures need it by."""
 
 
@@ -147,17 +148,23 @@ class MeasureInfo:
     @property
     def frame(self) -> MeasureFrame:
         """The frame that it reads."""
-        return FRAMES[self.needs if self.subject == "image" else f"{self.needs} of a {self.subject}"]
+        name = self.needs if self.subject == "image" else f"{self.needs} of a {self.subject}"
+        if name not in FRAMES:
+            hint = did_you_mean(name, FRAMES, otherwise=f"there is: {', '.join(FRAMES)}")
+            raise PluginError(f"measure {self.name!r} needs {name!r}, which is no frame; {hint}")
+        return FRAMES[name]
 
     @functools.cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """The parameters of its function behind the frame."""
-        return dict(list(inspect.signature(self.function).parameters.items())[1:])
+        """The parameters of its function behind the frame that have a name of their own."""
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        behind = list(inspect.signature(self.function).parameters.items())[1:]
+        return {name: parameter for name, parameter in behind if parameter.kind not in several}
 
     @functools.cached_property
     def options(self) -> type[Options]:
         """What an audit file can say of it."""
-        return options_model(self.function, self.frame.options, self.closed)
+        return options_model(self.function, self.parameters, self.frame.options, self.closed)
 
     @property
     def rows(self) -> tuple[str, ...]:

@@ -252,11 +252,12 @@ def _names(calls: Iterable[MeasureCall]) -> Collection[str]:
     return [call.name for call in calls]
 
 
-FRAMES |= {
-    "constraints": _Constraints(),
-    "embeddings": _Embeddings(),
-    "estimates": _Estimates(),
-    "images": _Images(),
-    "labels": _Labels(),
-    **{f"labels of a {kind}": _SubjectLabels(kind) for kind in ("region", "set", "text")},
-}
+for _name, _frame in (
+    ("constraints", _Constraints()),
+    ("embeddings", _Embeddings()),
+    ("estimates", _Estimates()),
+    ("images", _Images()),
+    ("labels", _Labels()),
+    *((f"labels of a {kind}", _SubjectLabels(kind)) for kind in ("region", "set", "text")),
+):
+    FRAMES.add(_name, _frame)

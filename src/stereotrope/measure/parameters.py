@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any
 
@@ -26,34 +25,21 @@ _WORDS = {
 
 
 def options_model(
-    function: Callable[..., Any], further: Mapping[str, Any], closed: Mapping[str, str]
+    function: Callable[..., Any],
+    takes: Iterable[str],
+    further: Mapping[str, Any],
+    closed: Mapping[str, str],
 ) -> type[Options]:
-    """A model of options of a function's parameters behind the first.
+    """A model of options of the parameters that a function ``takes``, and of ``further`` ones by their type.
 
-    A number is taken as a text, and a text as a list of one, where only that fits the parameter's type.
-
-    Parameters
-    ----------
-    function
-        The function, its parameters with types.
-    further
-        Options that are no parameters: name → type.
-    closed
-        Parameters that cannot be given → why.
+    A number is taken as a text, and a text as a list of one, where only that fits the type. Those in
+    ``closed`` are refused for the reason there.
     """
     hints = typing.get_type_hints(function)
-    takes = list(inspect.signature(function).parameters)[1:]
-    types = {**further, **{name: hints[name] for name in takes}}
-    fields: dict[str, Any] = {
-        name: (
-            Annotated[
-                Any,
-                BeforeValidator(_refused(closed[name]) if name in closed else _read(hint, function.__name__)),
-            ],
-            None,
-        )
-        for name, hint in types.items()
-    }
+    fields: dict[str, Any] = {}
+    for name, hint in {**further, **{name: hints.get(name, Any) for name in takes}}.items():
+        check = _refused(closed[name]) if name in closed else _read(hint, function.__name__)
+        fields[name] = (Annotated[Any, BeforeValidator(check)], None)
     return create_model(function.__name__, __base__=Options, **fields)
 
 

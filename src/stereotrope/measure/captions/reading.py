@@ -198,4 +198,4 @@ def _captioner(names: Sequence[str], lexicon: Any) -> str:
     return str(lexicon.of or names[0])
 
 
-FRAMES["captions"] = _Captions()
+FRAMES.add("captions", _Captions())
