@@ -159,20 +159,12 @@ def change(
 
     Notes
     -----
-    Six pairs are usual (three models and two objects) and little: Wilcoxon's p cannot fall below 0.031.
-    Fieller's interval is wide there, and excludes 0 exactly where the t-test says p ≤ 1 − level. Its
-    simulated coverage at a level of 0.95 was 0.95 for normal differences where it is bounded, and 0.87
-    (6 pairs) to 0.94 (40) for exponential ones; a percentile bootstrap of pairs reached 0.81 at 6 and 0.88
-    at 16 pairs, which is why there is none. A raw CDS falls to its floor and not to 0, so that
+    With six pairs Wilcoxon's p cannot fall below 0.031, and Fieller's interval is wide; it excludes 0 exactly
+    where the t-test says p ≤ 1 − level. A raw CDS falls to its floor and not to 0, so that
     ``score="value"`` understates a change; a raw VAC is too high at small n. Where the sides rest on unlike
-    numbers of images (flagged ``uneven_n``) their floors differ as well. What Chao and Shen's entropy misses
-    at small n, it misses on both sides. An original without a score of the new level at all, such as an
-    object that was not drawn with it, is no pair.
-
-    The paper's Table 5 pools three models. Its −30.9% lies outside what the mean of the three changes of
-    its Table 6 can be (−30.7%, rounded), and so does +8.4% (+7.9%); a change of the pooled mean, as here,
-    weights models by their original score and can be both. Which one the paper took is not said. Its
-    changes are of raw scores by the released definition: another quantity than the default here.
+    numbers of images (flagged ``uneven_n``) their floors differ as well. An original without a score of the
+    new level at all is no pair. The paper's changes are of raw scores by the released definition, and
+    whether of the pooled mean, as here, it does not say.
 
     References
     ----------
