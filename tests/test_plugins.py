@@ -15,7 +15,7 @@ import stereotrope as st
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to"
 PAGES = [(DOCS / f"write-{page}.md").read_text(encoding="utf-8") for page in ("a-measure", "an-annotator")]
 WORDS = re.findall(r"```yaml\n(.*?)```", PAGES[0], flags=re.DOTALL)[0]
-MEASURE, FINDER, ANNOTATOR = re.findall(r"```python\n(.*?)```", "\n".join(PAGES), flags=re.DOTALL)
+MEASURE, FINDER, SECTION, ANNOTATOR = re.findall(r"```python\n(.*?)```", "\n".join(PAGES), flags=re.DOTALL)
 AUDIT = """\
 suite: objects
 objects: [cup]
@@ -27,7 +27,7 @@ measures: [label_count]
 """
 
 
-def install(site, code):
+def install(site, code, groups=("measures", "annotators")):
     (site / "counting").mkdir()
     (site / "counting" / "__init__.py").write_text("")
     (site / "counting" / "measures.py").write_text(code)
@@ -35,11 +35,8 @@ def install(site, code):
     info = site / "counting-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "".join(
-            f"[stereotrope.{group}]\nours = counting\n" for group in ("measures", "finders", "annotators")
-        )
-    )
+    points = "".join(f"[stereotrope.{group}]\nours = counting\n" for group in groups)
+    (info / "entry_points.txt").write_text(points)
 
 
 def stereotrope(site, *arguments):
@@ -55,8 +52,8 @@ def stereotrope(site, *arguments):
     )
 
 
-def test_a_measure_of_another_package_is_listed_and_computed_and_its_finder_finds(tmp_path):
-    install(tmp_path, f"{MEASURE}\n{FINDER}")
+def test_a_measure_of_another_package_is_listed_and_computed_with_its_finding_and_its_section(tmp_path):
+    install(tmp_path, f"{MEASURE}\n{FINDER}\n{SECTION}", groups=("measures", "finders", "sections"))
     listed = stereotrope(tmp_path, "measures")
     assert "How many labels there are. (from counting)" in listed.stdout, listed.stderr
     (tmp_path / "audit.yaml").write_text(AUDIT)
@@ -66,7 +63,11 @@ def test_a_measure_of_another_package_is_listed_and_computed_and_its_finder_find
     assert found["value"].to_list() == [4.0, 4.0]
     assert st.open(tmp_path / "run").estimates.filter(measure="label_count")["n"].to_list() == [4, 4]
     assert list(st.open(tmp_path / "run").info["words"]) == ["label_count"]
-    assert "How many labels each model has" in (tmp_path / "run/report/index.html").read_text()
+    page = (tmp_path / "run/report/index.html").read_text()
+    assert "How many labels each model has" in page
+    assert page.index('<section id="counts"') > page.index('<section id="other"')
+    assert page.count("<p>calibrated was labelled 4 times.</p>") == 2
+    assert "What was counted\ncalibrated was labelled 4 times." in done.stdout
     told = st.open(tmp_path / "run").findings.filter(kind="few_labels")
     assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
 

@@ -106,7 +106,7 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
         raise IncompleteError("2 of 9 items failed")
 
     monkeypatch.setattr("stereotrope.run.open", lambda folder: None)
-    monkeypatch.setattr("stereotrope.report.headline", lambda run, **words: {})
+    monkeypatch.setattr("stereotrope.report.headline", lambda run, **_: {})
     monkeypatch.setattr("stereotrope.cli.console.print_headline", lambda *_: print("the headline"))
     settings = Settings()
     settings.quiet = True
@@ -119,10 +119,13 @@ def test_what_is_missing_is_said_after_the_headline_is_printed(tmp_path, monkeyp
 
 def test_the_headline_names_what_is_missing_the_judges_and_the_cost(capsys):
     head = {
-        "title": "T", "asked": [], "summary": "s", "findings": [], "tables": [], "captions": [],
+        "title": "T", "asked": [], "summary": "s", "findings": [], "tables": [],
         "missing": {"sentence": "2 requests were refused.", "items": [f"m: 3 of 9 not made: {HOSTILE}"],
                     "notes": [f"left out: {HOSTILE}"]},
-        "judges": ["j is unfit."], "cost": {"sentence": "7 calls went to 1 model."},
+        "sections": [
+            {"title": "How well the judges read", "first": True, "sentences": ["j is unfit."], "tables": []},
+            {"title": "What it cost", "first": False, "sentences": ["7 calls to 1 model."], "tables": []},
+        ],
     }  # fmt: skip
     print_headline(head, Settings())
     text = capsys.readouterr().out

@@ -11,9 +11,9 @@ from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.cli.scores import MOST_SCORES, print_scores
 
 
-def printed(*tables, width=100, captions=()):
+def printed(*tables, width=100, leading=()):
     out = Console(file=io.StringIO(), width=width, soft_wrap=True, highlight=False)
-    print_scores(tables, out, captions=captions)
+    print_scores(tables, out, leading=leading)
     return out.file.getvalue()
 
 
@@ -196,11 +196,11 @@ def refusals(*rates):
 def composites(**more):
     rows = [["beauty", "CBS", "0.60 [0.54, 0.66] high"], ["doctor", "CBS", "0.15 [0.03, 0.27] low"]]
     told = {"what": "composites", "title": "Composites", "columns": ["prompt", "score", "m"], "rows": rows}
-    return told | {"estimates": [estimate("cbs")]} | more
+    return told | {"estimates": [estimate("cbs")], "replaces": ["cbs"]} | more
 
 
 def test_captions_are_told_by_prompt_in_the_order_given_and_before_refusals():
-    text = printed(refusals(0.0, 0.0), table("cbs", [estimate("cbs")], "CBS"), captions=[composites()])
+    text = printed(refusals(0.0, 0.0), table("cbs", [estimate("cbs")], "CBS"), leading=[composites()])
     parts = ("Composites", "beauty", "0.60 [0.54, 0.66] high", "doctor", "low", "Refusals: 0 of 40 requests")
     assert sorted(parts, key=text.index) == list(parts)
     assert "In the report and its tables" not in text
@@ -212,21 +212,21 @@ def test_refusals_that_are_all_0_are_one_sentence_and_no_table():
 
 
 def test_one_refusal_makes_a_table_of_it():
-    text = printed(refusals(0.0, 0.2), captions=[composites()])
+    text = printed(refusals(0.0, 0.2), leading=[composites()])
     assert "Refusals: refused requests" in text
     assert "p1" in text
 
 
 def test_a_long_cell_is_cut_and_hostile_text_made_inert():
     told = composites(rows=[["x" * 90, "CBS", "\x1b[31mred"]])
-    text = printed(captions=[told])
+    text = printed(leading=[told])
     assert "x" * 47 + "…" in text
     assert "\x1b" not in text
 
 
 def test_differences_from_the_baseline_are_named_once():
     tables = [table(m, [estimate(m)], m, difference=less) for less in (False, True) for m in ("cas", "vendi")]
-    text = printed(*tables, captions=[composites()])
+    text = printed(*tables, leading=[composites()])
     assert "In the report and its tables: cas; vendi; differences from the baseline model." in text
 
 
@@ -308,7 +308,7 @@ def test_no_line_of_any_headline_is_wider_than_the_terminal_and_numbers_stay_who
         [rng.choice(NAMES), "CBS", "0.60 [0.54, 0.66] high", "not defined: " + "why " * 12] for _ in range(20)
     ]
     told = composites(rows=cells, columns=["prompt", "score", "model a", "model b"])
-    text = printed(*tables, width=width, captions=[told] * rng.randint(0, 1))
+    text = printed(*tables, width=width, leading=[told] * rng.randint(0, 1))
     assert max(cell_len(line) for line in text.splitlines()) <= width
     assert not re.search(r"\b1 more", text)
     for line in text.splitlines():

@@ -20,13 +20,19 @@ from stereotrope import report
 from stereotrope.measure import measure_words
 from stereotrope.report.arrangement import arranged
 from stereotrope.report.charts import dots as charts
+from stereotrope.report.contract import SECTIONS, series_in_order
 from stereotrope.report.figures import figures_of
 from stereotrope.report.heats import heat_figure
 from stereotrope.report.material import Material
 from stereotrope.report.prose import Prose
-from stereotrope.report.series import Series, series_in
+from stereotrope.report.series import Series
 
 PROSE = Prose(measure_words())
+SHOWN: dict[str, Any] = {
+    "drawn": ("corrected_share", "raw_share"),
+    "repeated": {"distributions": SECTIONS["distributions"].repeated},
+    "known": SECTIONS,
+}
 
 SCREEN = 900
 
@@ -42,13 +48,12 @@ def index(judged: Any) -> Path:
 
 
 def made(material: Material) -> dict[str, Any]:
-    present = material.prose.in_order(series_in(material.estimates))
-    return {series: figures_of(material, series) for series in present}
+    return {series: figures_of(material, series) for series in series_in_order(material)}
 
 
 def chapters(run: Any) -> dict[str, Any]:
     material = Material(run)
-    return arranged(material, made(material), strips=True)
+    return arranged(material, made(material), **SHOWN)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +134,7 @@ def test_what_repeats_another_measure_waits_below_it(judged_chapters: Any) -> No
 def test_nothing_is_lost_between_what_is_made_and_what_is_shown(judged: Any) -> None:
     material = Material(judged)
     every = made(material)
-    sections = arranged(material, every, strips=True)
+    sections = arranged(material, every, **SHOWN)
     shown = {f.name for found in sections.values() for c in found for f in c.figures}
     told = {r.table.caption.split(".")[0] for found in sections.values() for c in found for r in c.remarks}
     for measure, figures in every.items():

@@ -16,6 +16,7 @@ from stereotrope.report.series import Series
 
 PROSE = Prose(measure_words())
 BDS = Series("bds")
+PLACES = {"divergence": 0, "shares": 1, "other": 2}
 
 
 def drawn(figure: Figure) -> list[dict[str, Any]]:
@@ -83,7 +84,7 @@ def test_a_mean_over_two_is_tabled_and_not_drawn(objects_run: Any) -> None:
 def test_a_mean_stands_after_what_it_is_the_mean_of() -> None:
     mean = replace(BDS, mean=True)
     present = [Series("vac"), Series("odd"), mean, Series("cds"), BDS]
-    assert [s.name for s in PROSE.in_order(present)] == ["bds", "bds_average", "cds", "vac", "odd"]
+    assert [s.name for s in PROSE.in_order(present, PLACES)] == ["bds", "bds_average", "cds", "vac", "odd"]
     assert PROSE.explain(mean).section == PROSE.explain("bds").section
     assert PROSE.explain(Series("odd", mean=True)).short == "odd average"
     assert PROSE.explain(Series("cbs", difference=True)).section == PROSE.explain("cbs").section

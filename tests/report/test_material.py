@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import polars as pl
 
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
-from stereotrope.report.sections.exhibits import Exhibits
 
 
 def test_implied_and_constant_factors_are_left_out(objects_run: Any) -> None:

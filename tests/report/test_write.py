@@ -244,4 +244,4 @@ def test_methods_that_differ_in_a_count_alone_are_told_once(make_run: Any, tmp_p
         "Intervals and tests: ([^<]*)<",
         report.write(run, out=tmp_path / "r", figures=False).read_text("utf-8"),
     )
-    assert told == ["groups declared; interval: Wilson; or term hits; interval: drawn."]
+    assert told == ["groups declared; interval: Wilson; or term hits; interval: bootstrap."]

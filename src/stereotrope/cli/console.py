@@ -7,12 +7,13 @@ import signal
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
@@ -140,16 +141,19 @@ def print_headline(headline: dict[str, Any], settings: Settings) -> None:
     missing = headline["missing"]
     for line in (*missing["items"], missing["sentence"], *missing["notes"]):
         print_wrapped(safe(line), out)
-    if headline["judges"]:
-        out.print(Text("\nHow well the judges read", style="bold"))
-        for line in headline["judges"]:
-            print_wrapped(safe(line), out)
+    _print_sections((s for s in headline["sections"] if s["first"]), out)
     if headline["findings"]:
         out.print(Text("\nWhat stands out", style="bold"))
         for number, finding in enumerate(headline["findings"], start=1):
             print_wrapped(Text(f"{number}. ") + safe(finding["sentence"]), out)
-    print_scores(headline["tables"], out, captions=headline["captions"])
-    if headline["cost"]:
-        out.print(Text("\nWhat it cost", style="bold"))
-        print_wrapped(safe(headline["cost"]["sentence"]), out)
+    print_scores(headline["tables"], out, leading=[t for s in headline["sections"] for t in s["tables"]])
+    _print_sections((s for s in headline["sections"] if not s["first"]), out)
     out.print()
+
+
+def _print_sections(sections: Iterable[dict[str, Any]], out: Console) -> None:
+    for section in sections:
+        if section["sentences"]:
+            out.print(Text(f"\n{terminal(section['title'])}", style="bold"))
+        for line in section["sentences"]:
+            print_wrapped(safe(line), out)

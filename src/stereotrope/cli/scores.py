@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def print_scores(
-    tables: Sequence[Mapping[str, Any]], out: Console, *, captions: Sequence[Mapping[str, Any]] = ()
+    tables: Sequence[Mapping[str, Any]], out: Console, *, leading: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """Print the main scores of a headline and name the other measures.
 
@@ -44,8 +44,8 @@ def print_scores(
         ``tables`` of :func:`stereotrope.report.headline`.
     out
         Where to print.
-    captions
-        ``captions`` of it, printed first.
+    leading
+        Tables of its ``sections``, printed first.
     """
     found: dict[str, list[Row]] = {}
     for table in tables:
@@ -53,16 +53,15 @@ def print_scores(
             found.setdefault(table["measure"], []).extend(table["estimates"])
     found = {measure: _complete(rows) for measure, rows in found.items()}
     shown = {"default_rank_agreement"} if "default_rank" in found else set()
-    for table in captions:
+    for table in leading:
         _print(table["title"], list(table["columns"]), _cut(table["rows"]), out)
-        if table["what"] != "missing":
-            shown |= {row["measure"] for row in table["estimates"]}
+        shown |= set(table["replaces"])
     for measure, block in _BLOCKS.items():
         for part, which in _by_definition(found, measure):
             if block(part, out, which):
                 shown.add(measure)
     rest = [t for t in tables if t["subset"] or t["difference"] or t["measure"] not in shown]
-    refusals = found.get("refusal_rate", []) if captions or not shown else []
+    refusals = found.get("refusal_rate", []) if leading or not shown else []
     if refusals and all(r["value"] == 0 for r in refusals):
         print_wrapped(Text(f"\n{_no_refusals(refusals)}"), out)
         rest = [t for t in rest if t["measure"] != "refusal_rate"]

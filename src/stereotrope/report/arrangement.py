@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -23,7 +23,7 @@ from stereotrope.report.panels import (
     safe_name,
     undefined_words,
 )
-from stereotrope.report.sections.published import CORRECTED
+from stereotrope.report.prose import OTHER, MeasureProse
 from stereotrope.report.series import Series, series_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -34,9 +34,6 @@ _MOST_ROWS = 24
 _MOST_PANELS = 6
 _STRONGEST = 10
 _LABEL_SIGNS = 22
-_SHARES = "share"
-_BESIDE = (CORRECTED,)
-"""Measures each of whose figures sets two numbers side by side: their rows alone would say half of it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,12 @@ class Chapter:
 
 
 def arranged(
-    material: Material, made: Mapping[Series, Sequence[Figure]], *, strips: bool
+    material: Material,
+    made: Mapping[Series, Sequence[Figure]],
+    *,
+    drawn: Collection[str],
+    repeated: Mapping[str, str],
+    known: Collection[str],
 ) -> dict[str, list[Chapter]]:
     """The chapters of each section, in the order of the measures.
 
@@ -92,8 +94,12 @@ def arranged(
     ----------
     made
         The figures of each series.
-    strips
-        Whether the page shows the labels themselves, so that shares of them repeat what is there.
+    drawn
+        Measures whose figures their section draws: rows of one alone would say half of it.
+    repeated
+        What is said in place of an open figure that repeats what a section shows, by section.
+    known
+        Sections that there are; measures of others stand in ``other``.
     """
     families: dict[str, list[Series]] = {}
     for series in made:
@@ -101,13 +107,18 @@ def arranged(
     sections: dict[str, list[Chapter]] = {}
     for family, members in families.items():
         made_of = {series: made[series] for series in members}
-        chapter = _chapter(material, family, made_of, strips=strips)
-        sections.setdefault(material.explain(family).section, []).append(chapter)
+        prose = material.explain(family)
+        chapter = _chapter(material, prose, made_of, repeated.get(prose.repeats, ""), family in drawn)
+        sections.setdefault(prose.section if prose.section in known else OTHER, []).append(chapter)
     return sections
 
 
 def _chapter(
-    material: Material, family: str, made: Mapping[Series, Sequence[Figure]], *, strips: bool
+    material: Material,
+    prose: MeasureProse,
+    made: Mapping[Series, Sequence[Figure]],
+    repeated: str,
+    drawn_by_section: bool,
 ) -> Chapter:
     frames = {series: series.rows(material.estimates) for series in made}
     drawn = [m for m in made if any(f.panels for f in made[m])]
@@ -118,9 +129,8 @@ def _chapter(
         if m in undefined or (made[m] and not drawn)
     ]
     shown = [m for m in made if m not in undefined] if drawn else []
-    title = material.explain(family).title
     if not shown:
-        return Chapter(title, remarks=remarks)
+        return Chapter(prose.title, remarks=remarks)
     if any(f.crowded for f in made[shown[0]]) and (mean := replace(shown[0], mean=True)) in shown:
         shown.remove(mean)
         shown.insert(0, mean)
@@ -128,18 +138,18 @@ def _chapter(
     first = made[shown[0]][0]
     lead = first if _is_small(first) else None
     note = ""
-    if lead is None and family == _SHARES and strips:
-        note = "The strips above show these labels; their shares, with intervals, are behind these lines."
+    if lead is None and repeated:
+        note = repeated
     elif lead is None and first.prose.scale == "rank":
         note = "Each condition has a ranking of its own; those of all are behind these lines."
-    elif lead is None and family not in _BESIDE:
+    elif lead is None and not drawn_by_section:
         lead = _strongest(material, frames[shown[0]])
     own = [f for f in made[shown[0]] if f is not lead]
     further = _own_lines(shown[0].name, own, frames[shown[0]])
     for series in shown[1:]:
         of = f" ({count(len(made[series]), 'figure')})" if len(made[series]) > 1 else ""
         further.append(Disclosure(f"{material.explain(series).heading}{of}", made[series]))
-    return Chapter(title, lead, note, [d for d in further if d.figures], remarks)
+    return Chapter(prose.title, lead, note, [d for d in further if d.figures], remarks)
 
 
 def _is_small(figure: Figure) -> bool:

@@ -1,39 +1,151 @@
-"""One thing in the part of the page that speaks of captions."""
+"""What a section of the report is: blocks of a page, lines for the first screen, tables for the files.
+
+A section is registered beside its code and reads what the run stores::
+
+    from stereotrope.report.contract import Block, add_section
+
+    def blocks(material, shown):
+        return [Block("text", ["12 labels were changed by hand."])]
+
+    add_section("hands", "Labels changed by hand", place=65, make=blocks)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stereotrope.report.panels import Figure
+import polars as pl
 
-__all__ = ["Block"]
+from stereotrope.errors import PluginError, did_you_mean
+from stereotrope.plugins import Registry
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.material import Material
+from stereotrope.report.panels import Figure
+from stereotrope.report.series import Series, series_in
+
+__all__ = [
+    "KINDS",
+    "SCORES",
+    "SECTIONS",
+    "Block",
+    "Section",
+    "add_section",
+    "sections_in_order",
+    "series_in_order",
+]
+
+KINDS = (
+    "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "methods", "missing",
+    "note", "pictures", "profile", "sheets", "table", "text",
+)  # fmt: skip
+"""Forms that a block can have: those of ``templates/blocks.html.j2``."""
+SCORES = 40
+"""Place of the first section of scores: what stands before it is told first in the terminal, too."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What stands in one place of the page, and what it stands for.
+    """What stands in one place of a section.
 
     Attributes
     ----------
     kind
-        The macro of ``templates/captions.html.j2`` that draws it; ``figures`` where it has figures only.
+        Its form. For any section: ``text`` and ``note`` (``content``: paragraphs), ``table`` (a
+        :class:`~stereotrope.report.datatable.Table`), ``pictures`` (what
+        :meth:`~stereotrope.report.exhibits.Exhibits.groups` gives), ``figures``. Others serve sections of
+        ours. Every text is escaped where it is shown.
+    content
+        What its form shows.
     figures
         Charts of it: drawn in the page and written as files.
     exported
         Charts that are written as files only, because the page shows the same in another form.
-    content
-        What its macro needs.
-    section
-        Section of the page: ``captions``, or ``lexicon`` behind it.
+    drawings
+        The same by name, as functions from the colours of the light theme to a Vega-Lite chart.
     replaces
         Measures whose own figures are not drawn, because it shows their rows.
+    heading
+        Title and lead of the section in place of its own.
     """
 
     kind: str = "figures"
+    content: Any = None
     figures: Sequence[Figure] = ()
     exported: Sequence[Figure] = ()
-    content: Any = None
-    section: str = "captions"
-    replaces: frozenset[str] = field(default=frozenset())
+    drawings: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, Any]]] = field(default_factory=dict)
+    replaces: frozenset[str] = frozenset()
+    heading: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            hint = did_you_mean(self.kind, KINDS, otherwise=f"there are {', '.join(KINDS)}")
+            raise PluginError(f"report: no kind of block {self.kind!r}; {hint}")
+
+
+def _no_blocks(material: Material, shown: Exhibits) -> Sequence[Block]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of the page, shown where it has a block or the figure of a measure.
+
+    Attributes
+    ----------
+    id
+        Its anchor, and what the words of a measure name it by.
+    title, lead
+        What stands above it.
+    place
+        Sections stand by their place: :data:`SCORES` and more for scores.
+    make
+        Its blocks; the figures of its measures stand behind them.
+    draws
+        Measures whose figures it draws itself.
+    repeated
+        What is said in place of an open figure of a measure that the section shows in another form, as the
+        measure's words say in ``repeats``.
+    large, small
+        Pictures that it shows, which are drawn before others.
+    headline
+        For the first screen: sentences, and tables ``{title, columns, rows, estimates, replaces}`` whose
+        ``replaces`` are the measures that they show whole.
+    tables
+        Tables for the files by name, with their captions.
+    """
+
+    id: str
+    title: str
+    lead: str = ""
+    place: int = 100
+    make: Callable[[Material, Exhibits], Sequence[Block]] = _no_blocks
+    draws: Mapping[str, Callable[[Material], Sequence[Figure]]] = field(default_factory=dict)
+    repeated: str = ""
+    large: Callable[[Material], Sequence[str]] | None = None
+    small: Callable[[Material], Sequence[str]] | None = None
+    headline: Callable[[Material], tuple[Sequence[str], Sequence[Mapping[str, Any]]]] | None = None
+    tables: Callable[[Material], Mapping[str, tuple[str, pl.DataFrame]]] | None = None
+
+
+SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections")
+"""Every section by its id."""
+
+
+def add_section(id: str, title: str, **facts: Any) -> None:
+    """Register a section; ``facts`` are fields of :class:`Section`."""
+    SECTIONS.add(id, Section(id, title, **facts))
+
+
+def sections_in_order() -> list[Section]:
+    """Every section in the order of the page."""
+    return sorted(SECTIONS.values(), key=lambda section: (section.place, section.id))
+
+
+def series_in_order(material: Material) -> list[Series]:
+    """Every series of a run as its sections stand; those of sections before the scores come last."""
+    sections = sections_in_order()
+    sections.sort(key=lambda section: section.place < SCORES)
+    places = {section.id: at for at, section in enumerate(sections)}
+    return material.prose.in_order(series_in(material.estimates), places)

@@ -21,6 +21,7 @@ __all__ = [
     "TableCell",
     "estimate_text",
     "left_out_text",
+    "plain_table",
     "shown_rows",
     "table_of",
 ]
@@ -76,6 +77,13 @@ def estimate_text(material: Material, row: Mapping[str, Any]) -> str:
         places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
         return interval(*ends, places=places)
     return interval(row["value"], row["low"], row["high"], row["n"])
+
+
+def plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
+    """A table of texts; the first ``labels`` columns name the row, the others are numbers."""
+    labels = table["labels"]
+    cells = [[TableCell(text, numeric=i >= labels) for i, text in enumerate(row)] for row in table["rows"]]
+    return Table(caption, table["columns"], cells[: shown_rows(len(cells))], len(cells), f"tables/{file}.csv")
 
 
 def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str = "") -> Table:

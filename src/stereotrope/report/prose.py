@@ -11,9 +11,10 @@ from stereotrope.report.numbers import count
 from stereotrope.report.series import Series
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["PERCEIVED", "SECTIONS", "MeasureProse", "Prose", "listing"]
+__all__ = ["OTHER", "PERCEIVED", "MeasureProse", "Prose", "listing"]
 
-SECTIONS = ("divergence", "shares", "captions", "cases", "missing", "other")
+OTHER = "other"
+"""Section of measures whose words name none."""
 
 PERCEIVED = (
     "Where labels speak of people (gender, age, skin tone, ethnicity …), they are perceived presentation "
@@ -34,7 +35,7 @@ class MeasureProse:
     """
 
     name: str
-    section: str = "other"
+    section: str = OTHER
     title: str = ""
     short: str = ""
     abbreviation: str = ""
@@ -46,6 +47,7 @@ class MeasureProse:
     reads: str = ""
     source: str = ""
     beneath: str = ""
+    repeats: str = ""
     left_out: str = "picture"
     left_out_of_all: str = ""
 
@@ -99,14 +101,13 @@ class Prose:
         prose = _averaged(prose) if series.mean else prose
         return _compared(prose) if series.difference else prose
 
-    def in_order(self, present: Iterable[Series]) -> list[Series]:
-        """Series in the order of the sections and of their words, each before what derives from it."""
-        order = {name: place for place, name in enumerate(self._stored)}
+    def in_order(self, present: Iterable[Series], places: Mapping[str, int]) -> list[Series]:
+        """Series by place of the section and order of the words, each before what derives from it."""
+        order, last = {name: at for at, name in enumerate(self._stored)}, max(places.values(), default=0)
 
         def place(series: Series) -> tuple[int, int, str, int, str]:
-            section = self.explain(series.measure).section
-            first = SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
-            return first, order.get(series.measure, len(order)), series.measure, series.steps, series.name
+            section = places.get(self.explain(series.measure).section, last)
+            return section, order.get(series.measure, len(order)), series.measure, series.steps, series.name
 
         return sorted(present, key=place)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from stereotrope.report.charts.dots import strips
+from stereotrope.report.contract import sections_in_order
 from stereotrope.report.exports import (
     MOST_PIXELS,
     MOST_TEXT_ROWS,
@@ -20,10 +20,8 @@ from stereotrope.report.exports import (
     write_specs,
     write_table,
 )
-from stereotrope.report.headline import missing_table
 from stereotrope.report.material import Material, RunLike, Words
 from stereotrope.report.page import build
-from stereotrope.report.sections.distributions import Distribution
 from stereotrope.report.series import series_in
 from stereotrope.report.thumbnails import BUDGET
 from stereotrope.run import changes_told, make_folder, sweep
@@ -93,8 +91,8 @@ def _write(
     if figures:
         style = files("stereotrope.report").joinpath("style.css").read_text(encoding="utf-8")
         write_figures(page.figures, drawings, style=style)
-        specs = {d.name: _strip_chart(d, light_colours(style)) for d in page.distributions}
-        write_specs(specs, drawings, style=style)
+        colours = light_colours(style)
+        write_specs({name: draw(colours) for name, draw in page.drawings.items()}, drawings, style=style)
         _readme_of_figures(drawings)
     if out is None:
         _remove_others(folder, {*tables.written, *drawings.written}, figures=figures)
@@ -106,15 +104,9 @@ def _write_tables(material: Material, out: Exports) -> None:
         rows = series.rows(material.estimates)
         write_table(rows, out, _file_name(series.name), caption=material.explain(series).title)
     write_table(material.findings, out, "findings", caption="Findings")
-    missing = missing_table(material)
-    columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
-    numeric = missing["columns"][missing["labels"] :]
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).with_columns(
-        pl.col(numeric).str.replace_all("\\D", "").replace("", None).cast(pl.Int64)
-    )
-    write_table(frame, out, "missing", caption="What is missing, by model and group")
-    if material.run.spending.height:
-        write_table(material.run.spending, out, "spending", caption="Calls to model servers")
+    for section in sections_in_order():
+        for name, (caption, frame) in (section.tables(material) if section.tables else {}).items():
+            write_table(frame, out, name, caption=caption)
     for name, caption in material.run.further.items():
         if (table := material.run.table(name)).height:
             write_table(table, out, name, caption=caption)
@@ -148,28 +140,6 @@ def _without(written: Sequence[Path], ending: str, other: str) -> list[str]:
 
 def _file_name(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
-
-
-def _strip_chart(d: Distribution, colours: dict[str, str]) -> dict[str, object]:
-    rows = []
-    for line in d.lines:
-        for column, strip in zip(d.attributes, line.strips, strict=True):
-            total = sum(g.width for g in strip.segments) or 1.0
-            for g in strip.segments:
-                variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
-                colour = g.colour or colours[variable]
-                start, end = g.start / total, (g.start + g.width) / total
-                rows.append(
-                    {
-                        "line": line.title,
-                        "column": column,
-                        "value": g.value,
-                        "start": start,
-                        "end": end,
-                        "colour": colour,
-                    }
-                )
-    return strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
 
 
 def _remove_others(folder: Path, written: set[Path], *, figures: bool) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, thousands
 
-__all__ = ["Card", "judge_cards", "judge_sentences"]
+__all__ = ["Card", "judge_cards"]
 
 _AT_LEAST = ("accuracy", "kappa")
 """Checks whose limit is a least value; every other is a rate that has a greatest one."""
@@ -47,9 +49,8 @@ def judge_cards(material: Material) -> list[Card]:
     return [_card(one) for one in sorted(stored, key=lambda one: one.get("fit") is not False)]
 
 
-def judge_sentences(material: Material) -> list[str]:
-    """What the cards say in a sentence each, the unfit first."""
-    return [card.sentence for card in judge_cards(material)]
+def _blocks(material: Material, shown: Exhibits) -> list[Block]:
+    return [Block("card", card) for card in judge_cards(material)]
 
 
 def _card(stored: Mapping[str, Any]) -> Card:
@@ -82,3 +83,14 @@ def _row(row: Mapping[str, Any]) -> list[TableCell]:
         TableCell(limit),
         TableCell("" if n is None else thousands(n), numeric=True),
     ]
+
+
+add_section(
+    "judges",
+    "How well the judges read",
+    lead="Annotators that are models were asked about pictures whose truth is known. No estimate can be more "
+    "certain than the labels it is made of.",
+    place=30,
+    make=_blocks,
+    headline=lambda material: ([card.sentence for card in judge_cards(material)], []),
+)

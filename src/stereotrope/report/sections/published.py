@@ -9,7 +9,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.charts import dots as charts
+from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import number, thousands
 from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
@@ -44,6 +47,12 @@ class PublishedComparison:
 
     figures: Sequence[Figure] = field(default=())
     notes: Sequence[str] = field(default=())
+
+
+def _published(material: Material, shown: Exhibits) -> list[Block]:
+    beside = published_beside(material)
+    notes = [Block("text", beside.notes)] * bool(beside.notes)
+    return [*notes, *([Block(figures=beside.figures)] if beside.figures else [])]
 
 
 def published_beside(material: Material) -> PublishedComparison:
@@ -210,7 +219,7 @@ def _drawn(
     return drawn
 
 
-def corrected_figures(material: Material, definition: str | None = None) -> list[Figure]:
+def corrected_figures(material: Material) -> list[Figure]:
     """Shares corrected for the annotator's errors beside the shares as labelled, one figure an attribute."""
     both = material.scores.filter(pl.col("measure").is_in([CORRECTED, RAW]))
     figures = []
@@ -277,3 +286,25 @@ def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: s
         notes=[],
         reads=prose.reads,
     )
+
+
+def _as_labelled(material: Material) -> list[Figure]:
+    """Shares as labelled, where none are corrected: else they stand beside these."""
+    return [] if (material.scores["measure"] == CORRECTED).any() else figures_of(material, Series(RAW))
+
+
+add_section(
+    "shares",
+    "Shares and their differences",
+    lead="How often a value is seen, and how much that changes between conditions.",
+    place=60,
+    draws={CORRECTED: corrected_figures, RAW: _as_labelled},
+)
+add_section(
+    "published",
+    "Beside published figures",
+    lead="Figures that others published, where this run has the same measure of the same thing by the same "
+    "definition.",
+    place=110,
+    make=_published,
+)

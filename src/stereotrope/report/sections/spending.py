@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
+
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.datatable import plain_table
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, dollars, thousands
 from stereotrope.report.prose import listing
 
-__all__ = ["cost_table"]
+__all__ = ["cost_blocks"]
 
 _COLUMNS = (
     "model", "for", "calls", "answered", "refused", "failed", "outcome unknown", "tokens in", "tokens out",
@@ -18,11 +23,17 @@ _LABELS = 2
 _KINDS = {"image": "pictures", "chat": "questions"}
 
 
-def cost_table(material: Material) -> dict[str, Any] | None:
-    """Calls, tokens and dollars by model with a sentence; None where no call was made."""
+_NOTE = (
+    "Every attempt counts as a call, repeated ones too. Dollars follow the prices that the audit file or "
+    "this version names; the bill of the provider is what holds."
+)
+
+
+def cost_blocks(material: Material, shown: Exhibits) -> list[Block]:
+    """Calls, tokens and dollars by model with a sentence; nothing where no call was made."""
     rows = list(material.run.spending.iter_rows(named=True))
     if not rows:
-        return None
+        return []
     cells = [
         [
             f"{r['provider']}:{r['model']}",
@@ -33,7 +44,19 @@ def cost_table(material: Material) -> dict[str, Any] | None:
         ]
         for r in rows
     ]
-    return {"sentence": _sentence(rows), "columns": list(_COLUMNS), "rows": cells, "labels": _LABELS}
+    table = {"columns": list(_COLUMNS), "rows": cells, "labels": _LABELS}
+    calls = plain_table("Calls to model servers", table, "spending")
+    return [Block("text", [_sentence(rows)]), Block("table", calls), Block("note", [_NOTE])]
+
+
+def _headline(material: Material) -> tuple[list[str], list[Any]]:
+    rows = list(material.run.spending.iter_rows(named=True))
+    return ([_sentence(rows)] if rows else []), []
+
+
+def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
+    spending = material.run.spending
+    return {"spending": ("Calls to model servers", spending)} if spending.height else {}
 
 
 def _cost(row: dict[str, Any]) -> str:
@@ -65,3 +88,6 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
             f"{'it' if open_ == 1 else 'they'} may have been charged."
         )
     return " ".join(parts)
+
+
+add_section("cost", "What it cost", place=130, make=cost_blocks, headline=_headline, tables=_tables)

@@ -108,6 +108,6 @@ def test_what_is_not_defined_is_told_with_its_reason(tmp_path: Path) -> None:
 
 def test_the_headline_of_a_run_holds_them_as_json(tmp_path: Path, objects_run: Any) -> None:
     head = headline(captions_run(tmp_path))
-    assert [t["what"] for t in head["captions"]] == ["composites", "parity", "missing"]
+    assert [t["what"] for s in head["sections"] for t in s["tables"]] == ["composites", "parity", "missing"]
     assert json.loads(json.dumps(head, allow_nan=False)) == head
-    assert headline(objects_run)["captions"] == []
+    assert not any(s["tables"] for s in headline(objects_run)["sections"])

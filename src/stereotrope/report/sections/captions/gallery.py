@@ -11,6 +11,7 @@ import polars as pl
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, TableCell, estimate_text, left_out_text, shown_rows
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
@@ -28,7 +29,6 @@ from stereotrope.report.sections.captions.scores import (
     tentative,
     warnings,
 )
-from stereotrope.report.sections.exhibits import Exhibits
 from stereotrope.tables import BANDS, LABELLED
 
 __all__ = ["MOST_COLUMNS", "MOST_GALLERIES", "MOST_LINES", "chosen_pictures", "gallery_blocks"]

@@ -7,13 +7,13 @@ from itertools import groupby
 from typing import Any
 
 from stereotrope.errors import RunDamaged
-from stereotrope.report.contract import Block
+from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell
 from stereotrope.report.escape import ellipsis
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
-from stereotrope.report.sections.exhibits import Exhibits
 
 __all__ = ["lexicon_blocks"]
 
@@ -55,7 +55,6 @@ def _blocks(stored: Sequence[Row], shown: Exhibits) -> list[Block]:
     return [
         Block(
             kind="lexicon",
-            section="lexicon",
             content=_Lexicon(lexicon, shown, number).content(explained=number == first),
         )
         for number, lexicon in enumerate(stored, start=1)
@@ -342,3 +341,13 @@ def _place(row: Row) -> str:
 def _stands_for(row: Row) -> str:
     own = "" if row["element"] == row["term"] else f": {words(row['element'])}"
     return f"{_place(row)}{own}"
+
+
+add_section(
+    "lexicon",
+    "What the lexicon's terms hit",
+    lead="A term is a word that stands for a group or a thing. Where it hits another word, scores of "
+    "captions say what nobody wrote.",
+    place=80,
+    make=lexicon_blocks,
+)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from stereotrope.report.contract import Block
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
 from stereotrope.report.sections.captions.composites import composites_block
 from stereotrope.report.sections.captions.deltas import deltas_block
-from stereotrope.report.sections.captions.gallery import gallery_blocks
-from stereotrope.report.sections.captions.lexicon import lexicon_blocks
+from stereotrope.report.sections.captions.gallery import chosen_pictures, gallery_blocks
 from stereotrope.report.sections.captions.occlusion import occlusion_block
 from stereotrope.report.sections.captions.omissions import omissions_block
 from stereotrope.report.sections.captions.parity import parity_block
 from stereotrope.report.sections.captions.plane import plane_blocks
 from stereotrope.report.sections.captions.profile import profile_blocks
 from stereotrope.report.sections.captions.shares import shares_block
+from stereotrope.report.sections.captions.terminal import captions_tables
 from stereotrope.report.sections.captions.wording import wording_block
-from stereotrope.report.sections.exhibits import Exhibits
 
 __all__ = ["captions_blocks", "measured_blocks"]
 
@@ -31,21 +31,12 @@ _MEASURED = (
 
 
 def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
-    """Everything about captions that is no figure of a single measure; nothing where a run has no captions.
-
-    Parameters
-    ----------
-    material
-        The run.
-    shown
-        Its pictures with their words.
-    """
+    """Everything about captions that is no figure of a single measure; nothing without captions."""
     return [
         *gallery_blocks(material, shown),
         *profile_blocks(material),
         *plane_blocks(material),
         *measured_blocks(material),
-        *lexicon_blocks(material, shown),
     ]
 
 
@@ -53,3 +44,15 @@ def measured_blocks(material: Material) -> list[Block]:
     """Which groups captions name, what they lack and how they are worded; nothing without such measures."""
     made = (make(material) for make in _MEASURED)
     return [block for block in made if block is not None]
+
+
+add_section(
+    "captions",
+    "What captions of the pictures say",
+    lead="Counts of words in texts about the pictures. What a captioner leaves out, or a lexicon does not "
+    "know, looks here like what is not shown.",
+    place=70,
+    make=captions_blocks,
+    small=chosen_pictures,
+    headline=lambda material: ([], captions_tables(material)),
+)

@@ -40,11 +40,10 @@ def captions_tables(material: Material) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        ``{what, title, follows, lexicon, columns, rows, estimates}`` each: ``what`` is ``composites``,
-        ``parity`` or ``missing``; ``follows`` the definition and ``lexicon`` who read the captions, named in
-        the title where a run has several, and ``lexicon`` else None; ``rows`` are texts, ``estimates`` the
-        numbers behind them. Prompts stand in the order of the design. Empty for a
-        run without captions.
+        ``{what, title, follows, lexicon, columns, rows, estimates, replaces}`` each: ``what`` is
+        ``composites``, ``parity`` or ``missing``; ``follows`` the definition and ``lexicon`` who read the
+        captions, named in the title where a run has several; ``rows`` are texts, ``estimates`` the numbers
+        behind them. Prompts stand in the order of the design. Empty for a run without captions.
     """
     measures = (*COMPOSITE_MEASURES, MEAN, SIGNED, *MISSING)
     every = material.scores.filter(pl.col("measure").is_in(measures))
@@ -104,7 +103,7 @@ def _missing(material: Material, frame: pl.DataFrame) -> dict[str, Any] | None:
     most = sorted(entries, key=lambda e: -e.height)[:_MOST_MISSING]
     lines = [(e.label.split("\n", 2), e) for e in most]
     title = "What captions lack most often: share of captions without it"
-    return _table(material, "missing", title, ["prompt", "element", "list"], lines)
+    return {**_table(material, "missing", title, ["prompt", "element", "list"], lines), "replaces": []}
 
 
 def _table(
@@ -136,7 +135,8 @@ def _table(
     ]
     level = next((r["level"] for r in estimates if r.get("level") is not None), None)
     title += "" if level is None else f" [{round(100 * level)}% interval]"
-    return {"what": what, "title": title, "columns": columns, "rows": rows, "estimates": estimates}
+    told = {"what": what, "title": title, "columns": columns, "rows": rows, "estimates": estimates}
+    return {**told, "replaces": sorted({row["measure"] for row in estimates})}
 
 
 def _cell(row: Row | None) -> str:

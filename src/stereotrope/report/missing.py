@@ -1,0 +1,170 @@
+"""Who is missing what: refusals, pictures that cannot be used, labels without a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import count, thousands
+from stereotrope.tables import ABSENT, CAPTION, LABELLED
+
+__all__ = ["images_with", "missing_table", "not_made"]
+
+_MOST_NOTES = 5
+_LABEL_STATES = ("unclear", "refused", "invalid")
+
+
+def missing_table(material: Material) -> dict[str, Any]:
+    """Refusals, pictures that cannot be used and labels without a value, by model and group."""
+    by = ["generator", *([material.row_factor] if material.row_factor else [])]
+    usable = material.images.filter(pl.col("status") == "ok")
+    picture = pl.coalesce("sha256", "image_id")
+    copied = usable.select(picture.n_unique()).item() < usable.height
+    columns = [*(words(c) for c in by), "asked for", "usable", *["of them distinct"] * copied]
+    away = [ABSENT] * bool((material.images["status"] == ABSENT).any())
+    columns += ["refused", "excluded", *["not at hand"] * len(away)]
+    columns += ["labels", *(f"labels {s}" for s in _LABEL_STATES)]
+    images = material.images.group_by(by).agg(
+        pl.len(),
+        picture.filter(pl.col("status") == "ok").n_unique().alias("distinct"),
+        *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded", ABSENT)),
+    )
+    labels = material.labels.group_by(by).agg(
+        pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
+    )
+    joined = images.join(labels, on=by, how="left", nulls_equal=True).with_columns(
+        pl.selectors.numeric().fill_null(0)
+    )
+    records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
+    numbers = ["len", "ok", *["distinct"] * copied, "refused", "excluded", *away, "labels"]
+    numbers += [f"l_{s}" for s in _LABEL_STATES]
+    rows = [[*(str(r[c] or "–") for c in by), *(_number(r, c) for c in numbers)] for r in records]
+    return {
+        "sentence": _missing_sentence(material, records),
+        "items": _missing_items(material),
+        "notes": _notes(material),
+        "columns": columns,
+        "rows": rows,
+        "labels": len(by),
+    }
+
+
+def _number(record: dict[str, Any], column: str) -> str:
+    """A count in words; of pictures that are not at hand nobody knows what was refused or unreadable."""
+    unknown = column in ("refused", "excluded") and record["len"] == record[ABSENT]
+    return "–" if unknown else thousands(int(record[column]))
+
+
+def _notes(material: Material) -> list[str]:
+    """The notes of a run; of many the first, and how many more there are."""
+    notes = [str(note) for note in material.info.get("notes") or []]
+    left = len(notes) - _MOST_NOTES
+    if left < 2:
+        return notes
+    return [*notes[:_MOST_NOTES], f"{thousands(left)} more notes stand at the end of the report."]
+
+
+_NOT_DONE = {
+    "generate": ("picture was", "pictures were", "not made"),
+    "annotate": ("picture was", "pictures were", "not looked at"),
+    "discover": ("set of attributes was", "sets of attributes were", "not found"),
+}
+"""A stage → how what it did not do is named."""
+
+
+def _missing_items(material: Material) -> list[str]:
+    """What a stage could not do, in a sentence each: a dead model, a spent budget, no caption."""
+    told = []
+    for item in material.info.get("missing") or []:
+        one, many, undone = _NOT_DONE.get(str(item["stage"]), ("item was", "items were", "not done"))
+        of, reason = int(item["of"]), str(item["reason"]).strip() or "no reason given"
+        noun = one if of == 1 else many
+        end = "" if reason.endswith((".", "!", "?")) else "."
+        told.append(
+            f"{item['name']}: {thousands(int(item['n']))} of {thousands(of)} {noun} {undone}: {reason}{end}"
+        )
+    return told + _uncaptioned(material)
+
+
+def _uncaptioned(material: Material) -> list[str]:
+    """How many pictures a captioner has no caption of; where it has them all, nothing."""
+    usable = material.images.filter(pl.col("status").is_in(LABELLED))["image_id"]
+    captions = material.labels.filter(pl.col("attribute") == CAPTION)
+    told = []
+    for captioner in captions["annotator"].unique().sort():
+        given = captions.filter((pl.col("annotator") == captioner) & pl.col("value").is_not_null())
+        lacking = usable.filter(~usable.is_in(given["subject_id"].implode())).len()
+        if lacking:
+            has, many = ("has", "picture") if usable.len() == 1 else ("have", "pictures")
+            of = f"{thousands(lacking)} of {thousands(usable.len())} {many}"
+            told.append(f"{captioner}: {of} {has} no caption, and no score of captions counts them.")
+    return told
+
+
+def not_made(material: Material) -> int:
+    """Pictures that were planned and never came to be, not even as a refusal."""
+    return sum(int(i["n"]) for i in material.info.get("missing") or [] if i["stage"] == "generate")
+
+
+def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
+    if not records:
+        return "No picture was made."
+    total = sum(r["len"] for r in records)
+    refused, excluded, absent = (sum(r[s] for r in records) for s in ("refused", "excluded", ABSENT))
+    labels = sum(r["labels"] for r in records)
+    without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
+    blank = images_with(material, "blank")
+    unusable = refused or excluded or absent
+    if not unusable and not without and not blank and not _missing_items(material):
+        nothing = "All" if _notes(material) or not labels else "Nothing is missing: all"
+        said = f"all {count(labels, 'label')} have a value" if labels else "there is no label"
+        sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
+        return " ".join([sentence, *_of_quality(material)])
+    parts = []
+    if refused:
+        parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
+    if excluded:
+        parts.append(f"{count(excluded, 'picture')} could not be used.")
+    if absent:
+        away = count(absent, "picture is", "pictures are")
+        parts.append(f"{away} not at hand: what others said of them counts, and nothing here looked at them.")
+    total -= absent
+    if total and not refused and not excluded:
+        made = " that were made" if not_made(material) else ""
+        could = "read" if blank else "used"
+        parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be {could}.")
+    worst = max(records, key=lambda r: r["refused"] / r["len"])
+    if worst["refused"]:
+        where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
+        parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
+    if labels and not without:
+        parts.append(f"All {count(labels, 'label')} have a value.")
+    elif labels:
+        parts.append(
+            f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
+        )
+    return " ".join([*parts, *_of_quality(material)])
+
+
+def _of_quality(material: Material) -> list[str]:
+    """Pictures that are blank or copies of another, in words; copies count."""
+    said = {
+        "blank": "blank and left out of the scores",
+        "exact_duplicate_of": "an exact copy of another",
+        "near_duplicate_of": "nearly a copy of another",
+    }
+    found = []
+    for attribute, what in said.items():
+        n = images_with(material, attribute)
+        if n:
+            found.append(f"{count(n, 'picture is', 'pictures are')} {what}.")
+    return found
+
+
+def images_with(material: Material, attribute: str) -> int:
+    """How many pictures have what an attribute of their quality speaks of."""
+    labels = material.labels.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
+    rows = labels.filter((pl.col("attribute") == attribute) & (pl.col("value") != "no"))
+    return rows["subject_id"].n_unique()

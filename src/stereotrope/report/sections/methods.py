@@ -1,0 +1,148 @@
+"""Methods and limits: every measure in words, who drew and who looked, and what it takes to do it again."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+from ruamel.yaml import YAML
+
+from stereotrope.report.contract import Block, add_section, series_in_order
+from stereotrope.report.datatable import Table, TableCell
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.exports import MOST_TEXT_ROWS
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import number, thousands
+from stereotrope.report.prose import PERCEIVED, listing
+from stereotrope.report.series import Series
+from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.version import __version__
+
+_MOST_WAYS = 4
+_MOST_OPEN = 8
+
+
+def _blocks(material: Material, shown: Exhibits) -> list[Block]:
+    return [Block("methods", _methods(material, series_in_order(material)))]
+
+
+def _methods(material: Material, measures: Sequence[Series]) -> dict[str, Any]:
+    info = material.info
+    level = info.get("level")
+    audit = io.StringIO()
+    if material.run.audit:
+        YAML(typ="safe", pure=True).dump(material.run.audit, audit)
+    return {
+        "measures": _measures_words(material, measures),
+        "open": _MOST_OPEN,
+        "text_rows": thousands(MOST_TEXT_ROWS),
+        "level": number(level) if level is not None else "the level in the tables",
+        "perceived": PERCEIVED,
+        "generators": _named_table(
+            "Models", info.get("generators", []), ("name", "kind", "fingerprint", "note")
+        ),
+        "annotators": _named_table(
+            "Annotators", info.get("annotators", []), ("name", "kind", "fingerprint", "attributes")
+        ),
+        "again": [
+            ("stereotrope", str(info.get("stereotrope_version", __version__))),
+            ("Run format", str(info.get("format_version", "not recorded"))),
+            ("Seed", str(info.get("seed", "not recorded"))),
+            *[(f"Version of {name}", str(v)) for name, v in sorted((info.get("versions") or {}).items())],
+        ],
+        "notes": [str(n) for n in info.get("notes", [])],
+        "audit": audit.getvalue(),
+    }
+
+
+def _measures_words(material: Material, measures: Sequence[Series]) -> list[dict[str, str]]:
+    """Every measure in words; differences from the baseline model are one entry at the end."""
+    first = sorted(measures, key=lambda m: bool(m.steps or material.explain(m).beneath))
+    entries = [entry for m in first if not m.difference for entry in _measure_words(material, m)]
+    deltas = [m for m in measures if m.difference]
+    if len(deltas) < 2:
+        return entries + [entry for m in deltas for entry in _measure_words(material, m)]
+    every = material.estimates.filter(pl.col("baseline").is_not_null())
+    scores = [material.explain(replace(m, difference=False)).short for m in deltas]
+    entry = _entry(material, every, deltas[0], None, "")
+    return [
+        *entries,
+        {
+            **entry,
+            "name": "…_delta",
+            "title": "Differences from the baseline model",
+            "definition": (
+                "A score of a model less that of the baseline model, for the same prompt and group, of "
+                f"{listing(scores, most=len(scores))}. The interval joins those of the two scores by "
+                "square-and-add."
+            ),
+        },
+    ]
+
+
+def _measure_words(material: Material, series: Series) -> list[dict[str, str]]:
+    """A series in words: once, or once a definition where the words differ."""
+    every = series.rows(material.estimates)
+    definitions = every["definition"].unique(maintain_order=True).to_list()
+    if len({material.explain(series, name).definition for name in definitions}) == 1:
+        return [_entry(material, every, series, definitions[0], "")]
+    return [
+        _entry(
+            material,
+            every.filter(pl.col("definition").eq_missing(name)),
+            series,
+            name,
+            f" ({words(str(name))})",
+        )
+        for name in definitions
+    ]
+
+
+def _entry(
+    material: Material, every: pl.DataFrame, series: Series, definition: str | None, named: str
+) -> dict[str, str]:
+    whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    frame = whole if whole.height else every
+
+    def distinct(column: str) -> str:
+        return listing(
+            [
+                words(v) if column == "definition" else v
+                for v in frame[column].drop_nulls().unique(maintain_order=True).to_list()
+            ],
+            most=4,
+        )
+
+    prose = material.explain(series, definition)
+    return {
+        "name": series.name,
+        "title": f"{prose.heading}{named}",
+        "definition": prose.definition,
+        "definitions": distinct("definition"),
+        "sources": distinct("source").rstrip(".") or prose.source,
+        "methods": _methods_text(frame["method"].drop_nulls().unique(maintain_order=True).to_list()),
+    }
+
+
+def _methods_text(methods: Sequence[str]) -> str:
+    """Ways to compute, in a sentence."""
+    more = [f"{len(methods) - _MOST_WAYS} more"] * (len(methods) > _MOST_WAYS)
+    return "; or ".join([*(method.rstrip(".") for method in methods[:_MOST_WAYS]), *more])
+
+
+def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return "; ".join(f"{words(str(k))}: {', '.join(v) if v else 'open'}" for k, v in value.items())
+        if isinstance(value, list):
+            return ", ".join(words(str(v)) for v in value)
+        return "–" if value is None else str(value)
+
+    rows = [[TableCell(text(item.get(c))) for c in columns] for item in items]
+    return Table(caption, list(columns), rows, len(rows))
+
+
+add_section("methods", "Methods and limits", place=140, make=_blocks)

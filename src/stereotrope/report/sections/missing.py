@@ -1,0 +1,49 @@
+"""What is missing: refusals, pictures that cannot be used, labels without a value, by model and group."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.datatable import plain_table
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.material import Material, words
+from stereotrope.report.missing import missing_table
+
+_MOST_REASONS = 40
+
+
+def _blocks(material: Material, shown: Exhibits) -> list[Block]:
+    missing = missing_table(material)
+    content = {**missing, "reasons": _reasons(material)[:_MOST_REASONS]}
+    content["table"] = plain_table("What is missing, by model and group", missing, "missing")
+    return [Block("missing", content)]
+
+
+def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
+    missing = missing_table(material)
+    columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
+    numeric = missing["columns"][missing["labels"] :]
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).with_columns(
+        pl.col(numeric).str.replace_all("\\D", "").replace("", None).cast(pl.Int64)
+    )
+    return {"missing": ("What is missing, by model and group", frame)}
+
+
+def _reasons(material: Material) -> list[tuple[str, int]]:
+    """Why pictures were refused or excluded and labels have no value, with counts."""
+    found: Counter[str] = Counter()
+    for status, reason in (
+        material.images.filter(pl.col("status") != "ok").select("status", "reason").iter_rows()
+    ):
+        found[f"picture {status}: {reason or 'no reason given'}"] += 1
+    for status, attribute in (
+        material.labels.filter(pl.col("status") != "ok").select("status", "attribute").iter_rows()
+    ):
+        found[f"label {status}: {words(attribute)}"] += 1
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+
+
+add_section("missing", "What is missing", place=20, make=_blocks, tables=_tables)

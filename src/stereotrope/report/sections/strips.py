@@ -1,0 +1,162 @@
+"""The section of the labels themselves: a strip a condition and attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from stereotrope.report.charts import dots as charts
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.datatable import Table, TableCell, shown_rows
+from stereotrope.report.escape import visible
+from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.material import Material, words
+from stereotrope.report.numbers import thousands
+from stereotrope.report.prose import listing
+from stereotrope.report.sections.distributions import Distribution, Spread, spread
+
+_TITLE = "What the pictures show"
+_LEAD = "The labels themselves. Colours are drawn in the colour they name where it is known."
+_OF_CAPTIONS = (
+    "What captions name",
+    "What a lexicon reads in the captions, one by one; “unknown” where a caption names no group. No one "
+    "labelled the pictures themselves, which may show what their captions do not name.",
+)
+_MOST_OPEN = 45
+"""Lines of the figures of strips that stand open."""
+_LINES_AROUND = 10
+"""Lines that the head and the key of a figure of strips take the place of."""
+_MOST_OPEN_LINES = 24
+
+
+def _blocks(material: Material, shown: Exhibits) -> list[Block]:
+    strips = spread(material)
+    if not strips.shown:
+        return []
+    note = _spread_note(strips)
+    first = Block("text", [note] if note else [], heading=_heading(strips.shown))
+    n_open = _open_strips(strips.shown)
+    return [
+        first,
+        *(
+            Block(
+                "distribution",
+                {**_content(d, shown), "open": i < n_open},
+                drawings={d.name: partial(_chart, d)},
+            )
+            for i, d in enumerate(strips.shown)
+        ),
+    ]
+
+
+def _heading(strips: Sequence[Distribution]) -> tuple[str, str]:
+    """What is read in captions is not what pictures show."""
+    read = list(dict.fromkeys(name for d in strips for name in d.read))
+    if all(d.of_captions for d in strips):
+        return _OF_CAPTIONS
+    said = (
+        f" Read in captions, and so not labels of the pictures: {visible(listing(read))}; there “unknown” "
+        "says that a caption names no group."
+    )
+    return _TITLE, _LEAD + said * bool(read)
+
+
+def _open_strips(shown: Sequence[Distribution]) -> int:
+    """How many of the figures of strips stand open: at least one, and no more lines than one reads."""
+    open_ones = lines = 0
+    for distribution in shown:
+        lines += len(distribution.lines) + _LINES_AROUND
+        if open_ones and lines > _MOST_OPEN:
+            break
+        open_ones += 1
+    return open_ones
+
+
+def _spread_note(strips: Spread) -> str:
+    """What is not drawn of the distributions, empty where all are."""
+    if len(strips.shown) == strips.total:
+        return ""
+    return (
+        f"Shown: {len(strips.shown)} of {thousands(strips.total)} figures, one a {strips.each}: those that "
+        "findings point at, then the first. The labels of all are counted by condition in the files "
+        "tables/labels.csv and .parquet."
+    )
+
+
+def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
+    """A distribution with the pictures of its highlighted rows and its data table."""
+    material, lines = shown.material, []
+    for line in d.lines:
+        pictures = [{"uri": u, "alt": shown.alt(i)} for i in line.pictures if (u := shown.thumbs.uris.get(i))]
+        lines.append({**{k: getattr(line, k) for k in ("title", "anchor", "strips")}, "shown": pictures})
+    by = words(material.row_factor) if material.row_factor else "condition"
+    rows = [
+        [
+            TableCell(line.title, href=f"#{line.anchor}"),
+            TableCell(a),
+            TableCell(g.value),
+            TableCell(str(g.count), True),
+            TableCell(str(s.n), True),
+        ]
+        for line in d.lines
+        for a, s in zip(d.attributes, line.strips, strict=True)
+        for g in s.segments
+    ]
+    what = "captions name" if d.of_captions else "the pictures show"
+    heading = f"{d.title}: what {what}, by {by}" if d.title else f"What {what}, by {by}"
+    counted = "captions" if d.of_captions else "pictures"
+    ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
+    low, high = min(ns), max(ns)
+    return {
+        "name": d.name,
+        "width": d.width,
+        "heading": heading,
+        "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
+        "attributes": d.attributes,
+        "lines": lines,
+        "open_lines": _MOST_OPEN_LINES if len(lines) > _MOST_OPEN_LINES + 1 else len(lines),
+        "some_missing": any(s.left_out for line in d.lines for s in line.strips),
+        "any_pictures": any(line["shown"] for line in lines),
+        "legend": d.keys,
+        "share_of": "captions read as" if d.of_captions else "pictures labelled with",
+        "table": Table(
+            heading,
+            ["condition", "attribute", "value", counted, "of"],
+            rows[: shown_rows(len(rows))],
+            len(rows),
+            "tables/labels.csv",
+        ),
+    }
+
+
+def _chart(d: Distribution, colours: Mapping[str, str]) -> dict[str, Any]:
+    rows = []
+    for line in d.lines:
+        for column, strip in zip(d.attributes, line.strips, strict=True):
+            total = sum(g.width for g in strip.segments) or 1.0
+            for g in strip.segments:
+                variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
+                colour = g.colour or colours[variable]
+                start, end = g.start / total, (g.start + g.width) / total
+                rows.append(
+                    {
+                        "line": line.title,
+                        "column": column,
+                        "value": g.value,
+                        "start": start,
+                        "end": end,
+                        "colour": colour,
+                    }
+                )
+    return charts.strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
+
+
+add_section(
+    "distributions",
+    _TITLE,
+    lead=_LEAD,
+    place=50,
+    make=_blocks,
+    repeated="The strips above show these labels; their shares, with intervals, are behind these lines.",
+)
