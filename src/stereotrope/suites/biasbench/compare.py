@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -154,15 +154,15 @@ def compare_captions(captions: Path, lexicon: Path | None = None) -> CaptionsRep
     InputError
         A file cannot be used; the message says why.
     """
-    lists = read_wordlists(lexicon)
+    lists, paper = read_wordlists(lexicon), data_of("checks.yaml")
     files = read_benchmark_captions(captions)
     diagnosed = diagnose(files)
     if not any(found.rows for found in diagnosed):
         raise InputError(_nothing(captions, files))
     return CaptionsReproduction(
         suite="biasbench",
-        source=data_of("checks.yaml")["source"],
-        licence=data_of("checks.yaml")["licence"],
+        source=paper["source"],
+        licence=paper["licence"],
         lexicon=lists.name,
         authors_lexicon=lists.authors,
         models=[_model(found, lists) for found in diagnosed],
@@ -184,34 +184,26 @@ def _nothing(captions: Path, files: Sequence[CaptionsFile]) -> str:
 
 
 def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
-    name = published_name(found.model)
-    repaired: dict[tuple[str, str, str], ReleasedScore] = {}
-    if found.repairs:
-        repaired = {(c.prompt, c.measure, c.level): c for c in released(_by_prompt(found.repaired), lists)}
-    captions = _by_prompt(found.rows)
+    name, captions = published_name(found.model), _by_prompt(found.rows)
+    again = released(_by_prompt(found.repaired), lists) if found.repairs else []
+    repaired = {cell.key: cell.value for cell in again}
     paper = {matching: paper_values(captions, lists, matching) for matching in MATCHINGS}
     cells = []
     for cell in _cells(captions, lists, paper):
-        figures = _printed(name, cell)
-        key = (cell.prompt, cell.measure, cell.level)
-        compared = _compared(cell, figures, repaired.get(key), found, lists)
-        values = {matching: values[key] for matching, values in paper.items() if key in values}
-        cells.append(replace(compared, paper=values))
-    return ComparedModel(
-        model=found.model,
-        published_as=name,
-        captions=len(found.rows),
-        remarks=found.remarks,
-        cells=_in_order(cells),
-        hits=doubtful_values(captions, lists),
-    )
+        figures = printed(name, cell.prompt, cell.measure, cell.level.lower()) if name else []
+        values = {matching: values[cell.key] for matching, values in paper.items() if cell.key in values}
+        cells.append(_compared(cell, values, figures, repaired.get(cell.key), found, lists))
+    parts = {"representation_parity": 0, "scene": 2, "skin_tone": 2}  # shares, scores, what is counted beside
+    cells.sort(key=lambda cell: (BENCHMARK_PROMPTS.index(cell.prompt), parts.get(cell.measure, 1)))
+    hits = doubtful_values(captions, lists)
+    return ComparedModel(found.model, name, len(found.rows), found.remarks, cells, hits)
 
 
 def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: ByMatching) -> list[ReleasedScore]:
     """Every number the scripts report, then what only the paper's formulas give."""
     cells = released(captions, lists)
-    there = {(cell.prompt, cell.measure, cell.level) for cell in cells}
-    for key in (key for key in paper[JUDGED] if key not in there):
+    reported = {cell.key for cell in cells}
+    for key in (key for key in paper[JUDGED] if key not in reported):
         if key[1] in _FORMULAS:
             cells.append(ReleasedScore(*key, None, len(captions[key[0]]), _UNREPORTED))
         elif key[1] == "representation_parity" and any(values[key].value for values in paper.values()):
@@ -223,44 +215,27 @@ def _by_prompt(rows: Sequence[CaptionRow]) -> dict[str, list[str]]:
     return {prompt: [r.caption for r in rows if r.prompt == prompt] for prompt in BENCHMARK_PROMPTS}
 
 
-def _printed(name: str | None, cell: ReleasedScore) -> list[PrintedFigure]:
-    return printed(name, cell.prompt, cell.measure, cell.level.lower()) if name else []
-
-
 def _compared(
     cell: ReleasedScore,
+    values: Mapping[str, PaperValue],
     figures: Sequence[PrintedFigure],
-    repaired: ReleasedScore | None,
+    repaired: float | None,
     found: ModelCaptions,
     lists: WordLists,
 ) -> ComparedCell:
-    value = repaired.value if repaired else None
-    verdict = _verdict(cell, figures, value, lists)
+    """One figure that is not met is shown: the paper repeats some, and not always alike."""
+    verdict = _verdict(cell, figures, repaired, lists)
     best = max(
         figures, key=lambda f: (cell.value is not None and not f.covers(cell.value), f.places), default=None
     )
-    explanation = cell.reason
-    if verdict == DIFFERS and best is not None:
-        explanation = _why(cell, best, found, lists)
-    return ComparedCell(
-        prompt=cell.prompt,
-        measure=cell.measure,
-        level=cell.level,
-        n=cell.n,
-        paper={},
-        released=cell.value,
-        published=best.text if best else None,
-        place=best.place if best else "",
-        repaired=value,
-        verdict=verdict,
-        explanation=explanation,
-    )
+    why = _why(cell, best, found, lists) if verdict == DIFFERS and best is not None else cell.reason
+    text, place = (best.text, best.place) if best else (None, "")
+    return ComparedCell(*cell.key, cell.n, values, cell.value, text, place, repaired, verdict, why)
 
 
 def _verdict(
     cell: ReleasedScore, figures: Sequence[PrintedFigure], repaired: float | None, lists: WordLists
 ) -> str:
-    """One figure that is not met decides: the paper repeats some, and not always alike."""
     if cell.value is None:
         return NONE if figures or cell.reason not in _NO_FIGURE else NOT_PRINTED
     if not figures:
@@ -311,9 +286,3 @@ def _of_other_shares(
             words = attribute.replace("_", " ")
             return f"the figure is that of the {words} of the same captions, {told}: {score:.3f}"
     return None
-
-
-def _in_order(cells: Sequence[ComparedCell]) -> list[ComparedCell]:
-    """By prompt: shares of groups, then scores, then what is counted beside them."""
-    parts = {"representation_parity": 0, "scene": 2, "skin_tone": 2}
-    return sorted(cells, key=lambda cell: (BENCHMARK_PROMPTS.index(cell.prompt), parts.get(cell.measure, 1)))

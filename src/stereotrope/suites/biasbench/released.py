@@ -52,6 +52,11 @@ class ReleasedScore:
     n: int
     reason: str = ""
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is of."""
+        return self.prompt, self.measure, self.level
+
 
 def fold(caption: str) -> str:
     """Return the caption as the released matching sees it."""

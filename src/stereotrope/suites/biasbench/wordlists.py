@@ -106,9 +106,7 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
         _compiled(pattern, name)
     prompts = {
         prompt: PromptLists(
-            groups={t: (t,) for t in take.terms(at["kinds"])}
-            if "kinds" in at
-            else take.groups(at.get("groups")),
+            groups=take.kinds(at["kinds"]) if "kinds" in at else take.groups(at.get("groups")),
             rest="other" if "kinds" in at else "unknown",
             patterns=genders if at["attribute"] == GENDER else {},
             scene={name: take.terms(path) for name, path in at.get("scene", {}).items()},
@@ -268,6 +266,10 @@ class _Taker:
         if not isinstance(found, list) or not all(isinstance(t, str) and _is_text(t) for t in found):
             raise InputError(f"{self._name}: {path} must be a list of terms, found {_kind(found)}")
         return tuple(found)
+
+    def kinds(self, path: str) -> dict[str, Terms]:
+        """Each term of a list as a group."""
+        return {term: (term,) for term in self.terms(path)}
 
     def groups(self, path: str | None) -> dict[str, Terms]:
         if path is None:
