@@ -169,23 +169,9 @@ def test_a_package_that_cannot_be_taken_is_named_in_one_message(tmp_path, code, 
     assert "Traceback" not in refused.stderr
 
 
-SUITE = {
-    "__init__.py": "from stereotrope.suites import register\n\nregister(__file__)\n",
-    "suite.yaml": "summary: Lamps, as somebody asked for them\nsource: ours\n"
-    "prompts: [{prompt: lamp, text: A lamp}]\nannotators: [colour]\nmeasures: [refusal_rate]\n",
-    "audit.yaml": "suite: lamps\ngenerators: [{folder: pictures, metadata: metadata.csv, name: model}]\n",
-    "commands.py": '''\
-from stereotrope.commands import AsJson, register
-
-
-@register("lamps count", panel="On a paper", about="Look at lamps.")
-def count(as_json: AsJson = False) -> None:
-    """Count the lamps."""
-    from stereotrope.report.terminal import print_json
-
-    print_json({"lamps": 3} if as_json else 3)
-''',
-}
+SUITE = dict(
+    re.findall(r"```\w+\n# lamps/(\S+)\n(.*?)```", (DOCS / "write-a-suite.md").read_text("utf-8"), re.DOTALL)
+)
 
 
 def install_suite(site, files):
