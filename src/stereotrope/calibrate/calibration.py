@@ -145,19 +145,13 @@ def _plain(plan: Plan) -> pl.DataFrame:
 
 def _planted(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
     rows = [
-        {
-            "object": row["object"],
-            "group": row["group"],
-            "attribute": attribute,
-            "category": category,
-            "planted": share,
-        }
+        (row["object"], row["group"], attribute, category, share)
         for row in _plain(plan).iter_rows(named=True)
         for attribute, shares in generator.planted(row["text"]).items()
         for category, share in shares.items()
         if share > 0
     ]
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows, schema=["object", "group", "attribute", "category", "planted"], orient="row")
 
 
 def _shares(estimates: pl.DataFrame, planted: pl.DataFrame, level: float) -> pl.DataFrame:

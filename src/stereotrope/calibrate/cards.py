@@ -121,18 +121,9 @@ def judge_card(
 
 
 def _row(check: str, row: Mapping[str, Any]) -> CardRow:
-    value, low, high = row["value"], row["low"], row["high"]
-    return CardRow(
-        check=check,
-        attribute=row["attribute"],
-        value=value,
-        low=low,
-        high=high,
-        n=row["n"],
-        limit=limit_of(check)[0],
-        verdict=verdict_of(check, value, low, high),
-        reason=row["undefined"],
-    )
+    copied = {name: row[name] for name in ("attribute", "value", "low", "high", "n")}
+    verdict = verdict_of(check, row["value"], row["low"], row["high"])
+    return CardRow(check, **copied, limit=limit_of(check)[0], verdict=verdict, reason=row["undefined"])
 
 
 def _sentence(name: str, fit: bool | None, rows: Sequence[CardRow]) -> str:

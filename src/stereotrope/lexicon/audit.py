@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
 from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
+from stereotrope.lexicon.rereading import Rereading
 
 _KINDS = ("", "_inside", "_noun")
 """Endings of the columns that show all hits of a term, those inside longer words, and those before nouns."""
@@ -222,7 +223,7 @@ class _Values:
         self.evidence, self.levels, self.examples = evidence, levels, examples
         self.framed = evidence.reading.framed
         self.texts = evidence.hits.captions
-        self._second = _Second(evidence.reading, second) if second is not None else None
+        self._second = Rereading(evidence.reading, second) if second is not None else None
         self._found = {name: list(evidence.reading.found(name)) for name in evidence.lexicon.attributes}
         self.doubles: dict[str, NDArray[np.bool_]] = {}
         for name, found in self._found.items():
@@ -274,7 +275,7 @@ class _Values:
 
     def _unknown(self, name: str, captions: NDArray[np.int64]) -> dict[str, Any]:
         row = _row(name, UNKNOWN, captions)
-        again = self._second.read(name, captions) if self._second is not None else None
+        again = self._second.groups(name, captions) if self._second is not None else None
         if again is None:
             return {**row, **self._shown(captions, captions[:0], None, [])}
         named = np.array([caption for caption, _, _ in again], dtype=np.int64)
@@ -343,41 +344,6 @@ class _Values:
         first, group = own[0]
         behind = [where for where, other in own if other != group and where["start"] >= first["end"]]
         return first, behind[0] if behind else first | {"start": first["end"]}
-
-
-class _Second:
-    """The captions without a group, read again by another lexicon."""
-
-    def __init__(self, reading: Reading, lexicon: Lexicon) -> None:
-        shared = [name for name in lexicon.attributes if name in reading.lexicon.attributes]
-        wanted = np.zeros(len(reading.captions), dtype=bool)
-        for name in shared:
-            wanted |= (reading.framed[name] == UNKNOWN).fill_null(value=False).to_numpy()
-        self._rows = np.flatnonzero(wanted)
-        keep = [name for name in ("caption", reading.prompt) if name in reading.captions.columns]
-        again = reading.captions.select(keep)
-        if lexicon.prompts and reading.prompt not in keep:
-            again = again.with_columns(pl.lit(None, pl.String).alias(reading.prompt))
-        self._reading = Reading(lexicon, again[self._rows.tolist()], reading.prompt) if shared else None
-        self._shared = set(shared)
-
-    def read(self, name: str, captions: NDArray[np.int64]) -> list[tuple[int, str, dict[str, int]]] | None:
-        """Which captions are given a group, which one, and where it stands; None without the attribute."""
-        if self._reading is None or name not in self._shared:
-            return None
-        values = self._reading.framed[name].to_list()
-        terms = self._reading.lexicon.terms
-        own = np.array([(e.attribute, e.prompt) == (name, None) for e in terms], dtype=bool)
-        matches = self._reading.matches
-        first: dict[int, int] = {}
-        for hit in np.flatnonzero(own[matches.term]).tolist():
-            first.setdefault(int(matches.caption[hit]), hit)
-        rows = np.searchsorted(self._rows, captions)
-        found = []
-        for caption, row in zip(captions.tolist(), rows.tolist(), strict=True):
-            if values[row] not in (None, UNKNOWN):
-                found.append((caption, values[row], place(matches, first[row]) | {"caption": caption}))
-        return found
 
 
 def _texts(captions: Sequence[str], places: Sequence[dict[str, int]]) -> list[str]:

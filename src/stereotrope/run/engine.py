@@ -248,18 +248,17 @@ class _Work:
                     await worker.close()
 
     async def _awaited(self, worker: Any, batch: Sequence[Pair]) -> list[tuple[str, Any, Any]]:
-        if self.stage.batch_size > 1:
-            try:
-                return _paired(batch, await worker.process_batch([item for _, item in batch]))
-            except self.stage.expected as error:
-                if len(batch) == 1 or isinstance(error, self.stage.halting):
-                    return [(*pair, _failure(error)) for pair in batch]
-                return [row for pair in batch for row in await self._awaited(worker, [pair])]
-        ((key, item),) = batch
         try:
-            return [(key, item, await worker.process(item))]
+            if self.stage.batch_size > 1:
+                return _paired(batch, await worker.process_batch([item for _, item in batch]))
+            return _paired(batch, [await worker.process(item) for _, item in batch])
         except self.stage.expected as error:
-            return [(key, item, _failure(error))]
+            if self._is_final(batch, error):
+                return [(*pair, _failure(error)) for pair in batch]
+        return [row for pair in batch for row in await self._awaited(worker, [pair])]
+
+    def _is_final(self, batch: Sequence[Pair], error: Exception) -> bool:
+        return len(batch) == 1 or isinstance(error, self.stage.halting)
 
     def _worker(self) -> Any:
         worker = self.stage.make()
@@ -278,18 +277,14 @@ class _Work:
             yield batch
 
     def _processed(self, worker: Any, batch: Sequence[Pair]) -> list[tuple[str, Any, Any]]:
-        if self.stage.batch_size > 1:
-            try:
-                return _paired(batch, worker.process_batch([item for _, item in batch]))
-            except self.stage.expected as error:
-                if len(batch) == 1 or isinstance(error, self.stage.halting):
-                    return [(*pair, _failure(error)) for pair in batch]
-                return [row for pair in batch for row in self._processed(worker, [pair])]
-        ((key, item),) = batch
         try:
-            return [(key, item, worker.process(item))]
+            if self.stage.batch_size > 1:
+                return _paired(batch, worker.process_batch([item for _, item in batch]))
+            return _paired(batch, [worker.process(item) for _, item in batch])
         except self.stage.expected as error:
-            return [(key, item, _failure(error))]
+            if self._is_final(batch, error):
+                return [(*pair, _failure(error)) for pair in batch]
+        return [row for pair in batch for row in self._processed(worker, [pair])]
 
     def _land(self, outcomes: Sequence[tuple[str, Any, Any]]) -> None:
         payloads: dict[str, Mapping[str, Any]] = {}
