@@ -130,15 +130,12 @@ def tls_context() -> ssl.SSLContext:
 
 
 def _identity(endpoint: Endpoint, key_header: str | None) -> dict[str, str]:
-    secret = endpoint.secret()
-    found = (
-        {}
-        if secret is None
-        else {key_header or "authorization": secret if key_header else f"Bearer {secret}"}
-    )
+    headers = {}
+    if (secret := endpoint.secret()) is not None:
+        headers[key_header or "authorization"] = secret if key_header else f"Bearer {secret}"
     if endpoint.base_url == PROVIDERS["openai"]["base_url"]:
-        found |= {name: os.environ[v] for name, v in _OPENAI_HEADERS.items() if os.environ.get(v)}
-    return found
+        headers |= {name: os.environ[v] for name, v in _OPENAI_HEADERS.items() if os.environ.get(v)}
+    return headers
 
 
 async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:

@@ -161,18 +161,12 @@ class PictureMatching:
 
     def _explain(self) -> None:
         cause = self._cause() if self._strays else ""
-        if self._useless:
-            reasons = self._reasons()
-            n = len(self._useless)
-            self._note(
-                "row is of a picture" if n == 1 else "rows are of pictures", self._useless, f": {reasons}"
-            )
-        if self._outside:
-            at, said = next(iter(self._outside.items()))
-            what = "row is of a prompt" if len(self._outside) == 1 else "rows are of prompts"
-            self._note(what, self._outside, f"; {self.place} {at} says {said}")
-        if self._strays:
-            self._note("row matches" if len(self._strays) == 1 else "rows match", self._strays, cause)
+        reasons = self._reasons() if self._useless else ""
+        at, prompt = next(iter(self._outside.items()), (0, ""))
+        unasked, elsewhere = "that this audit does not ask for", f"; {self.place} {at} says {prompt}"
+        self._note(self._useless, "is of a picture", "are of pictures", "that cannot be used", f": {reasons}")
+        self._note(self._outside, "is of a prompt", "are of prompts", unasked, elsewhere)
+        self._note(self._strays, "matches", "match", "no image", cause)
         named = [ids for ids, several in zip(self.ids, self.several, strict=True) if ids and not several]
         if self.n_rows and not named:
             what = (
@@ -184,17 +178,13 @@ class PictureMatching:
             )
             self.trouble = f"{self.file}: none of its rows ({self.n_rows:,}) {what}{cause}"
 
-    def _note(self, what: str, lines: Mapping[int, str], why: str) -> None:
+    def _note(self, lines: Mapping[int, str], does: str, do: str, what: str, why: str) -> None:
+        if not lines:
+            return
         listed = sorted(lines)
         shown = ", ".join(map(str, listed[:_SHOWN])) + (" …" if len(listed) > _SHOWN else "")
-        rest = (
-            "that cannot be used"
-            if lines is self._useless
-            else "that this audit does not ask for"
-            if lines is self._outside
-            else "no image"
-        )
-        self.notes.append(f"{self.file}: {len(listed)} {what} {rest} ({self.place} {shown}){why}")
+        rows = f"row {does}" if len(listed) == 1 else f"rows {do}"
+        self.notes.append(f"{self.file}: {len(listed)} {rows} {what} ({self.place} {shown}){why}")
 
     def _reasons(self) -> str:
         """``3 × file is missing``, most frequent first, of the pictures that cannot be used."""

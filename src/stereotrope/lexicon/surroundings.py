@@ -192,19 +192,13 @@ def noun_after(caption: str, end: int) -> tuple[str, str] | None:
 
 def is_form(caption: str, start: int, end: int) -> bool:
     """Say whether a hit begins a word and only an ending of the same word follows, as in ``sarees``."""
-    if (
-        start
-        and caption[start - 1].isalnum()
-        and not (caption[start - 1].islower() and caption[start].isupper())
-    ):
+    if start and caption[start - 1].isalnum() and not _glued(caption, start):
         return False
     tail = _TAIL.match(caption, end, end + _LONGEST)
     rest = tail[0] if tail else ""
-    for at in range(1, len(rest)):  # a column glued behind is no part of the word
-        if rest[at].isupper() and rest[at - 1].islower():
-            rest = rest[:at]
-            break
-    return rest.casefold() in nouns().forms
+    # A column glued behind is no part of the word.
+    word_end = next((at for at in range(1, len(rest)) if _glued(rest, at)), len(rest))
+    return rest[:word_end].casefold() in nouns().forms
 
 
 def word_around(caption: str, start: int, end: int) -> str:

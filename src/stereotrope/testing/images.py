@@ -90,14 +90,11 @@ def _distort(
     match rule.kind:
         case "empty_slot":
             slots[int(rule.options.get("slot", 0)) % len(slots)] = {"b64_json": None}
-        case "black_picture":
-            black = base64.b64encode(png(np.zeros((64, 64, 3), dtype=np.uint8))).decode()
+        case "black_picture" | "not_a_picture":
+            page, black = b"<html><body>not a picture</body></html>", np.zeros((64, 64, 3), dtype=np.uint8)
+            data = page if rule.kind == "not_a_picture" else png(black)
             for slot in slots:
-                slot["b64_json"] = black
-        case "not_a_picture":
-            page = base64.b64encode(b"<html><body>not a picture</body></html>").decode()
-            for slot in slots:
-                slot["b64_json"] = page
+                slot["b64_json"] = base64.b64encode(data).decode()
         case "url_result":
             given = rule.options.get("url")
             for slot, data in zip(slots, pictures, strict=True):
