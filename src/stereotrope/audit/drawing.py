@@ -48,7 +48,7 @@ def generate_images(
             make=partial(_itself, generator),
             kind=kind_of(generator),
             concurrency=generator.concurrency,
-            batch_size=getattr(generator, "batch", 1),
+            batch_size=generator.batch,
             halting=HALTING,
         )
         items = list(by_generator[generator.name].items())

@@ -108,9 +108,7 @@ def affords_more(plan: Plan, reserve: Reserve, missing: Sequence[Missing]) -> bo
         return False
     names = {one.name for one in held}
     models = [
-        (getattr(generator, "provider", ""), getattr(generator, "model", ""))
-        for generator in plan.generators
-        if generator.name in names
+        (generator.provider, generator.model) for generator in plan.generators if generator.name in names
     ]
     prices = [plan.account.mean(*model, "image") for model in models]
     room = cap - plan.account.spent - reserve.pending - reserve.each

@@ -11,8 +11,6 @@ from stereotrope.errors import UsageError
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.tables import RESERVED, SCOPES, check_factors
 
-__all__ = ["FolderOptions", "LabelledOptions", "ListedOptions"]
-
 
 def _factors(value: Any) -> Any:
     pairs = {name: name for name in value} if isinstance(value, list | tuple) else value

@@ -13,8 +13,6 @@ from pathlib import Path
 from stereotrope.errors import PictureError, PictureUnavailable
 from stereotrope.pictures import MAX_BYTES
 
-__all__ = ["FolderIndex", "is_picture_like", "read_file"]
-
 _PICTURE_LIKE = re.compile(
     r"[^.].*\.(png|jpe?g|jpe|jfif|webp|gif|bmp|tiff?|svg|avif|hei[cf]|ico|eps)", re.I | re.S
 )

@@ -16,8 +16,6 @@ from stereotrope.clients import Account, Expectation
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry
 
-__all__ = ["GENERATORS", "Generator", "ImageRequest", "ImageResult", "create", "generator", "request_id"]
-
 
 def request_id(
     fingerprint: str, text: str | None, negative: str | None, seed: int | None, params: Mapping[str, Any]
@@ -109,6 +107,8 @@ class Generator(ABC):
         Pictures that ``process_batch``, where it has one, is given at once.
     seeded
         Whether the request's seed is sent; else pictures of one prompt are numbered.
+    provider, model
+        Who serves it, and what it is called there; empty where nobody is asked.
     note
         What a plan and a report should say of it; None where there is nothing.
     notes
@@ -125,6 +125,8 @@ class Generator(ABC):
     concurrency: int = 1
     batch: int = 1
     seeded: bool = True
+    provider: str = ""
+    model: str = ""
     note: str | None = None
     notes: Sequence[str] = ()
     trouble: str | None = None

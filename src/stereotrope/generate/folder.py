@@ -33,8 +33,6 @@ from stereotrope.inputs.rows import Row, RowFile
 from stereotrope.pictures import inspect
 from stereotrope.tables import factors_of
 
-__all__ = ["FolderGenerator"]
-
 EXAMPLE = "{folder: pictures, factors: [occupation, condition]}"
 _LISTED = 5
 _TRIED = 200
@@ -113,11 +111,7 @@ class FolderGenerator(Generator):
             prompts.setdefault(str(row["prompt_id"]), row)
             requests.append(self._request(entry, row))
         columns = ["prompt_id", *factors, "text", "negative"]
-        rows = list(prompts.values())
-        frame = pl.DataFrame(
-            {column: [row[column] for row in rows] for column in columns},
-            schema=dict.fromkeys(columns, pl.String),
-        )
+        frame = pl.DataFrame(list(prompts.values()), schema=dict.fromkeys(columns, pl.String))
         return frame, requests
 
     def _matched(

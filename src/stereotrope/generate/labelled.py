@@ -15,8 +15,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import options_of
 from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
 
-__all__ = ["LabelledGenerator"]
-
 EXAMPLE = "{labels: labels.csv, name_from: model, factors: [occupation]}"
 
 

@@ -17,20 +17,6 @@ from stereotrope.generate.containment import FolderIndex
 from stereotrope.inputs.rows import Row, RowFile, read_rows
 from stereotrope.tables import factors_of, prompt_id
 
-__all__ = [
-    "LABEL",
-    "METADATA_NAMES",
-    "SPLIT",
-    "Designed",
-    "ListedPicture",
-    "Listing",
-    "check_told_apart",
-    "columns_by_name",
-    "file_column",
-    "listings_of",
-    "seed_of",
-]
-
 FILE_COLUMNS = ("file_name", "file", "filename", "image", "path")
 """Columns that may name the file, in the order they are looked for; the first is Hugging Face's."""
 
@@ -212,24 +198,22 @@ class Designed:
 
     def lookalikes(self, entries: Sequence[ListedPicture]) -> list[str]:
         """What entries say that reads like a part of the design and is none, in a sentence each."""
-        told: list[str] = []
+        where, mend = "in the metadata and in the design", "write it as the design has it"
+        sentences: list[str] = []
         for name in ["text"] if self.by_text else self.factors:
             designed = {text: 0 for rows in self.rows.values() for row in rows if (text := row[name])}
-            said = (entry.text if self.by_text else entry.factors.get(name) for entry in entries)
-            given = Counter(one for one in said if one)
-            told += [
-                one.sentence(f"{name!r} in the metadata and in the design", "write it as the design has it")
-                for one in lookalikes(given, designed)
-            ]
-        return told[:MOST_ALIKE]
+            written = (entry.text if self.by_text else entry.factors.get(name) for entry in entries)
+            given = Counter(text for text in written if text)
+            sentences += [pair.sentence(f"{name!r} {where}", mend) for pair in lookalikes(given, designed)]
+        return sentences[:MOST_ALIKE]
 
     def says(self, entry: ListedPicture) -> str:
         """What an entry says that decides its prompt."""
-        return _said(self._key(entry.text, entry.factors), self.factors)
+        return _written(self._key(entry.text, entry.factors), self.factors)
 
     def example(self) -> str:
         """What the first designed prompt would have it say."""
-        return _said(next(iter(self.rows)), self.factors)
+        return _written(next(iter(self.rows)), self.factors)
 
 
 def check_told_apart(
@@ -256,20 +240,14 @@ def check_told_apart(
                 )
 
 
-def _said(key: Any, factors: Sequence[str]) -> str:
+def _written(key: Any, factors: Sequence[str]) -> str:
     if not isinstance(key, tuple):
         return repr(key)
     return ", ".join(f"{factor}={level or ''}" for factor, level in zip(factors, key, strict=True))
 
 
 def seed_of(row: Row, column: str | None) -> int | None:
-    """Return the seed of a row, None where there is no column or no value.
-
-    Raises
-    ------
-    MetadataError
-        It is no whole number of 64 bits.
-    """
+    """Return the seed of a row, a whole number of 64 bits; None where there is no column or no value."""
     text = row.text(column) if column is not None else None
     if text is None:
         return None

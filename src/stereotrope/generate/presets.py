@@ -15,8 +15,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options, Text
 from stereotrope.shipped import shipped
 
-__all__ = ["PRESETS", "Preset"]
-
 
 @dataclass(frozen=True)
 class Preset:

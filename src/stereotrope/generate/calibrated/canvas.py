@@ -19,8 +19,6 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from stereotrope.generate.calibrated.outlines import Outline
 
-__all__ = ["FLAT", "RGB", "Canvas", "Pose", "Shade", "Stops", "ink_on", "luminance", "ramp"]
-
 RGB = tuple[int, int, int]
 Stops = Sequence[tuple[float, float]]
 

@@ -29,8 +29,6 @@ from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, 
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Name, Options, options_of
 
-__all__ = ["DECLINED", "DRAWING", "CalibratedGenerator", "CalibratedOptions"]
-
 DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same values would change."""
 

@@ -7,22 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "OUTLINES",
-    "Outline",
-    "arc",
-    "band",
-    "box",
-    "curve",
-    "ellipse",
-    "joined",
-    "moved",
-    "points",
-    "polygon",
-    "spline",
-    "turned",
-]
-
 Outline = NDArray[np.float64]
 
 

@@ -7,8 +7,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Shares", "partners"]
-
 Shares = tuple[tuple[str, float], ...]
 
 _STEPS = 5_000

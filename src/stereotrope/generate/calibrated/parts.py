@@ -23,8 +23,6 @@ from stereotrope.generate.calibrated.outlines import (
     turned,
 )
 
-__all__ = ["COLOURS", "PARTS", "ROUND", "SHADES"]
-
 _WHITE: RGB = (255, 255, 255)
 _DARK: RGB = (40, 40, 44)
 _GLASS: RGB = (118, 138, 156)

@@ -12,8 +12,6 @@ from stereotrope.generate.calibrated.canvas import Canvas, Shade
 from stereotrope.generate.calibrated.outlines import OUTLINES
 from stereotrope.generate.calibrated.parts import COLOURS, PARTS, ROUND, SHADES
 
-__all__ = ["PRODUCTS", "Shape"]
-
 
 @dataclass(frozen=True)
 class Shape:

@@ -11,8 +11,6 @@ from PIL import Image
 from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, luminance, ramp
 from stereotrope.generate.calibrated.products import PRODUCTS
 
-__all__ = ["BACKDROPS", "Scene", "draw"]
-
 BACKDROPS = ("studio", "room", "table")
 
 

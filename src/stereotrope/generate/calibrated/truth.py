@@ -25,8 +25,6 @@ from stereotrope.inputs.options import options_in_file
 from stereotrope.inputs.yaml import line_of, read_tree
 from stereotrope.shipped import shipped
 
-__all__ = ["Truth"]
-
 
 class Truth(TruthFile):
     """A planted truth, read from a file.

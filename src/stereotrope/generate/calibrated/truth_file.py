@@ -12,23 +12,6 @@ from stereotrope.errors import did_you_mean
 from stereotrope.generate.calibrated.products import PRODUCTS
 from stereotrope.inputs.options import Options, Texts
 
-__all__ = [
-    "ATTRIBUTES",
-    "BACKGROUND_COLOUR",
-    "BACKGROUND_TEXT",
-    "PRODUCT_COLOUR",
-    "SHAPE",
-    "TEXT",
-    "Cue",
-    "CueWording",
-    "PlantedShares",
-    "Share",
-    "Swatch",
-    "TruthFile",
-    "check_truth",
-    "share",
-]
-
 PRODUCT_COLOUR, BACKGROUND_COLOUR = "product_colour", "background_colour"
 TEXT, BACKGROUND_TEXT = "text_presence", "background_text_presence"
 SHAPE = "shape"

@@ -12,22 +12,6 @@ from stereotrope.clients import ErrorReply, Usage, tells_error
 from stereotrope.errors import ModelError, PictureError
 from stereotrope.pictures import decode, sniff
 
-__all__ = [
-    "BLACK",
-    "EMPTY",
-    "ImageReply",
-    "Slot",
-    "condition_of",
-    "count_of",
-    "from_base64",
-    "from_url",
-    "held",
-    "items",
-    "mapping",
-    "reply",
-    "text_of",
-]
-
 EMPTY = "an empty place in the answer, as when a picture was filtered"
 BLACK = "a uniformly black picture, as safety checkers put in the place of a filtered one"
 _MOST_TOKENS = 10**9

@@ -13,8 +13,6 @@ from stereotrope.generate.remote.options import ImageModelOptions
 from stereotrope.generate.remote.replicate import ReplicateGenerator
 from stereotrope.inputs.entries import Context
 
-__all__: list[str] = []
-
 _ADAPTERS: Mapping[str, Callable[[ImageModelOptions, Account], RemoteGenerator]] = {
     "google": google_generator,
     "replicate": ReplicateGenerator,

@@ -30,8 +30,6 @@ from stereotrope.generate.remote.answer import BLACK, EMPTY, ImageReply, Slot, c
 from stereotrope.generate.remote.options import ImageModelOptions
 from stereotrope.pictures import MAX_BYTES
 
-__all__ = ["RemoteGenerator", "Send"]
-
 Send = Callable[[], Awaitable[ImageReply]]
 _LOOKED_AT = 10_000
 _CHARACTERS_A_TOKEN = (3, 6)

@@ -31,8 +31,6 @@ from stereotrope.generate.remote.answer import (
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
 from stereotrope.generate.remote.options import ImageModelOptions
 
-__all__ = ["GeminiGenerator", "ImagenGenerator", "google_generator"]
-
 _BLOCKED = re.compile(r"(?!.*UNSPECIFIED)[A-Z][A-Z_]+")
 """A ``blockReason``: one of its enum, which grows; its default value says nothing."""
 _DECLINES = re.compile(

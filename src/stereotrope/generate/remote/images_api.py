@@ -35,8 +35,6 @@ from stereotrope.generate.remote.answer import (
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
 from stereotrope.generate.remote.options import ImageModelOptions
 
-__all__ = ["ImagesApiGenerator"]
-
 _FORMAT, _BASE64 = "response_format", "b64_json"
 _ABOUT_FORMAT = re.compile(r"response[_ ]?format|b64_json", re.I)
 

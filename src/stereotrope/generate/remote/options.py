@@ -10,8 +10,6 @@ from pydantic import BeforeValidator, Field
 from stereotrope.inputs.options import Text
 from stereotrope.inputs.serving import ModelOptions
 
-__all__ = ["ImageModelOptions"]
-
 
 def _seed(value: Any) -> Any:
     if value is not None and not isinstance(value, bool):

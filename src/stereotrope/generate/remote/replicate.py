@@ -30,8 +30,6 @@ from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, from_url
 from stereotrope.generate.remote.generator import RemoteGenerator, Send
 from stereotrope.generate.remote.options import ImageModelOptions
 
-__all__ = ["ReplicateGenerator"]
-
 _LONGEST_HELD = 60
 """Seconds that ``Prefer: wait`` can hold an answer, by the documentation."""
 _FIRST_LOOK, _LONGEST_LOOK = 0.5, 5.0
