@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, probability, thousands
 from stereotrope.report.series import series_in, series_of
@@ -19,6 +20,7 @@ __all__ = [
     "MOST_ROWS",
     "Table",
     "TableCell",
+    "dot_of",
     "estimate_text",
     "left_out_text",
     "plain_table",
@@ -68,15 +70,37 @@ def shown_rows(total: int) -> int:
     return total if total <= MOST_ROWS else FIRST_ROWS
 
 
-def estimate_text(material: Material, row: Mapping[str, Any]) -> str:
-    """Value and interval of an estimate, or why there is none."""
+def dot_of(
+    row: Mapping[str, Any], label: str, said: str, *, series: str | None = None, text: str = "", **more: Any
+) -> dict[str, Any]:
+    """An estimate as a dot: where it, its interval and its floor lie, and what is said of it.
+
+    ``said`` is its :func:`estimate_text`, ``text`` what stands beside the dot where that is more.
+    """
+    drawn = row["value"] is not None
+    n = "" if row.get("n") is None else f", n = {row['n']}"
+    return {
+        "label": label,
+        "series": series,
+        "value": row["value"],
+        "low": row.get("low"),
+        "high": row.get("high"),
+        "floor": row.get("floor") if drawn else None,
+        "text": ellipsis(text or said, 60),
+        "short": said.partition(" [")[0] if drawn else "n. d.",
+        "tip": f"{', '.join(filter(None, (label, series)))}: {said}{n}",
+        **more,
+    }
+
+
+def estimate_text(material: Material, row: Mapping[str, Any], *, places: int | None = None) -> str:
+    """Value and interval of an estimate, to ``places`` digits where given, or why there is none."""
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
-    if material.explain(series_of(row)).scale == "rank":
-        ends = (row["value"], row["low"], row["high"])
+    ends = (row["value"], row["low"], row["high"])
+    if places is None and material.explain(series_of(row)).scale == "rank":
         places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
-        return interval(*ends, places=places)
-    return interval(row["value"], row["low"], row["high"], row["n"])
+    return interval(*ends, row["n"], places=places)
 
 
 def plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.charts import dots as charts
-from stereotrope.report.datatable import estimate_text, table_of
+from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
 from stereotrope.report.material import Material, words
@@ -43,6 +43,8 @@ _ROWS_A_PANEL = 40
 _TOP_ROWS = 12
 _FEW_LEVELS = 3
 _GAP = "\u2003"
+_SMALLEST = 0.001
+"""Probability below which only that is said."""
 
 
 def figures_of(material: Material, series: Series) -> list[Figure]:
@@ -302,23 +304,8 @@ def dot_rows(
         labels = distinct_labels(records, labels)
     rows = []
     for i, (r, label) in enumerate(zip(records, labels, strict=True)):
-        said = estimate_text(material, r)
-        text = said
-        if r["q_value"] is not None:
-            q = probability(r["q_value"])
-            text += f"{_GAP}q {q}" if q.startswith("<") else f"{_GAP}q = {q}"
-        rows.append(
-            {
-                "label": label,
-                "series": named[i] if series else None,
-                "value": r["value"],
-                "low": r["low"],
-                "high": r["high"],
-                "floor": r["floor"],
-                "sure": None if r["q_value"] is None else r["q_value"] <= SIGNIFICANT,
-                "text": ellipsis(text, 60),
-                "short": said.partition(" [")[0],
-                "tip": f"{label}{', ' + named[i] if series else ''}: {said}, n = {r['n']}",
-            }
-        )
+        said, q, text, sure = estimate_text(material, r), r["q_value"], "", None
+        if q is not None:
+            text, sure = f"{said}{_GAP}q {'' if q < _SMALLEST else '= '}{probability(q)}", q <= SIGNIFICANT
+        rows.append(dot_of(r, label, said, series=named[i] if series else None, text=text, sure=sure))
     return rows

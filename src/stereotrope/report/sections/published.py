@@ -10,7 +10,7 @@ import polars as pl
 
 from stereotrope.report.charts import dots as charts
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
+from stereotrope.report.datatable import Table, TableCell, dot_of, estimate_text, shown_rows
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material, words
@@ -146,8 +146,8 @@ def _figure(
         their = number(row["value"], places=3)
         panels.setdefault(heading, []).extend(
             [
-                _dot(label, names[0], m, estimate_text(material, m)),
-                _dot(label, names[1], {"value": row["value"]}, their),
+                dot_of(m, label, estimate_text(material, m), series=names[0]),
+                dot_of({"value": row["value"]}, label, their, series=names[1]),
             ]
         )
         sheet = material.find_sheet(m)
@@ -189,20 +189,6 @@ def _said(column: str, level: Any) -> str:
     if level is None:
         return "–"
     return words(str(level)) if column == "attribute" else str(level)
-
-
-def _dot(label: str, series: str, row: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {
-        "label": label,
-        "series": series,
-        "value": row["value"],
-        "low": row.get("low"),
-        "high": row.get("high"),
-        "floor": row.get("floor") if row["value"] is not None else None,
-        "text": text,
-        "short": "n. d." if row["value"] is None else text.partition(" [")[0],
-        "tip": f"{label}, {series}: {text}",
-    }
 
 
 def _drawn(
@@ -254,7 +240,7 @@ def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: s
         label = ", ".join(str(one[c]) for c in rows_by if one.get(c) is not None)
         drawn = panels.setdefault(heading, [])
         drawn += [
-            _dot(label, name, pair[m], estimate_text(material, pair[m]))
+            dot_of(pair[m], label, estimate_text(material, pair[m]), series=name)
             for m, name in zip((CORRECTED, RAW), names, strict=True)
             if m in pair
         ]

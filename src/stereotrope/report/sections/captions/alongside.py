@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.charts import dots as charts
-from stereotrope.report.datatable import table_of
-from stereotrope.report.escape import ellipsis
+from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import count, decimals, interval, number
+from stereotrope.report.numbers import count, decimals, number
 from stereotrope.report.panels import (
     MOST_PANELS,
     Figure,
@@ -157,9 +156,9 @@ def panel_of(
     """The lines as dots, a colour and a shape a model, or as columns where models are many."""
     models = models_of(material, entries)
     if len(models) > MOST_SERIES:
-        return _table_panel(heading, entries, models[:MOST_MODELS], look, title)
+        return _table_panel(material, heading, entries, models[:MOST_MODELS], look, title)
     rows = [
-        _dot(entry, entry.rows[model], model if len(models) > 1 else "", look)
+        _dot(material, entry.label, entry.rows[model], model if len(models) > 1 else "", look)
         for entry in entries
         for model in models
         if model in entry.rows
@@ -178,42 +177,34 @@ def panel_of(
     return Panel(heading, spec, panel_words(title, heading, rows), len(rows))
 
 
-def _said(row: Row, places: int) -> str:
-    if row["value"] is None:
-        return f"not defined: {row['undefined'] or 'no reason given'}"
-    return interval(row["value"], row["low"], row["high"], places=places)
-
-
-def _dot(entry: ScoreEntry, row: Row, model: str, look: SeriesStyle) -> dict[str, Any]:
-    text = _said(row, look.places)
+def _dot(material: Material, label: str, row: Row, model: str, look: SeriesStyle) -> dict[str, Any]:
+    said = estimate_text(material, row, places=look.places)
     if look.banded and (band := band_words(row)):
-        text = f"{in_band(row, look.places)}{_GAP}{band}"
-    named = f"{entry.label}, {model}" if model else entry.label
-    drawn = row["value"] is not None and row["floor"] is not None
-    return {
-        "label": entry.label,
-        "series": model or None,
-        "value": row["value"],
-        "low": row["low"],
-        "high": row["high"],
-        "floor": row["floor"] if drawn else None,
-        "base": look.base if drawn and look.base else None,
-        "text": ellipsis(text, 60),
-        "short": "n. d." if row["value"] is None else number(row["value"], places=look.places),
-        "tip": f"{named}: {text}, n = {row['n']}",
-    }
+        said = f"{in_band(row, look.places)}{_GAP}{band}"
+    floored = row["value"] is not None and row["floor"] is not None
+    base = (look.base or None) if floored else None
+    return dot_of(row, label, said, series=model or None, base=base, short=_short(row, look))
+
+
+def _short(row: Row, look: SeriesStyle) -> str:
+    return "n. d." if row["value"] is None else number(row["value"], places=look.places)
 
 
 def _table_panel(
-    heading: str, entries: Sequence[ScoreEntry], models: Sequence[str], look: SeriesStyle, title: str
+    material: Material,
+    heading: str,
+    entries: Sequence[ScoreEntry],
+    models: Sequence[str],
+    look: SeriesStyle,
+    title: str,
 ) -> Panel:
     rows = [
         {
             "line": entry.label,
             "column": model,
             "value": row["value"],
-            "text": "n. d." if row["value"] is None else number(row["value"], places=look.places),
-            "tip": f"{entry.label}, {model}: {_said(row, look.places)}, n = {row['n']}",
+            "text": _short(row, look),
+            "tip": _dot(material, entry.label, row, model, look)["tip"],
         }
         for entry in entries
         for model in models

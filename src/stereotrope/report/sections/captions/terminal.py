@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.datatable import estimate_text
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import interval
 from stereotrope.report.sections.captions.alongside import (
     MOST_SERIES,
     ScoreEntry,
@@ -119,11 +119,11 @@ def _table(
     models = models_of(material, [entry for _, entry in lines])
     if len(models) <= MOST_SERIES:
         columns = [*heads, *(m or "value" for m in models)]
-        rows = [[*names, *(_cell(entry.rows.get(m)) for m in models)] for names, entry in lines]
+        rows = [[*names, *(_cell(material, entry.rows.get(m)) for m in models)] for names, entry in lines]
     else:
         columns = [*heads, "model", "value"]
         rows = [
-            [*names, model, _cell(entry.rows[model])]
+            [*names, model, _cell(material, entry.rows[model])]
             for names, entry in lines
             for model in models
             if model in entry.rows
@@ -139,11 +139,9 @@ def _table(
     return {**told, "replaces": sorted({row["measure"] for row in estimates})}
 
 
-def _cell(row: Row | None) -> str:
+def _cell(material: Material, row: Row | None) -> str:
     if row is None:
         return ""
-    if row["value"] is None:
-        return f"not defined: {row['undefined'] or 'no reason given'}"
-    if band := band_words(row):
+    if row["value"] is not None and (band := band_words(row)):
         return f"{in_band(row)} {band}"
-    return interval(row["value"], row["low"], row["high"], places=_PLACES)
+    return estimate_text(material, row, places=_PLACES)
