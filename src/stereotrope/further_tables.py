@@ -20,6 +20,7 @@ class TableSources:
     prompts: pl.DataFrame
     images: pl.DataFrame
     labels: pl.DataFrame
+    subjects: pl.DataFrame
     embeddings: pl.DataFrame
     annotators: Sequence[Any]
 

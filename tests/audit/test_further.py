@@ -1,12 +1,15 @@
 """Further tables that a plug-in makes of the tables of a run."""
 
+import re
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 import stereotrope as st
 from stereotrope.errors import PluginError, UsageError
 from stereotrope.further_tables import TABLES, further_table
-from stereotrope.tables import TEXT, WHOLE, Column
+from stereotrope.tables import WHOLE, Column
 
 AUDIT = """\
 suite: objects
@@ -17,18 +20,14 @@ generators: [{calibrated: , size: 64}]
 annotators: [colour]
 measures: [refusal_rate]
 """
-COLUMNS = (Column("annotator", TEXT, "who labelled"), Column("n_labels", WHOLE, "how many labels"))
-
-
-def label_counts(sources):
-    counts = sources.labels.group_by("annotator").agg(n_labels=pl.len().cast(pl.Int64))
-    return (counts, {"counted": True}) if counts.height else None
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "write-a-table.md"
+COLUMNS = (Column("n", WHOLE, "how many"),)
 
 
 @pytest.fixture
 def counting():
     assert "lexicon_terms" in TABLES
-    further_table(COLUMNS, caption="Labels by annotator")(label_counts)
+    exec(re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)[0], {})
     yield
     TABLES._plugins.pop("label_counts", None)
 

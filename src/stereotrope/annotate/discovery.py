@@ -23,7 +23,7 @@ from stereotrope.annotate.attributes import LONGEST_VALUE, check_attributes
 from stereotrope.annotate.contract import Annotator, Outcomes
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import Picture, Subject
-from stereotrope.annotate.protocol import discovery_wording, filled
+from stereotrope.annotate.protocol import filled, question_wording
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
 from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
 from stereotrope.clients import Answer, ChatClient, Expectation, Problem, expectation, redact
@@ -111,7 +111,7 @@ class Discoverer(Annotator):
             "side": SIDE,
             "limits": [N_PRODUCT, N_BACKGROUND, FEWEST, MOST],
         }
-        return fingerprint_of("discovery", VERSION, parameters, discovery_wording().data)
+        return fingerprint_of("discovery", VERSION, parameters, question_wording("discovery").data)
 
     @property
     def concurrency(self) -> int:
@@ -189,7 +189,7 @@ class Discoverer(Annotator):
         images = await asyncio.gather(
             *(asyncio.to_thread(_small, picture) for picture in self._shuffled(shown))
         )
-        wording = discovery_wording()
+        wording = question_wording("discovery")
         answer = await self._client.ask(
             self.text(self.product, len(shown)),
             images=images,
@@ -215,7 +215,7 @@ class Discoverer(Annotator):
 
     def text(self, subject: str | None, count: int) -> str:
         """Return the question in words."""
-        wording = discovery_wording()
+        wording = question_wording("discovery")
         subject = one_line(subject)
         body = filled(wording.texts["body"], taken=json.dumps(self.taken, ensure_ascii=False))
         return f"{wording.opening(subject, count=str(count))}\n\n{body}"
@@ -236,7 +236,9 @@ class Discoverer(Annotator):
 
     def expect(self, n: int, pictures: int = 20) -> Expectation:
         """Say what ``n`` samples of so many pictures each take; repair turns are not in it."""
-        asked = text_tokens(discovery_wording().system + self.text("thing", pictures) + json.dumps(SCHEMA))
+        asked = text_tokens(
+            question_wording("discovery").system + self.text("thing", pictures) + json.dumps(SCHEMA)
+        )
         low, high = picture_tokens(SIDE)
         return expectation(
             self._client.endpoint,
@@ -248,7 +250,7 @@ class Discoverer(Annotator):
 
     def _of_name(self, name: str, earlier: Sequence[str]) -> list[str]:
         words = set(name.split("_"))
-        not_wanted = discovery_wording().texts["not_in_names"]
+        not_wanted = question_wording("discovery").texts["not_in_names"]
         if len(name) > _LONGEST_NAME or not _SNAKE.fullmatch(name):
             return [
                 f"a name must be in snake_case, such as body_type, and at most {_LONGEST_NAME} characters, "

@@ -12,7 +12,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["QuestionWording", "discovery_wording", "filled", "question_wording"]
+__all__ = ["QuestionWording", "filled", "question_wording"]
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -37,18 +37,9 @@ def filled(template: str, **values: str) -> str:
     return _PLACE.sub(lambda found: values.get(found[1], found[0]), template)
 
 
-def question_wording(kind: str) -> QuestionWording:
-    """Return the wording of ``questions`` or ``constraints``."""
-    return _wording(kind)
-
-
-def discovery_wording() -> QuestionWording:
-    """Return the wording of the discovery of attributes."""
-    return _wording("discovery")
-
-
 @cache
-def _wording(kind: str) -> QuestionWording:
+def question_wording(kind: str) -> QuestionWording:
+    """Return the wording of a kind of question: ``questions``, ``caption``, ``discovery`` …"""
     whole = resources.files("stereotrope.annotate").joinpath("questions.yaml").read_text(encoding="utf-8")
     data = YAML(typ="safe").load(whole)
     texts = data[kind]

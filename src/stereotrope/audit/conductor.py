@@ -290,7 +290,7 @@ def _measure(
     refuse_stopped(stop, "measure: stopped before the first measure")
     partial = bool(missing or (kept or {}).get("missing"))
     parts = subjects.table(labels)
-    filled = fill_tables(TableSources(plan.prompts, images, labels, embeddings, plan.annotators))
+    filled = fill_tables(TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators))
     said = {key: value for _, more in filled.values() for key, value in more.items()}
     estimates, findings = estimate(
         plan,

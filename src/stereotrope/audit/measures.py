@@ -80,9 +80,7 @@ def resolve_measures(
         arguments that the measure refuses.
     """
     if items is None:
-        usual = [info for info in measure.REGISTRY.values() if info.default is not None]
-        usual.sort(key=lambda info: (info.default, info.name))
-        items = [info.name for info in usual if setting.group or info.comparison != "needed"]
+        items = ["refusal_rate", "share", *(["share_difference", "bds"] if setting.group else [])]
     calls: list[MeasureCall] = []
     places: list[Where] = []
     for index, item in enumerate(items):

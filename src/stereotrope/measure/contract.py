@@ -136,8 +136,6 @@ class MeasureInfo:
     """Parameters that an audit file cannot give → why, and what to do."""
     shared: bool = False
     """Its frame computes it together with others that read it, from the same resamples."""
-    default: int | None = None
-    """Its place among the measures of an audit that names none; None where it is not among them."""
     due: Callable[[Sequence[MeasureCall]], bool] | None = None
     """Whether it can be computed after these calls, where a suite lists it and the audit file does not."""
     call: Callable[..., MeasureCall] | None = None

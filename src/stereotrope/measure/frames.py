@@ -130,7 +130,7 @@ class _SubjectLabels(_Labels):
         return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return labels.filter(subject_kind=self.kind).drop("subject_kind")
+        return labels.filter(subject_kind=self.kind).drop("subject_kind").with_columns(picture="image_id")
 
 
 class _Constraints(_Labels):

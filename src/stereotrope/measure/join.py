@@ -224,8 +224,10 @@ def tidy_subjects(
     Returns
     -------
     polars.DataFrame
-        As of :func:`tidy_labels`; ``image_id`` is the subject's id. It has the prompt and the model of its
-        first image, a text no model. Of each annotator the subjects that it labelled are expected.
+        As of :func:`tidy_labels`; ``image_id`` is the subject's id, and ``picture`` its image, of a set the
+        first, of a text null: subjects of one picture are not independent, so
+        resample pictures or prompts, or give no interval. It has the prompt and the model
+        of that image, a text no model. Of each annotator the subjects that it labelled are expected.
 
     Examples
     --------
@@ -239,26 +241,27 @@ def tidy_subjects(
     ...     "subject_kind": "region", "subject_id": ["r", "s"], "attribute": "colour",
     ...     "value": ["pink", None], "annotator": "a", "status": ["ok", "unclear"],
     ... })
-    >>> tidy_subjects(prompts, images, labels, subjects, kind="region").select("image_id", "value").rows()
-    [('r', 'pink'), ('s', None)]
+    >>> tidy = tidy_subjects(prompts, images, labels, subjects, kind="region")
+    >>> tidy.select("image_id", "picture", "value").rows()
+    [('r', 'i', 'pink'), ('s', 'i', None)]
     """
     given = to_polars(labels).filter(subject_kind=kind)
+    of = pl.DataFrame(schema={"image_id": pl.String, "picture": pl.String})
     if kind == "text":
         asked = to_polars(prompts, what="prompts").select("prompt_id", image_id="prompt_id")
         units = asked.with_columns(generator=pl.lit(None, pl.String), status=pl.lit("ok"))
     elif subjects is None:
         units = to_polars(images, what="images").clear()
     else:
-        made = to_polars(images, what="images")
         firsts = to_polars(subjects, what="subjects").filter(subject_kind=kind).sort("position")
-        units = firsts.unique("subject_id", keep="first", maintain_order=True).select(
-            "subject_id", "image_id"
-        )
-        units = units.join(made, on="image_id", maintain_order="left").drop("image_id")
-        units = units.rename({"subject_id": "image_id"})
+        of = firsts.unique("subject_id", keep="first", maintain_order=True)
+        of = of.select(image_id="subject_id", picture="image_id")
+        made = to_polars(images, what="images").rename({"image_id": "picture"})
+        units = of.join(made, on="picture", maintain_order="left").drop("picture")
     looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
     asks = looked.join(given.select("annotator", "attribute").unique(maintain_order=True), on="annotator")
-    return tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
+    tidy = tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
+    return tidy.join(of, on="image_id", how="left", maintain_order="left")
 
 
 def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) -> pl.DataFrame:

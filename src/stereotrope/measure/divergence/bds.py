@@ -29,7 +29,6 @@ _SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
     needs="labels",
     own_bounds={"released": (0.0, math.sqrt(math.log(2.0)))},
     subsets=True,
-    default=4,
 )
 def bds(
     labels: Any,

@@ -28,7 +28,6 @@ _STATUSES = ("ok", "refused", "excluded", ABSENT)
     needs="images",
     also=("refusal_rate_difference",),
     own_bounds={"refusal_rate_difference": (-1.0, 1.0)},
-    default=1,
 )
 def refusal_rate(
     images: Any,

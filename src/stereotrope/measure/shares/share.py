@@ -35,7 +35,6 @@ _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
     direction="higher: seen more often",
     source="Wilson 1927; Goodman 1965",
     needs="labels",
-    default=2,
 )
 def share(
     labels: Any,

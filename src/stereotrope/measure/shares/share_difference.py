@@ -39,7 +39,6 @@ _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
     direction="above 0: seen more often for the group; below 0: less often",
     source="Newcombe 1998, method 10; Fisher 1934",
     needs="labels",
-    default=3,
 )
 def share_difference(
     labels: Any,

@@ -1,0 +1,178 @@
+"""A package with one of everything that can be added, installed from the page that explains it."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "how-to" / "write-a-plugin.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^`([\w./]+)`\n\n```\w+\n(.*?)```", PAGE, flags=re.DOTALL | re.MULTILINE))
+AUDIT = """\
+suite: halves
+generators: [{calibrated: , size: 128}]
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder of installed packages with the package in it."""
+    folder = tmp_path_factory.mktemp("site")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    project = tomllib.loads(FILES["pyproject.toml"])["project"]
+    info = folder / f"{project['name']}-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    points = [
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in those.items())
+        for group, those in project["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("".join(points))
+    return folder
+
+
+def stereotrope(folder, *arguments, site=None):
+    paths = [str(site)] * (site is not None) + [os.environ.get("PYTHONPATH", "")]
+    return subprocess.run(
+        [sys.executable, "-m", "stereotrope", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def audited(site, tmp_path_factory):
+    """A folder with an audit file and its run."""
+    folder = tmp_path_factory.mktemp("grown")
+    (folder / "audit.yaml").write_text(AUDIT)
+    done = stereotrope(folder, "run", "audit.yaml", "-o", "run", site=site)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_nothing_of_this_project_names_the_package():
+    for file in (ROOT / "src").rglob("*.py"):
+        assert "unlike_halves" not in file.read_text(encoding="utf-8")
+        assert "HalvesAnnotator" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("annotators", "is a region dark"),
+        ("measures", "How often one half of a picture is dark"),
+        ("suites", "Halves — are the two halves"),
+    ],
+)
+def test_what_it_adds_is_listed_with_its_name(site, tmp_path, command, line):
+    listed = " ".join(stereotrope(tmp_path, command, site=site).stdout.split())
+    assert line in listed
+    assert "(from halves)" in listed.split(line)[1][:160]
+
+
+def test_regions_and_sets_are_looked_at_and_stored(audited):
+    run = st.open(audited[0] / "run")
+    labels = run.labels
+    shades = labels.filter(attribute="shade")
+    assert set(shades["subject_kind"]) == {"region"}
+    assert shades["region"].null_count() == 0
+    assert shades.height == 2 * run.images.height == 16
+    sets = labels.filter(attribute="alike")
+    assert set(sets["subject_kind"]) == {"set"}
+    assert sets.height == 4
+    members = run.subjects
+    assert members.filter(subject_kind="set").group_by("subject_id").len()["len"].to_list() == [2] * 4
+    assert set(members["image_id"]) == set(run.images["image_id"])
+
+
+def test_again_nothing_is_looked_at_twice(audited, site):
+    folder, first = audited
+    before = st.open(folder / "run").labels
+    again = stereotrope(folder, "run", "audit.yaml", "-o", "run", site=site)
+    assert again.returncode == 0
+    assert "shade" in first.stderr
+    assert st.open(folder / "run").labels.equals(before)
+
+
+def test_its_table_is_filled_and_opened(audited):
+    run = st.open(audited[0] / "run")
+    dark = run.labels.filter(attribute="shade", value="dark").height
+    assert run.table("dark_halves")["n_dark"].sum() == dark
+    assert set(run.table("dark_halves")["image_id"]) == set(run.images["image_id"])
+
+
+def test_its_measure_is_computed_and_its_finder_finds(audited, site):
+    folder, _ = audited
+    run = st.open(folder / "run")
+    rows = run.estimates.filter(measure="unlike_halves")
+    things = dict(run.images.join(run.prompts, on="prompt_id").select("image_id", "thing").iter_rows())
+    shades = run.labels.filter(attribute="shade").join(run.subjects, on="subject_id")
+    values = shades.group_by("image_id").agg(pl.col("value").n_unique())
+    for row in rows.to_dicts():
+        own = values.filter(pl.col("image_id").replace_strict(things) == row["thing"])
+        assert (row["value"], row["n"]) == ((own["value"] > 1).mean(), 4)
+    assert rows.height == 2
+    assert run.findings.filter(kind="alike_halves").height == rows.filter(value=0.0).height > 0
+    assert "both halves are dark, or both are not" in audited[1].stdout
+
+
+def test_a_mistake_in_its_options_is_told_with_the_line(site, tmp_path):
+    (tmp_path / "audit.yaml").write_text(AUDIT + "annotators: [halves, {shade: dim}]\n")
+    refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run", site=site)
+    assert refused.returncode == 2
+    assert "audit.yaml:3: annotator shade: shade must be a whole number, found 'dim'" in refused.stderr
+    (tmp_path / "audit.yaml").write_text(AUDIT + "annotators: [shade]\n")
+    refused = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run", site=site)
+    assert refused.returncode == 2
+    assert "add `halves`" in refused.stderr
+
+
+def test_the_report_shows_its_section_words_and_figure(audited):
+    page = (audited[0] / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "How often the two halves of a picture are unlike" in page
+    assert "Halves of pictures" in page
+    assert "of 16 halves are dark." in page
+
+
+def test_its_command_works_and_stands_in_the_help(audited, site):
+    folder, _ = audited
+    helped = stereotrope(folder, "--help", site=site)
+    assert "Look at halves of pictures" in helped.stdout
+    dark = st.open(folder / "run").labels.filter(attribute="shade", value="dark").height
+    counted = stereotrope(folder, "halves", "count", "run", site=site)
+    assert counted.stdout.split() == [str(dark), "dark", "halves"], counted.stderr
+
+
+def test_the_numbers_are_in_the_terminal_and_the_exports(audited, site):
+    folder, _ = audited
+    tables = folder / "run" / "report" / "tables"
+    assert pl.read_csv(tables / "unlike_halves.csv").height == 2
+    assert pl.read_csv(tables / "dark_halves.csv").height == 8
+    assert "unlike halves" in stereotrope(folder, "show", "run", site=site).stdout.lower()
+
+
+def test_a_run_outlives_the_package(audited):
+    folder, _ = audited
+    shown = stereotrope(folder, "report", "run")
+    assert shown.returncode == 0, shown.stderr
+    page = (folder / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "How often the two halves of a picture are unlike" in page
+    measured = stereotrope(folder, "measure", "run")
+    assert measured.returncode == 2
+    assert "halves" in measured.stderr
+    assert "Traceback" not in measured.stderr
+    assert len(measured.stderr.strip().splitlines()) < 8
