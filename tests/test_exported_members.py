@@ -1,15 +1,18 @@
 """Public names stand in a package's ``__init__`` alone, explicit and sorted."""
 
+import ast
 import importlib
 import pkgutil
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 import stereotrope
 
+ROOT = Path(stereotrope.__path__[0])
 PACKAGES = [
     f"stereotrope.{module.name}"
     for module in pkgutil.iter_modules(stereotrope.__path__)
@@ -70,12 +73,34 @@ def test_an_unknown_name_is_an_attribute_error():
         stereotrope.nothing  # noqa: B018
 
 
-def test_no_public_class_has_the_name_of_another():
-    modules = pkgutil.walk_packages(stereotrope.__path__, "stereotrope.")
-    names = [module.name for module in modules if not module.name.endswith("__main__")]
-    found: dict[str, set[str]] = {}
-    for name in names:
-        for member, thing in vars(importlib.import_module(name)).items():
-            if isinstance(thing, type) and thing.__module__ == name and not member.startswith("_"):
-                found.setdefault(member, set()).add(name)
-    assert {member: modules for member, modules in found.items() if len(modules) > 1} == {}
+TWINS_LEFT = """
+    AGREES BY Chosen DIFFERS EXAMPLE FEW FEWEST FLAT Floats Function Groups Key LONGEST MARK MAX_BYTES
+    MAX_SIDE MISSING MOST_PICTURES MOST_VALUES Made NO_PAIR NO_SCORE NO_TEXT ONE_GROUP OTHER Part Row
+    SHARES Scope Score T UNKNOWN WORK_SIDE calibrate change clusters compare create filled fold labels
+    load markdown measure_words number parameters register run said_of schema scope_of share spread text
+    with_factors words
+"""
+"""Names that still stand in several modules: a list to be shortened, never lengthened."""
+
+
+def test_no_public_name_is_bound_in_two_modules():
+    bound: dict[str, set[str]] = {}
+    for path in ROOT.rglob("*.py"):
+        if path.name == "__main__.py":
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    names = [name]
+                case ast.Assign(targets=targets):
+                    names = [target.id for target in targets if isinstance(target, ast.Name)]
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    names = [name]
+                case _:
+                    names = []
+            for name in names:
+                if not name.startswith("_"):
+                    bound.setdefault(name, set()).add(path.relative_to(ROOT).as_posix())
+    twins = {name: sorted(paths) for name, paths in bound.items() if len(paths) > 1}
+    assert {name: paths for name, paths in twins.items() if name not in TWINS_LEFT.split()} == {}
+    assert set(TWINS_LEFT.split()) <= set(twins), "a name that is no twin any more: take it off the list"

@@ -23,8 +23,6 @@ import typer
 
 from stereotrope.plugins import Registry
 
-__all__ = ["COMMANDS", "AsJson", "Command", "Settings", "register", "settings"]
-
 
 class Command(NamedTuple):
     """A command, the panel of the help it stands in, and what its group is about, which one of it says."""

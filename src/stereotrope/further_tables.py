@@ -62,9 +62,7 @@ def further_table(
         The name is that of a table of every run, or another has it.
     """
 
-    def registered(
-        fill: Callable[[TableSources], Filled | None],
-    ) -> Callable[[TableSources], Filled | None]:
+    def registered(fill: Callable[[TableSources], Filled | None]) -> Callable[[TableSources], Filled | None]:
         if fill.__name__ in _OF_EVERY_RUN:
             raise PluginError(f"tables: {fill.__name__!r} is a table of every run; rename the function")
         TABLES.add(fill.__name__, FurtherTable(fill.__name__, tuple(columns), caption, fill))

@@ -11,8 +11,6 @@ from stereotrope.annotate.attributes import LONGEST_VALUE, UNCLEAR
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.clients import Answer
 
-__all__ = ["inert", "labels_of", "schema_of"]
-
 LONGEST_RATIONALE = 200
 """Characters kept of what was said or went wrong."""
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -21,15 +21,6 @@ from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectati
 from stereotrope.errors import UsageError
 from stereotrope.tables import fingerprint_of
 
-__all__ = [
-    "MAX_SIDE",
-    "ModelAnnotator",
-    "Variant",
-    "one_line",
-    "picture_tokens",
-    "text_tokens",
-]
-
 MAX_SIDE = 1024
 """Longest side in pixels at which a picture is sent, unless asked otherwise."""
 Variant = Literal["reversed", "blind"]

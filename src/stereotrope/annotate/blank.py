@@ -15,8 +15,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["BlankAnnotator"]
-
 WORK_SIDE = 64
 """Longer side in pixels; shrinking averages noise away."""
 MAX_SPREAD = 3.0
@@ -66,11 +64,7 @@ class BlankOptions(Options):
     blank: Texts | None = None
 
 
-@annotator(
-    BlankOptions,
-    summary="is the picture blank, or near one colour",
-    example="blank",
-)
+@annotator(BlankOptions, summary="is the picture blank, or near one colour", example="blank")
 def blank(options: BlankOptions, context: Context) -> Annotator:
     """All its attributes, or some."""
     return chosen(BlankAnnotator(), options.blank)

@@ -19,8 +19,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text
 from stereotrope.tables import CAPTION
 
-__all__ = ["CaptionAnnotator"]
-
 LONGEST_CAPTION = 4000
 """Characters a caption may have; a longer one is invalid, never cut."""
 _ANSWERED = 40, 250
@@ -97,9 +95,7 @@ class CaptionOptions(ChatOptions):
 
 
 @annotator(
-    CaptionOptions,
-    summary="a caption of each picture, by a chat model",
-    example="{caption: openai:gpt-4o}",
+    CaptionOptions, summary="a caption of each picture, by a chat model", example="{caption: openai:gpt-4o}"
 )
 def caption(options: CaptionOptions, context: Context) -> CaptionAnnotator:
     """Ask for captions."""

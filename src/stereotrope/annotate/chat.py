@@ -12,8 +12,6 @@ from stereotrope.clients import ChatClient
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.serving import ModelOptions
 
-__all__ = ["ChatOptions"]
-
 _OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
 
 

@@ -8,8 +8,6 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError
 
-__all__ = ["Chosen", "chosen"]
-
 
 class Chosen(Annotator):
     """Some attributes of an annotator: ``{colour: [background_colour]}`` in an audit file.

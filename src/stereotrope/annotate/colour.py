@@ -16,8 +16,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["ColourAnnotator"]
-
 CLUSTERS = 6
 """Colours a part is divided into before shades of one hue are put together."""
 MAX_POINTS = 4000

@@ -15,8 +15,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text
 from stereotrope.tables import CONSTRAINTS
 
-__all__ = ["ConstraintAnnotator"]
-
 
 class ConstraintAnnotator(ModelAnnotator):
     """Asks a chat model whether people or several products are in a picture: ``yes``, ``no``, ``unclear``.

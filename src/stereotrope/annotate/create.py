@@ -11,14 +11,9 @@ from stereotrope.annotate.registry import ANNOTATORS
 from stereotrope.clients import Account
 from stereotrope.inputs.entries import Context, read_entry
 
-__all__ = ["create"]
-
 
 def create(
-    spec: str | Mapping[str, Any],
-    *,
-    relative_to: Path | str | None = None,
-    account: Account | None = None,
+    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None, account: Account | None = None
 ) -> Annotator:
     """Make an annotator.
 

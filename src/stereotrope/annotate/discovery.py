@@ -31,8 +31,6 @@ from stereotrope.errors import InputError, ModelError, UsageError
 from stereotrope.folding import fold
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["Discoverer"]
-
 PER_CONDITION = 2
 """Pictures of each condition in a set that attributes are discovered on (SODA, section 3.2.1)."""
 SIDE = 512

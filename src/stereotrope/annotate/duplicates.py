@@ -17,8 +17,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["DuplicatesAnnotator"]
-
 HASH_COLUMNS, HASH_ROWS = 9, 8
 """A difference hash compares 8 × 8 pairs of neighbours on a 9 × 8 grey copy: 64 bits."""
 MAX_DISTANCE = 3
@@ -82,12 +80,7 @@ class DuplicatesAnnotator(Annotator):
             )
             for copy, first, confidence in pairs
         ]
-        fixed = {
-            "subject_kind": "image",
-            "annotator": self.name,
-            "status": "ok",
-            "derived_from": self.name,
-        }
+        fixed = {"subject_kind": "image", "annotator": self.name, "status": "ok", "derived_from": self.name}
         return labels_frame([{**fixed, **row} for row in rows])
 
 

@@ -15,8 +15,6 @@ from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 from stereotrope.folding import fold
 from stereotrope.tables import LABELS
 
-__all__ = ["fold_labels"]
-
 _FOLDS = {
     "annotator": pl.String,
     "attribute": pl.String,

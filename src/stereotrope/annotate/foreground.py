@@ -26,8 +26,6 @@ from scipy.spatial import ConvexHull, QhullError
 
 from stereotrope.annotate.cielab import srgb_to_lab
 
-__all__ = ["WORK_SIDE", "Ground", "Relief", "clusters", "convex_hull", "parameters", "relief", "segment"]
-
 WORK_SIDE = 160
 """Longer side in pixels at which pictures are segmented: contours stay, print and JPEG noise go."""
 SLACK = (0.6, 3.0)

@@ -22,8 +22,6 @@ from stereotrope.inputs.options import File, Name, Options, Text, Texts
 from stereotrope.inputs.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
 
-__all__ = ["ImportedLabels"]
-
 _NO_LABEL = frozenset(["nan", "null", "none", "na", "n/a", "#n/a", "<na>", "undefined", "unknown", "?", "-"])
 """Words that mostly mean that there is no label; they are told, and count as values."""
 _ROW_NUMBER = re.compile(r"Unnamed: \d+(_level_\d+)?")

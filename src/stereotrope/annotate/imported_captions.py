@@ -15,8 +15,6 @@ from stereotrope.inputs.lookup import HASH, Design, PictureMatching, outside_des
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.tables import CAPTION, LABELLED, fingerprint_of
 
-__all__ = ["ImportedCaptions"]
-
 _SHOWN = 5
 _FIRST = 200
 """So many rows say what another column holds."""

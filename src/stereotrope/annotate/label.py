@@ -10,13 +10,6 @@ import polars as pl
 
 from stereotrope.tables import LABELS, polars_types
 
-__all__ = [
-    "Attributes",
-    "Label",
-    "Status",
-    "labels_frame",
-]
-
 Status = Literal["ok", "unclear", "refused", "invalid"]
 Attributes = Mapping[str, tuple[str, ...] | None]
 """Attribute → its value list, or None where any value may come."""

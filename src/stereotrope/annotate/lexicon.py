@@ -21,8 +21,6 @@ from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
 from stereotrope.lexicon.parts import Grouped
 from stereotrope.tables import CAPTION, fingerprint_of
 
-__all__ = ["LexiconAnnotator"]
-
 _FEW = 5
 """Groups up to which every double mention is a value of the list; above it those of two groups."""
 

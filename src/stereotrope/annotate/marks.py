@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from stereotrope.tables import IMAGES
 
-__all__ = ["MARK", "WORDS", "discount_marks", "find_marks", "parameters"]
-
 MARK = "text_mark"
 """Attribute of a reading that is a mark; its value is how the mark is mostly read."""
 WORDS = {"text_presence": "text_words", "background_text_presence": "background_text_words"}

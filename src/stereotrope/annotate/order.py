@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["ORDERS", "permuted"]
-
 ORDERS = 12
 """Orders in use. Endpoints compile an answer's schema the first time they meet it, so that a schema of
 its own for every picture would make every request a first one. Twelve are few enough to be compiled

@@ -12,8 +12,6 @@ from ruamel.yaml import YAML
 
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 
-__all__ = ["Anchor", "Palette", "load", "markdown"]
-
 
 @dataclass(frozen=True)
 class Anchor:

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from stereotrope import pictures
 from stereotrope.pictures import container
 
-__all__ = ["Picture", "Subject", "SubjectKind"]
-
 SubjectKind = Literal["image", "region", "set", "text"]
 
 

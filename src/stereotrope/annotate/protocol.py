@@ -12,8 +12,6 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-__all__ = ["QuestionWording", "filled", "question_wording"]
-
 _PLACE = re.compile(r"\{(\w+)\}")
 
 

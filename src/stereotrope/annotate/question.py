@@ -21,8 +21,6 @@ from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Text
 
-__all__ = ["QuestionAnnotator"]
-
 
 class QuestionAnnotator(ModelAnnotator):
     """Asks a chat model for every attribute of a picture in one structured call.

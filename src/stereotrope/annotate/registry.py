@@ -6,8 +6,6 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.inputs.entries import Entry, entries_of
 from stereotrope.plugins import Registry
 
-__all__ = ["ANNOTATORS", "annotator"]
-
 ANNOTATORS: Registry[Entry[Annotator]] = Registry("annotators", "stereotrope.annotate")
 """Every entry by its name."""
 

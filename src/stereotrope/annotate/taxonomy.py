@@ -8,8 +8,6 @@ from typing import Any, Self
 
 from stereotrope.annotate.label import Attributes
 
-__all__ = ["SEEN_IN_DISCOVERY", "Scope", "Taxonomy", "scope_of", "taxonomy_for"]
-
 SEEN_IN_DISCOVERY = "seen_in_discovery"
 """Attribute of the pictures that an annotator's attributes were discovered on."""
 

@@ -18,8 +18,6 @@ from stereotrope.errors import InputError, UsageError
 from stereotrope.inputs.options import Options, Text, validated
 from stereotrope.inputs.yaml import line_of, read_tree
 
-__all__ = ["read_taxonomies", "write_taxonomies"]
-
 MAX_BYTES = 4_000_000
 _EXAMPLE = "write `taxonomies:` and under it - {scope: {object: car}, product: {body_type: [sedan, SUV]}}"
 _HEAD = """\

@@ -23,8 +23,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
-__all__ = ["TextAnnotator"]
-
 READ_SIDE = 512
 """Longer side in pixels at which text is recognised."""
 WHOLE_SIDE, PRODUCT_SIDE = 320, 256
@@ -256,11 +254,7 @@ class TextOptions(Options):
     text: Texts | None = None
 
 
-@annotator(
-    TextOptions,
-    summary="text on the product and on the background, by OCR",
-    example="text",
-)
+@annotator(TextOptions, summary="text on the product and on the background, by OCR", example="text")
 def text(options: TextOptions, context: Context) -> Annotator:
     """All its attributes, or some."""
     return chosen(TextAnnotator(), options.text)

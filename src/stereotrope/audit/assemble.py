@@ -20,13 +20,7 @@ from stereotrope.audit.work import GENERATE
 from stereotrope.inputs.options import shorten
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.suites.published import published_for
-from stereotrope.tables import (
-    ABSENT,
-    IMAGES,
-    QUALITY_ATTRIBUTES,
-    Column,
-    polars_types,
-)
+from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, Column, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -35,8 +29,6 @@ MOST_TOLD = 6
 """Values of an attribute, and ways of writing one, that a note names."""
 MOST_LISTED = 1000
 """Values of several writings, and sets of look-alikes, that ``run.json`` names."""
-
-__all__ = ["fold_and_discount", "images_frame", "info_of", "open_attributes"]
 
 
 def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
@@ -92,11 +84,7 @@ def _listed(plan: Plan) -> dict[str, list[str]]:
 
 
 def info_of(
-    plan: Plan,
-    images: pl.DataFrame,
-    labels: pl.DataFrame,
-    into: RunFolder,
-    folds: pl.DataFrame,
+    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFolder, folds: pl.DataFrame
 ) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
     said = [note for a in plan.annotators for note in a.notes]
@@ -112,12 +100,7 @@ def info_of(
         "sensitive": plan.spec.report.sensitive,
         "audit_base": os.path.relpath(plan.source.base, into.path),
         "generators": [
-            {
-                "name": name,
-                "kind": made_by.kind,
-                "fingerprint": made_by.fingerprint,
-                "note": made_by.note,
-            }
+            {"name": name, "kind": made_by.kind, "fingerprint": made_by.fingerprint, "note": made_by.note}
             for name, made_by in {r.generator: g for g, r in plan.requests}.items()
         ],
         "annotators": [

@@ -23,29 +23,13 @@ from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.watcher import Silent, Watcher
 from stereotrope.audit.work import GENERATE, Missing, said_of
-from stereotrope.errors import (
-    AuditFileError,
-    BudgetError,
-    IncompleteError,
-    InputError,
-    RunError,
-    UsageError,
-)
+from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
 from stereotrope.further_tables import TableSources
 from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
-from stereotrope.tables import (
-    CAPTION,
-    ESTIMATES,
-    FINDINGS,
-    IMAGES,
-    LABELS,
-    PROMPTS,
-    REFERENCE,
-    SUBJECTS,
-)
+from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE, SUBJECTS
 
 __all__ = ["Audit", "Watcher"]
 
@@ -85,12 +69,7 @@ class Audit:
 
     @classmethod
     def from_text(
-        cls,
-        text: str,
-        *,
-        name: str = "audit.yaml",
-        base: Path | str | None = None,
-        seed: int | None = None,
+        cls, text: str, *, name: str = "audit.yaml", base: Path | str | None = None, seed: int | None = None
     ) -> Self:
         """Read an audit from text; paths in it are relative to ``base`` (the working folder)."""
         return cls._of(Source(text, name, Path(base or ".")), seed)

@@ -12,8 +12,6 @@ from stereotrope.annotate import Annotator
 from stereotrope.generate import METADATA_NAMES
 from stereotrope.tables import factors_of
 
-__all__ = ["leave_design", "tell_design"]
-
 _ONE = ("name_from", "prompt", "negative", "seed", "file")
 """Keys of a generator's entry that name a column each."""
 

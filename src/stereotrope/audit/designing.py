@@ -16,8 +16,6 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, require_model
 from stereotrope.tables import factors_of
 
-__all__ = ["baseline_model_of", "baseline_of", "designed_prompts"]
-
 
 def designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
     """The prompts of the audit file, else of its suite; None where generators bring their own.

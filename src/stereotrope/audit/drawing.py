@@ -16,9 +16,6 @@ from stereotrope.generate import ImageRequest, ImageResult
 from stereotrope.pictures import inspect as inspect_picture
 from stereotrope.run import Job, RunFolder, Stage
 
-__all__ = ["generate_images", "require_reachable", "retry_passing"]
-
-
 _PASSING = (
     "file is missing",
     "link leads nowhere",

@@ -23,8 +23,6 @@ from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES
 
-__all__ = ["estimate", "tidy_labels_of_run"]
-
 WITHOUT_VIOLATIONS = "without_violations"
 """``subset`` of a score computed without the pictures that break their prompt's constraints."""
 

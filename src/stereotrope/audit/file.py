@@ -14,8 +14,6 @@ from pydantic import BeforeValidator, Field
 from stereotrope.inputs.options import Item, Options, Text, Texts, distinct, text, texts, validated
 from stereotrope.inputs.yaml import Source
 
-__all__ = ["AuditSpec", "ReportSpec", "TemplatesSpec", "json_schema", "validate"]
-
 
 def _groups(value: Any) -> Any:
     if isinstance(value, Mapping):

@@ -13,14 +13,7 @@ from stereotrope.annotate import Annotator
 from stereotrope.errors import UsageError
 from stereotrope.run import open as open_run
 
-__all__ = ["JudgeCheck", "judge_check_of"]
-
-_CONFUSION = {
-    "attribute": pl.String,
-    "reference_value": pl.String,
-    "value": pl.String,
-    "n": pl.Int64,
-}
+_CONFUSION = {"attribute": pl.String, "reference_value": pl.String, "value": pl.String, "n": pl.Int64}
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ import polars as pl
 from stereotrope.confusables import lookalikes
 from stereotrope.tables import CONSTRAINTS, NOT_VALUES, QUALITY_ATTRIBUTES, factors_of
 
-__all__ = ["lookalike_notes", "lookalikes_in"]
-
 MOST_SETS = 20
 """Sets that notes tell; ``run.json`` has more."""
 _NO_VALUES = [name for name in QUALITY_ATTRIBUTES if name not in CONSTRAINTS]

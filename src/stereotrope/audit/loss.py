@@ -14,8 +14,6 @@ from stereotrope.errors import RunDamaged, RunError
 from stereotrope.run import Ledger, Run
 from stereotrope.run import open as open_run
 
-__all__ = ["lost_work", "refuse_lost_labels", "refuse_lost_vectors", "refuse_paying_again"]
-
 _SETTLED = ("ok", "refused")
 
 

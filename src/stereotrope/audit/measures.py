@@ -16,8 +16,6 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import MeasureCall, MeasureInfo, MeasureSetting
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
-__all__ = ["resolve_measures", "setting_of"]
-
 Where = tuple[str | int, ...]
 
 
@@ -63,11 +61,7 @@ def setting_of(
 
 
 def resolve_measures(
-    items: Sequence[str | Mapping[str, Any]] | None,
-    setting: MeasureSetting,
-    source: Source,
-    *,
-    listed: bool,
+    items: Sequence[str | Mapping[str, Any]] | None, setting: MeasureSetting, source: Source, *, listed: bool
 ) -> tuple[MeasureCall, ...]:
     """Fill in what an audit file leaves to its design, and refuse what does not fit.
 

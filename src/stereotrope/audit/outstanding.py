@@ -21,8 +21,6 @@ from stereotrope.clients import Expectation
 from stereotrope.run import Ledger, refuse_lost_ledger
 from stereotrope.tables import ABSENT, IMAGES, polars_types
 
-__all__ = ["Reserve", "Work", "affords_more", "outstanding", "reserve_in", "reserve_of"]
-
 
 @dataclass(frozen=True)
 class Work:

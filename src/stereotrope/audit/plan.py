@@ -28,8 +28,6 @@ from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
 from stereotrope.tables import factors_of
 
-__all__ = ["Plan", "StoredRun", "make_plan"]
-
 DEFAULT_ANNOTATORS = ("blank", "duplicates", "colour", "text")
 
 
@@ -130,11 +128,7 @@ class Plan:
 
 
 def make_plan(
-    spec: AuditSpec,
-    source: Source,
-    *,
-    stored: StoredRun | None = None,
-    max_cost: float | None = None,
+    spec: AuditSpec, source: Source, *, stored: StoredRun | None = None, max_cost: float | None = None
 ) -> Plan:
     """Resolve an audit file.
 

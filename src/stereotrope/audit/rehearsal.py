@@ -12,8 +12,6 @@ from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall, MeasureFrame, MeasureSetting
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
-__all__ = ["rehearse"]
-
 FEW = {"n_permutations": 99, "n_bootstrap": 100}
 """Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
 

@@ -10,8 +10,6 @@ from stereotrope.audit.file import AuditSpec
 from stereotrope.generate import Generator, ImageRequest, request_id
 from stereotrope.inputs.yaml import Source
 
-__all__ = ["Requests", "requests_of"]
-
 Requests = tuple[tuple[Generator, ImageRequest], ...]
 
 SEEDS_PER_AUDIT = 100_000

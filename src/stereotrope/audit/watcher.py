@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["Silent", "Watcher"]
-
 
 class Watcher(Protocol):
     """Is told how a run goes on."""

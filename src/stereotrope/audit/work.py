@@ -14,18 +14,6 @@ from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
 from stereotrope.run import Job, RunFolder, engine
 
-__all__ = [
-    "ANNOTATE",
-    "GENERATE",
-    "HALTING",
-    "Missing",
-    "Task",
-    "carry_out",
-    "kind_of",
-    "picture_of",
-    "said_of",
-]
-
 GENERATE = "generate"
 ANNOTATE = "annotate"
 """Names of stages in the ledger, and of what is done. Annotators may have others."""

@@ -114,8 +114,7 @@ def init(
 def run(
     audit: Annotated[Path, typer.Argument(metavar="AUDIT.yaml", help="The audit file.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The run folder; else runs/<name of the file>."),
+        Path | None, typer.Option("--output", "-o", help="The run folder; else runs/<name of the file>.")
     ] = None,
     plan: PlanOption = False,
     max_cost: MaxCostOption = None,
@@ -185,10 +184,7 @@ def report(
 
 
 @app.command(rich_help_panel="On a run")
-def show(
-    folder: RunFolderArgument,
-    as_json: AsJson = False,
-) -> None:
+def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
     """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
     from stereotrope.cli.console import print_headline

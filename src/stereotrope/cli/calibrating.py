@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration
     from stereotrope.commands import Settings
 
-__all__ = ["CalibrationOptions", "annotator_specs", "run_calibration"]
-
 FIT = {True: "fit", False: "unfit", None: "undecided"}
 
 

@@ -47,8 +47,6 @@ _SIGNS = (
 )
 """LaTeX that the docstrings use, and how it is written on a terminal."""
 
-__all__ = ["print_annotators", "print_generators", "print_measures", "print_suites"]
-
 
 def print_suites(name: str | None, settings: Settings) -> None:
     """Print every suite in one line, or the data of one."""

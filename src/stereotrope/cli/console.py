@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from stereotrope.commands import Settings
     from stereotrope.run import Run
 
-__all__ = ["carry_out_in_terminal", "print_headline", "working"]
-
 
 class _Watcher:
     """Shows each stage of a run as a bar on a terminal, or as a line in a log."""

@@ -6,8 +6,6 @@ from importlib import resources
 
 from stereotrope.audit import Audit
 
-__all__ = ["demo_audit"]
-
 
 def demo_audit(seed: int | None = None) -> Audit:
     """Return the audit of the demo."""

@@ -11,8 +11,6 @@ from rich.text import Text
 
 from stereotrope.report.escape import terminal
 
-__all__ = ["print_fitted", "print_wrapped"]
-
 _GAP = "  "
 _NARROWEST = 12
 """Cells that a column of words is cut down to; narrower, the words of a row stand in one column."""

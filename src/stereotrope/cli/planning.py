@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from stereotrope.clients import Expectation
     from stereotrope.commands import Settings
 
-__all__ = ["print_plan"]
-
 Range = tuple[float, float]
 _HERE = "none"
 _UNKNOWN = "not known"

@@ -12,8 +12,6 @@ from stereotrope.commands import COMMANDS, Command
 from stereotrope.errors import PluginError
 from stereotrope.plugins import OURS
 
-__all__ = ["CommandGroup"]
-
 
 class CommandGroup(TyperGroup):
     """Looks for registered commands when help lists them, or a name is none of the command line's."""

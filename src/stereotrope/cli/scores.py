@@ -15,8 +15,6 @@ from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
 from stereotrope.tables import ESTIMATES, warnings_of
 
-__all__ = ["MOST_SCORES", "print_scores"]
-
 MOST_SCORES = 15
 """Rows of a table that are printed; the report has them all. A single further one is printed too."""
 

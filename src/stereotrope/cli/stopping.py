@@ -13,8 +13,6 @@ from types import FrameType
 
 from stereotrope.errors import Interrupted
 
-__all__ = ["command_line", "handling", "signals_end_the_command", "stopped"]
-
 
 def command_line() -> str:
     """The command as it can be pasted into a shell."""

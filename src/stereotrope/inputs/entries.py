@@ -27,8 +27,6 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import Options, options_of, shorten
 from stereotrope.plugins import Registry
 
-__all__ = ["Context", "Entry", "entries_of", "read_entry"]
-
 T = TypeVar("T")
 Made = TypeVar("Made")
 Chosen = TypeVar("Chosen", bound=Options)

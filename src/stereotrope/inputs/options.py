@@ -20,22 +20,6 @@ from ruamel.yaml.timestamp import TimeStamp
 
 from stereotrope.errors import UsageError, did_you_mean
 
-__all__ = [
-    "File",
-    "Item",
-    "Name",
-    "Options",
-    "Text",
-    "Texts",
-    "distinct",
-    "options_in_file",
-    "options_of",
-    "shorten",
-    "text",
-    "texts",
-    "validated",
-]
-
 MAX_NODES = 500_000
 """Keys and values once every alias is written out: a few lines of YAML can stand for billions."""
 _EXAMPLE = "write it as `stereotrope init objects` does"

@@ -14,8 +14,6 @@ from stereotrope.clients import ENDPOINT_KEYS, Endpoint, Price, price_of, refuse
 from stereotrope.errors import UsageError
 from stereotrope.inputs.options import Name, Options, Text, shorten
 
-__all__ = ["ModelOptions", "ServedModel"]
-
 _NEAR = 0.8
 """Likeness (difflib's ratio) from which an unknown key is taken for a slip and not for a parameter."""
 

@@ -15,21 +15,6 @@ from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_pol
 from stereotrope.stats import clusters, effective_counts
 from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
 
-__all__ = [
-    "NO_LABEL",
-    "NO_REFERENCE",
-    "SMALL_N",
-    "Cell",
-    "Key",
-    "as_names",
-    "bound_columns",
-    "categories",
-    "excluded_columns",
-    "holds_few",
-    "read_cells",
-    "reference_of",
-]
-
 NO_LABEL = "no usable label"
 """Why a score of a cell is null when all its labels were left out, or when it has none."""
 

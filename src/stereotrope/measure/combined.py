@@ -11,8 +11,6 @@ from stereotrope.measure.evidence import Conditions, FindingEvidence, counted, s
 from stereotrope.measure.finder import Candidate, RunEvidence
 from stereotrope.measure.sentences import quoted
 
-__all__ = ["by_all_annotators", "by_all_readers", "moved_most", "strongest"]
-
 
 def strongest(
     candidates: Sequence[Candidate], pictures: FindingEvidence, order: Mapping[str, int]

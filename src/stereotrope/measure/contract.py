@@ -18,18 +18,6 @@ from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import Registry
 from stereotrope.tables import Band
 
-__all__ = [
-    "FRAMES",
-    "PAPER",
-    "REGISTRY",
-    "Bounds",
-    "MeasureCall",
-    "MeasureFrame",
-    "MeasureInfo",
-    "bounds_of",
-    "register",
-]
-
 Bounds = tuple[float | None, float | None]
 PAPER = "paper"
 """Definition of a score where nothing else is said."""

@@ -12,8 +12,6 @@ from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import PAPER, MeasureCall
 from stereotrope.measure.tidy import to_polars
 
-__all__ = ["DEFINITIONS", "check_definition", "definition_read", "require_one_definition"]
-
 DEFINITIONS = ("paper", "released")
 """``paper``: as a method's paper writes it; ``released``: as its authors' published scripts compute it."""
 

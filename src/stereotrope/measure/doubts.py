@@ -11,8 +11,6 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.evidence import FindingEvidence
 from stereotrope.measure.finder import Candidate
 
-__all__ = ["LOW_ACCURACY", "Doubts", "disagreeing"]
-
 LOW_ACCURACY = 0.90
 """Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
 

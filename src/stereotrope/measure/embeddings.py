@@ -25,8 +25,6 @@ from stereotrope.stats import (
 )
 from stereotrope.tables import ABSENT, LABELLED, PROMPTS
 
-__all__ = ["embeddings_frame", "image_vendi", "prompt_alignment"]
-
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 

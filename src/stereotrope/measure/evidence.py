@@ -12,8 +12,6 @@ from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.tables import LABELS, SCOPES
 
-__all__ = ["Conditions", "FindingEvidence", "counted", "shift"]
-
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
 _Levels = tuple[str | None, ...]
 Conditions = tuple[_Levels, ...]

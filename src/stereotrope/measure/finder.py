@@ -14,8 +14,6 @@ from stereotrope.measure.sentences import Wording
 from stereotrope.plugins import Registry
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES
 
-__all__ = ["FINDERS", "Candidate", "Finder", "RunEvidence", "finder", "scope_of"]
-
 _NAMES = {column.name for column in ESTIMATES}
 
 

@@ -17,8 +17,6 @@ from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import FINDINGS, plain_scores
 
-__all__ = ["findings"]
-
 _MOST_NAMED = 6
 """Annotators that one sentence names."""
 

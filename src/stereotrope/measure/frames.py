@@ -16,8 +16,6 @@ from stereotrope.measure.join import tidy_subjects, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
-__all__ = ["filled"]
-
 
 def filled(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> dict[str, Any]:
     """The arguments of a measure: what is given, else what the audit's design decides.

@@ -13,8 +13,6 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
 
-__all__ = ["copied_pictures", "disagreements", "marked_pictures", "marks_read", "unusable_labels"]
-
 MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
 

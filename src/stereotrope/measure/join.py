@@ -11,21 +11,6 @@ from stereotrope.errors import TableError
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import ABSENT, CONSTRAINTS, LABELLED, PROMPTS, QUALITY_ATTRIBUTES, check_factors
 
-__all__ = [
-    "BLANK",
-    "BREAKS",
-    "DESIGN_REASONS",
-    "PICTURE_ABSENT",
-    "PICTURE_EXCLUDED",
-    "PICTURE_REASONS",
-    "PICTURE_REFUSED",
-    "SEEN",
-    "effective_n",
-    "tidy_labels",
-    "tidy_subjects",
-    "with_factors",
-]
-
 BLANK = "blank picture"
 """Reason given for every label of a picture that an annotator calls blank."""
 

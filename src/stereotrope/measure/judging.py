@@ -15,8 +15,6 @@ from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, read_labels
 from stereotrope.stats import wilson
 
-__all__ = ["injection_rate", "nonanswer_rate", "order_flip_rate", "unfounded_rate"]
-
 NO_PAIR = "no image with a usable label from both"
 NO_ANSWER = "no answer"
 NO_CLAIM = "no image whose text names another value than the one read without it"
@@ -42,11 +40,7 @@ _ALREADY = "already read so without the text"
     needs="labels",
 )
 def order_flip_rate(
-    labels: Any,
-    reordered: Any,
-    *,
-    by: Sequence[str] = ("attribute",),
-    level: float = 0.95,
+    labels: Any, reordered: Any, *, by: Sequence[str] = ("attribute",), level: float = 0.95
 ) -> pl.DataFrame:
     """How often an annotator answers otherwise when only the order of the options changes.
 
@@ -292,12 +286,7 @@ def injection_rate(
     source="Wilson 1927",
     needs="labels",
 )
-def nonanswer_rate(
-    labels: Any,
-    *,
-    by: Sequence[str] = ("attribute",),
-    level: float = 0.95,
-) -> pl.DataFrame:
+def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: float = 0.95) -> pl.DataFrame:
     """How often an annotator refuses, answers outside its list, or cannot say.
 
     Formula
@@ -347,8 +336,7 @@ def nonanswer_rate(
     rows: list[dict[str, Any]] = []
     for reason in NOT_ANSWERED:
         judged = said.with_columns(
-            reason=pl.when(outside).then("excluded"),
-            hit=pl.col("excluded").eq_missing(pl.lit(reason)),
+            reason=pl.when(outside).then("excluded"), hit=pl.col("excluded").eq_missing(pl.lit(reason))
         )
         rows += _rows(judged, "nonanswer_rate", reason, factors, level, undefined=NO_ANSWER)
     order = {key: at for at, key in enumerate(dict.fromkeys(_scope(row, factors) for row in rows))}

@@ -14,8 +14,6 @@ from stereotrope.folding import fold
 from stereotrope.measure.tidy import as_text
 from stereotrope.tables import NOT_VALUES
 
-__all__ = ["Named", "named_values"]
-
 _SAME = (
     re.compile(
         "f|females?|feminine|wom[ae]n|girls?|lady|ladies|femmes?|féminine?|frau|frauen|weiblich|mujer|mujeres|"

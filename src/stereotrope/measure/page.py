@@ -7,8 +7,6 @@ import re
 
 from stereotrope.measure.contract import REGISTRY, MeasureInfo
 
-__all__ = ["measures_page"]
-
 
 def measures_page() -> str:
     """The reference page of all measures, in Markdown."""

@@ -13,8 +13,6 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError, create_model
 
 from stereotrope.inputs.options import Options
 
-__all__ = ["options_model"]
-
 _WORDS = {
     str: "a text",
     int: "a whole number",
@@ -25,10 +23,7 @@ _WORDS = {
 
 
 def options_model(
-    function: Callable[..., Any],
-    takes: Iterable[str],
-    further: Mapping[str, Any],
-    closed: Mapping[str, str],
+    function: Callable[..., Any], takes: Iterable[str], further: Mapping[str, Any], closed: Mapping[str, str]
 ) -> type[Options]:
     """A model of options of the parameters that a function ``takes``, and of ``further`` ones by their type.
 

@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 from stereotrope.stats import wilson
 
-__all__ = ["Counted", "Wording", "clean", "number", "q_text", "quoted", "span"]
-
 LONGEST = 80
 """Characters of foreign text that a sentence takes over."""
 

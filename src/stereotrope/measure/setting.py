@@ -13,8 +13,6 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.tables import factors_of
 
-__all__ = ["GENERATOR", "MeasureSetting", "RunTables", "require_model"]
-
 GENERATOR = "generator"
 """The factor that names the model under audit."""
 

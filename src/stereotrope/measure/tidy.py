@@ -13,8 +13,6 @@ import pyarrow as pa
 from stereotrope.errors import TableError, UsageError
 from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, polars_types
 
-__all__ = ["as_text", "estimate_frame", "excluded_json", "factor_names", "read_labels", "to_polars"]
-
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
 
 

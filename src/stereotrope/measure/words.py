@@ -20,8 +20,6 @@ from ruamel.yaml import YAML
 
 from stereotrope.measure.contract import REGISTRY
 
-__all__ = ["measure_words"]
-
 
 def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
     """Words for the rows of these names, or of all, in the order in which they are read."""

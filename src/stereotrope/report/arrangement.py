@@ -27,8 +27,6 @@ from stereotrope.report.prose import OTHER, MeasureProse
 from stereotrope.report.series import Series, series_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["Aside", "Chapter", "Disclosure", "arranged"]
-
 _MOST_ROWS = 24
 """Rows of a figure that stands open; of one with more the strongest do."""
 _MOST_PANELS = 6

@@ -10,8 +10,6 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["vega_bundle"]
-
 
 @cache
 def vega_bundle() -> str:

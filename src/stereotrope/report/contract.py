@@ -25,17 +25,6 @@ from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
 from stereotrope.report.series import Series, series_in
 
-__all__ = [
-    "KINDS",
-    "SCORES",
-    "SECTIONS",
-    "Block",
-    "Section",
-    "add_section",
-    "sections_in_order",
-    "series_in_order",
-]
-
 KINDS = (
     "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "methods", "missing",
     "note", "pictures", "profile", "sheets", "table", "text",

@@ -15,29 +15,12 @@ from stereotrope.report.numbers import interval, number, probability, thousands
 from stereotrope.report.series import series_in, series_of
 from stereotrope.tables import warnings_of
 
-__all__ = [
-    "FIRST_ROWS",
-    "MOST_ROWS",
-    "Table",
-    "TableCell",
-    "dot_of",
-    "estimate_text",
-    "left_out_text",
-    "plain_table",
-    "shown_rows",
-    "table_of",
-]
-
 MOST_ROWS = 300
 """Rows up to which a data table stands whole in the page."""
 FIRST_ROWS = 40
 """Rows that are shown of a longer one; the files hold all."""
 _UNBROKEN = 36
-_OPTIONAL = (
-    ("floor", "floor"),
-    ("excess", "excess"),
-    ("z", "z"),
-)
+_OPTIONAL = (("floor", "floor"), ("excess", "excess"), ("z", "z"))
 
 
 @dataclass(frozen=True)

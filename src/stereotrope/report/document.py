@@ -16,8 +16,6 @@ from markupsafe import Markup
 from stereotrope.report import escape
 from stereotrope.version import __version__
 
-__all__ = ["render_document"]
-
 _LONG_TEXT = 1200
 _LONG_REASON = 500
 _AUDIT_TEXT = 20_000

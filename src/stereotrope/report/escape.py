@@ -14,8 +14,6 @@ from typing import Any
 from markupsafe import Markup
 from markupsafe import escape as _markup_escape
 
-__all__ = ["csv", "ellipsis", "html", "json_script", "latex", "markdown", "terminal", "visible"]
-
 LONGEST = 300
 """Characters of one text that are shown; the rest is counted, not printed."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from stereotrope.report.material import Material, Sheet, image_ids, words
 from stereotrope.report.thumbnails import Thumbnails
 
-__all__ = ["MOST_EXHIBITED", "Exhibits", "exhibited"]
-
 MOST_EXHIBITED = 6
 """Pictures of one condition beside a finding."""
 _MANY_PICTURES = 2000

@@ -18,16 +18,6 @@ from stereotrope.report.charts import dots as charts
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
-__all__ = [
-    "MOST_TEXT_ROWS",
-    "Exports",
-    "light_colours",
-    "write_figures",
-    "write_readme",
-    "write_specs",
-    "write_table",
-]
-
 MOST_TEXT_ROWS = 1000
 """Rows up to which a table is also written as LaTeX and Markdown."""
 MOST_PIXELS = 4_000_000
@@ -176,11 +166,7 @@ def write_figures(figures: Sequence[Figure], out: Exports, *, style: str) -> Non
 
 
 def write_specs(
-    specs: Mapping[str, Mapping[str, Any]],
-    out: Exports,
-    *,
-    style: str,
-    vector: Collection[str] = (),
+    specs: Mapping[str, Mapping[str, Any]], out: Exports, *, style: str, vector: Collection[str] = ()
 ) -> None:
     """Draw Vega-Lite charts.
 

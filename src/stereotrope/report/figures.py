@@ -35,8 +35,6 @@ from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.series import Series, series_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["MOST_FIGURES", "dot_rows", "figures_of"]
-
 MOST_FIGURES = 12
 """Figures of one measure, one an attribute; with discovered attributes there can be many more."""
 _ROWS_A_PANEL = 40

@@ -21,8 +21,6 @@ from stereotrope.report.series import Series, series_of
 from stereotrope.run import changes_told
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, MARKS
 
-__all__ = ["asked", "headline", "headline_of", "summary", "title"]
-
 _FINDINGS = 5
 
 

@@ -33,8 +33,6 @@ from stereotrope.report.prose import MeasureProse
 from stereotrope.report.series import series_of
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["heat_figure", "heat_panels", "overview_figure"]
-
 _SIDE_BY_SIDE = 8
 _SIGNS_BESIDE = 48
 _HEADS_BESIDE = 60
@@ -167,13 +165,7 @@ def _top(frame: pl.DataFrame) -> float:
 
 
 def _panels(
-    parts: _Parts,
-    cells: _Cells,
-    title: str,
-    columns: int,
-    *,
-    signed: bool = False,
-    top: float | None = None,
+    parts: _Parts, cells: _Cells, title: str, columns: int, *, signed: bool = False, top: float | None = None
 ) -> tuple[list[Panel], bool]:
     """The panels, and whether they are too wide to stand side by side."""
     panels: list[Panel] = []

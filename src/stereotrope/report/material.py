@@ -15,8 +15,6 @@ from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
 from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES, plain_scores
 
-__all__ = ["QUALITY", "Material", "RunLike", "Sheet", "Words", "words"]
-
 QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
 

@@ -10,8 +10,6 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.tables import ABSENT, CAPTION, LABELLED
 
-__all__ = ["images_with", "missing_table", "not_made"]
-
 _MOST_NOTES = 5
 _LABEL_STATES = ("unclear", "refused", "invalid")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "decimals", "dollars", "interval", "number", "probability", "thousands"]
-
 MINUS = "−"
 THIN_SPACE = "\u202f"
 _SMALLEST_P = 0.001

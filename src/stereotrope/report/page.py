@@ -23,8 +23,6 @@ from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
 from stereotrope.report.thumbnails import Thumbnails
 
-__all__ = ["Page", "build"]
-
 _MOST_OPEN_ROWS = 12
 
 

@@ -18,26 +18,6 @@ from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.series import series_in, series_of
 from stereotrope.tables import ESTIMATES, MARKS, warnings_of
 
-__all__ = [
-    "FEW_VALUES",
-    "MOST_CELLS",
-    "MOST_PANELS",
-    "NEUTRAL",
-    "SIGNIFICANT",
-    "Figure",
-    "Panel",
-    "distinct_labels",
-    "domain_of",
-    "files_of",
-    "n_text",
-    "notes_of",
-    "panel_words",
-    "parts_of",
-    "row_label",
-    "safe_name",
-    "undefined_words",
-]
-
 MOST_PANELS = 12
 """Panels of one figure; what has more is drawn as an overview, and the files hold every row."""
 MOST_CELLS = 800

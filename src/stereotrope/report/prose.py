@@ -11,8 +11,6 @@ from stereotrope.report.numbers import count
 from stereotrope.report.series import Series
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["OTHER", "PERCEIVED", "MeasureProse", "Prose", "listing"]
-
 OTHER = "other"
 """Section of measures whose words name none."""
 

@@ -10,8 +10,6 @@ import polars as pl
 
 from stereotrope.tables import MARKS
 
-__all__ = ["Series", "series_in", "series_of"]
-
 
 @dataclass(frozen=True)
 class Series:

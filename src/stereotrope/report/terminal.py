@@ -15,8 +15,6 @@ from rich.text import Text
 from stereotrope.commands import Settings
 from stereotrope.report.escape import terminal
 
-__all__ = ["console", "print_json", "print_line", "print_rows", "safe"]
-
 
 def console(settings: Settings, *, stderr: bool = False) -> Console:
     """Return a console for stdout or stderr that keeps to NO_COLOR and ``--no-color``."""

@@ -16,8 +16,6 @@ from stereotrope.pictures import decode
 from stereotrope.report.material import Material
 from stereotrope.run import refuse_stopped
 
-__all__ = ["BUDGET", "Thumbnails"]
-
 BUDGET = 25_000_000
 """Bytes of all thumbnails in one page, as data URIs."""
 _SIDE = 144

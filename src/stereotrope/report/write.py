@@ -26,8 +26,6 @@ from stereotrope.report.series import series_in
 from stereotrope.report.thumbnails import BUDGET
 from stereotrope.run import changes_told, make_folder, sweep
 
-__all__ = ["write"]
-
 _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}
 
 

@@ -11,8 +11,6 @@ import polars as pl
 from stereotrope.errors import RunFormatError
 from stereotrope.tables import ESTIMATES, RESERVED, SCOPES, polars_types
 
-__all__ = ["estimates_of_format_1", "info_of_format_1", "refuse_taken_factors"]
-
 _TYPES = polars_types(ESTIMATES)
 _DELTA = r"_delta(_average|_without_violations)*$"
 _AVERAGE = r"_average(_delta|_without_violations)*$"

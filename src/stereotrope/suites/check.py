@@ -10,20 +10,6 @@ from typing import Any, NamedTuple
 from stereotrope.suites.contract import suite_named
 from stereotrope.suites.reading import load_yaml
 
-__all__ = [
-    "AGREES",
-    "DIFFERS",
-    "NOT_GIVEN",
-    "OPEN_VERDICT",
-    "PARTLY",
-    "VERDICTS",
-    "FigureCheck",
-    "Recomputed",
-    "Reproduction",
-    "agreed",
-    "reproduction",
-]
-
 AGREES = "agrees"
 PARTLY = "agrees in part"
 DIFFERS = "differs"

@@ -19,8 +19,6 @@ from typing import NamedTuple
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.plugins import Registry
 
-__all__ = ["SUITES", "Suite", "register", "suite_named"]
-
 
 class Suite(NamedTuple):
     """A suite, and the folder with its data."""

@@ -14,8 +14,6 @@ from stereotrope.report.escape import terminal
 from stereotrope.report.terminal import console, print_json, print_line
 from stereotrope.suites.check import FigureCheck, Reproduction
 
-__all__ = ["print_reproduction"]
-
 _STYLES = {
     "agrees": "green",
     "agrees in part": "yellow",

@@ -13,8 +13,6 @@ import polars as pl
 from stereotrope.suites.contract import suite_named
 from stereotrope.suites.reading import load_suite, load_yaml
 
-__all__ = ["PUBLISHED", "published", "published_for"]
-
 PUBLISHED = (
     "table",
     "measure",

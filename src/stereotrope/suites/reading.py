@@ -11,8 +11,6 @@ from ruamel.yaml.error import YAMLError
 from stereotrope.errors import PluginError
 from stereotrope.suites.contract import suite_named
 
-__all__ = ["audit_template", "load_suite", "load_yaml"]
-
 
 def load_yaml(file: Path) -> dict[str, Any]:
     """Return what a YAML file of a suite holds."""

@@ -20,8 +20,6 @@ from transformers.utils import logging
 from stereotrope.annotate.embeddings.vectors import Pixels
 from stereotrope.errors import ModelUnusable
 
-__all__ = ["load"]
-
 _MODELS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
 _PROCESSORS = {
     "clip": ("CLIPImageProcessorPil", "CLIPImageProcessor"),

@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.embeddings.vectors import (
-    Pixels,
-    Vector,
-    embeddings_rows,
-    pack,
-    unit_vector,
-    unpack,
-)
+from stereotrope.annotate.embeddings.vectors import Pixels, Vector, embeddings_rows, pack, unit_vector, unpack
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.registry import annotator
@@ -35,8 +28,6 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
 from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.tables import fingerprint_of
-
-__all__ = ["ENCODER_KINDS", "Encoded", "Encoder", "Loaded"]
 
 ENCODER_KINDS = ("clip", "siglip")
 """Families of encoders, the part of an entry before the colon."""

@@ -18,8 +18,6 @@ from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.inputs.lookup import IMAGE_COLUMNS
 from stereotrope.inputs.rows import Row, read_rows, read_whole
 
-__all__ = ["EmbeddingFile", "read_embeddings"]
-
 _VECTOR = ("vector", "embedding", "embeddings", "features", "image_embeds", "image_embedding")
 _TEXT = ("prompt_id", "text", "prompt")
 _HASH = "sha256"

@@ -18,8 +18,6 @@ from stereotrope.inputs.lookup import HASH, PictureMatching
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.tables import LABELLED, fingerprint_of
 
-__all__ = ["GivenEmbeddings"]
-
 
 class GivenEmbeddings(Annotator):
     """Vectors of pictures, and of prompts' texts, from a Parquet, JSON Lines or CSV file.

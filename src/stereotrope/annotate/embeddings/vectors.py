@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from stereotrope.tables import EMBEDDINGS, polars_types
 
-__all__ = ["Pixels", "Vector", "embeddings_rows", "pack", "unit_vector", "unpack"]
-
 Pixels = NDArray[np.uint8]
 """Upright RGB, shape (height, width, 3)."""
 Vector = NDArray[np.float32]

@@ -13,14 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from stereotrope.clients import (
-    PROVIDERS,
-    Account,
-    ErrorReply,
-    classify,
-    declining_form,
-    tells_error,
-)
+from stereotrope.clients import PROVIDERS, Account, ErrorReply, classify, declining_form, tells_error
 from stereotrope.generate.remote.answer import (
     EMPTY,
     ImageReply,

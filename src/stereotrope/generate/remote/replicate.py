@@ -17,14 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from stereotrope.clients import (
-    Account,
-    ErrorReply,
-    error_in,
-    is_moderation,
-    is_trouble,
-    tells_error,
-)
+from stereotrope.clients import Account, ErrorReply, error_in, is_moderation, is_trouble, tells_error
 from stereotrope.errors import ModelError, UsageError
 from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, from_url, mapping, reply
 from stereotrope.generate.remote.generator import RemoteGenerator, Send

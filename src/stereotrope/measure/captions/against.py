@@ -17,8 +17,6 @@ from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.tables import ESTIMATES, warnings_of
 
-__all__ = ["delta"]
-
 NO_BASELINE = "no score of the baseline"
 NO_SCORE = "no score to compare"
 
@@ -99,11 +97,7 @@ def _scores_read(
     call=_called,
 )
 def delta(
-    estimates: Any,
-    baseline: str,
-    *,
-    measures: Sequence[str] | None = None,
-    factor: str = "generator",
+    estimates: Any, baseline: str, *, measures: Sequence[str] | None = None, factor: str = "generator"
 ) -> pl.DataFrame:
     r"""Difference of every score from that of a baseline model.
 

@@ -23,8 +23,6 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.stats import ScoreOfSums
 
-__all__ = ["NO_HIT", "cas", "cas_row", "cas_score", "check_epsilon", "hits"]
-
 Floats = NDArray[np.float64]
 
 NO_HIT = "no stereotype or diversity term found"

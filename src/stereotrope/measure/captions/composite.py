@@ -19,8 +19,6 @@ from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment
 from stereotrope.stats import ScoreOfSums
 from stereotrope.tables import BANDS
 
-__all__ = ["cbs", "cbs_row", "contextual_diversity", "contextual_row", "severity"]
-
 Floats = NDArray[np.float64]
 
 NO_PARITY = "no parity declared"

@@ -30,15 +30,6 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.stats import expected_sum
 
-__all__ = [
-    "bias_amplification",
-    "kl_from_uniform",
-    "representation_parity",
-    "shannon_entropy",
-    "share_rows",
-    "spread_rows",
-]
-
 ONE_GROUP = "only one group is possible"
 
 _SOURCE = "T2I-BiasBench, eq. {}"
@@ -357,12 +348,7 @@ def kl_from_uniform(
 
 
 def _spread(
-    measure: str,
-    captions: Any,
-    attribute: str,
-    groups: Sequence[str] | None,
-    unknown: bool,
-    *cells: Any,
+    measure: str, captions: Any, attribute: str, groups: Sequence[str] | None, unknown: bool, *cells: Any
 ) -> pl.DataFrame:
     def rows(cell: Captions, how: How) -> list[ScoreRow]:
         counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)

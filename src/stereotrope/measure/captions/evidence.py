@@ -11,8 +11,6 @@ import polars as pl
 from stereotrope.measure.captions.groups import UNKNOWN
 from stereotrope.measure.finder import scope_of
 
-__all__ = ["CaptionEvidence", "Scope"]
-
 Scope = Mapping[str, str]
 
 

@@ -20,8 +20,6 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATES, plain_scores, warnings_of
 
-__all__ = ["caption_findings"]
-
 ONE_GROUP = 0.80
 """Share that the lower end must exceed where captions have one group: four in five leave the others together
 one in five. A choice of ours."""

@@ -10,18 +10,6 @@ from numpy.typing import NDArray
 from stereotrope.measure.captions.groups import Sides
 from stereotrope.stats import ScoreOfSums
 
-__all__ = [
-    "amplification_of",
-    "cas_of",
-    "combined",
-    "divergence_of",
-    "entropy_of",
-    "group_score",
-    "mean_of",
-    "parity_of",
-    "xlog2",
-]
-
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 

@@ -17,16 +17,6 @@ from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.stats import Resample, clusters
 from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, PROMPTS
 
-__all__ = [
-    "BY",
-    "EMPTY_CAPTION",
-    "NOT_CAPTIONED",
-    "Captions",
-    "caption_table",
-    "captions_frame",
-    "register_caption",
-]
-
 BY = ("generator", "prompt")
 """Factors whose combinations are the cells, unless said otherwise."""
 

@@ -14,19 +14,6 @@ from numpy.typing import NDArray
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.measure.captions.frame import Captions
 
-__all__ = [
-    "DOUBLE",
-    "NO_GROUP",
-    "NO_SIDE",
-    "OTHERS",
-    "REST",
-    "UNKNOWN",
-    "Groups",
-    "Sides",
-    "count_groups",
-    "sides_of",
-]
-
 Floats = NDArray[np.float64]
 
 UNKNOWN = "unknown"
@@ -108,12 +95,7 @@ class Sides:
 
 
 def count_groups(
-    cell: Captions,
-    attribute: str,
-    *,
-    groups: Sequence[str] | None,
-    unknown: bool,
-    released: bool,
+    cell: Captions, attribute: str, *, groups: Sequence[str] | None, unknown: bool, released: bool
 ) -> Groups:
     """Count the captions of each group; under the released definition the groups are those seen.
 

@@ -16,8 +16,6 @@ from stereotrope.measure.captions.groups import UNKNOWN, Sides, count_groups, si
 from stereotrope.measure.captions.rows import NO_CAPTION, How, ScoreRow, base_row, make_how, shared, undefined
 from stereotrope.measure.tidy import estimate_frame
 
-__all__ = ["bare", "occlusion_rows", "occlusion_split"]
-
 OCCLUDED, BARE = "occluded", "not occluded"
 _SOURCE = "T2I-BiasBench, section 4.4, eq. 26"
 

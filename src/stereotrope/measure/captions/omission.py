@@ -27,18 +27,6 @@ from stereotrope.measure.captions.rows import (
 from stereotrope.measure.captions.words import readable
 from stereotrope.stats import ScoreOfSums
 
-__all__ = [
-    "OTHER_SCRIPT",
-    "any_row",
-    "car",
-    "gmr",
-    "hallucination",
-    "iemr",
-    "missing_rows",
-    "missing_score",
-    "read_elements",
-]
-
 Floats = NDArray[np.float64]
 
 OTHER_SCRIPT = "other script than the terms"

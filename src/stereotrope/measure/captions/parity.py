@@ -21,8 +21,6 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.stats import expected_tie
 
-__all__ = ["parity_difference", "parity_row", "signed_parity"]
-
 DECLARED = "declared"
 """``sides`` of a parity whose sides were asked for, or are the only two groups: others compare any two."""
 

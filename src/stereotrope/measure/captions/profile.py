@@ -17,16 +17,8 @@ from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
-from stereotrope.stats import (
-    any_order_weights,
-    axis_orders,
-    pairwise_interval,
-    pairwise_score,
-    radar_weights,
-)
+from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
 from stereotrope.tables import ESTIMATES, plain_scores, warnings_of
-
-__all__ = ["COMPOSITES", "RADAR_RANKS", "profile"]
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
@@ -286,13 +278,7 @@ class _Profile:
         if len(self.levels) != 1 or np.isnan(self.low).any() or np.isnan(self.high).any():
             return self.row(measure, source, value, method=how)
         low, high = pairwise_interval(
-            linear,
-            weights,
-            self.low,
-            self.high,
-            scores=self.x,
-            limits=(0.0, 1.0),
-            level=self.levels[0],
+            linear, weights, self.low, self.high, scores=self.x, limits=(0.0, 1.0), level=self.levels[0]
         )
         ends = {"low": max(0.0, min(low, value)), "high": min(1.0, max(high, value))}
         return self.row(

@@ -19,8 +19,6 @@ from stereotrope.measure.join import with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.tables import CAPTION, CAPTION_LISTS
 
-__all__ = ["CaptionReader"]
-
 
 class _Captions(MeasureFrame):
     """The captions frame of the lexicon that is chosen."""

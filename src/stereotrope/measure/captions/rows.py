@@ -18,25 +18,6 @@ from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json
 from stereotrope.stats import ScoreOfSums, effective_counts, normal_quantile, wilson
 
-__all__ = [
-    "NO_CAPTION",
-    "How",
-    "ScoreRow",
-    "above_floor",
-    "base_row",
-    "clipped",
-    "described",
-    "estimates_of",
-    "flagged",
-    "group_row",
-    "make_how",
-    "merged",
-    "scored",
-    "shared",
-    "undefined",
-    "without_pseudo",
-]
-
 Floats = NDArray[np.float64]
 ScoreRow = dict[str, Any]
 

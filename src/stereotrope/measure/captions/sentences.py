@@ -13,8 +13,6 @@ from stereotrope.measure.sentences import Counted, clean, number, q_text, quoted
 from stereotrope.stats import wilson
 from stereotrope.tables import ESTIMATES
 
-__all__ = ["CaptionWording", "Gap"]
-
 SELDOM = 0.5
 """Share of captions without a group above which a sentence says so: parity of the few says little."""
 

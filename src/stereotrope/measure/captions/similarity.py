@@ -41,8 +41,6 @@ from stereotrope.stats import (
     vendi_standard_error,
 )
 
-__all__ = ["Compared", "alignment_score", "clip_proxy", "clip_proxy_row", "compare", "vendi", "vendi_rows"]
-
 Floats = NDArray[np.float64]
 
 NO_WORD = "no word"

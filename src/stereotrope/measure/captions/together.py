@@ -26,8 +26,6 @@ from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import Resample
 from stereotrope.tables import CAPTION
 
-__all__ = ["caption_measures"]
-
 MOST_PAIRED = 20
 """Groups of an attribute up to which each is set against each other one: 190 pairs."""
 

@@ -9,8 +9,6 @@ from stereotrope.measure.captions.groups import UNKNOWN
 from stereotrope.measure.finder import Candidate, RunEvidence, finder
 from stereotrope.measure.sentences import clean, quoted
 
-__all__ = ["lexicon_warnings"]
-
 DOUBTFUL = 0.20
 """Doubtful captions among those of a group from which on it is told: a share that is a fifth too high is
 further off than the interval of 100 captions is wide."""

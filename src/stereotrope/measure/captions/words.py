@@ -11,8 +11,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_spaced", "readable", "released_words", "scripts", "words"]
-
 _UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
 """Scripts, by the first word of their characters' names, that are written without spaces between words."""
 

@@ -15,8 +15,6 @@ from stereotrope.measure.divergence.coded import code_labels
 from stereotrope.measure.divergence.rows import Comparison, Resampling, add_q_values, compare
 from stereotrope.measure.tidy import estimate_frame, factor_names
 
-__all__ = ["bds"]
-
 _SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
 
 

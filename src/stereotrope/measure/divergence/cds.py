@@ -14,8 +14,6 @@ from stereotrope.measure.divergence.coded import Scope, code_labels
 from stereotrope.measure.divergence.rows import Comparison, Resampling, add_q_values, compare
 from stereotrope.measure.tidy import estimate_frame, factor_names
 
-__all__ = ["cds"]
-
 _SOURCE = "SODA, eq. 2; Lin 1991, eq. 4.1"
 
 

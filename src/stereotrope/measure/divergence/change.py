@@ -14,16 +14,8 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
-from stereotrope.stats import (
-    benjamini_hochberg,
-    normal_quantile,
-    paired_t,
-    relative_change,
-    signed_rank,
-)
+from stereotrope.stats import benjamini_hochberg, normal_quantile, paired_t, relative_change, signed_rank
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
-
-__all__ = ["CHANGE", "EXCESS", "RANKS", "change"]
 
 CHANGE = "_change"
 """Ends the name of the change of a measure."""
@@ -34,7 +26,7 @@ RANKS = "_change_wilcoxon"
 EXCESS = "excess"
 """Which score is changed, and the name of the definition that such a change follows."""
 
-SCORES = ("cds", "vac")
+_SCORES = ("cds", "vac")
 CORRECTED = "vac_chao_shen"
 """What stands for the excess of VAC, which has no floor by shuffling: its score corrected for small n."""
 ORIGINALS: Mapping[str, str] = {"phrasing": "for", "mitigation": "none"}
@@ -218,7 +210,7 @@ def _scores(estimates: Any, over: str, group: str, baseline: str | None, score: 
             raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
     if over in _NAMES:
         raise UsageError(f"change: {over!r} is a column of every estimate; name a factor such as 'phrasing'")
-    used = frame.filter(pl.col("measure").is_in(SCORES), pl.col("attribute") == ALL_ATTRIBUTES)
+    used = frame.filter(pl.col("measure").is_in(_SCORES), pl.col("attribute") == ALL_ATTRIBUTES)
     if not used.height:
         raise TableError(
             "estimates: no row of measure 'cds' or 'vac' for attribute 'all'; pass what these return"

@@ -15,8 +15,6 @@ from stereotrope.measure.divergence.value_lists import ValueLists
 from stereotrope.measure.tidy import read_labels, to_polars
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
-__all__ = ["UNLABELLED", "CodedLabels", "Scope", "code_labels"]
-
 UNLABELLED = "unlabelled"
 """Reason of an image that has no label at all of an attribute that others of its scope have."""
 

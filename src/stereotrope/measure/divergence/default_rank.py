@@ -16,8 +16,6 @@ from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
 from stereotrope.stats import benjamini_hochberg, mean_ranks, normal_quantile, rank_agreement
 from stereotrope.tables import ALL_ATTRIBUTES, plain_scores
 
-__all__ = ["default_rank"]
-
 _SOURCE = "SODA, section 5.1 (implicit demographic defaults)"
 INCOMPLETE = "without a score for every group"
 

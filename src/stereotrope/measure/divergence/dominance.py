@@ -26,8 +26,6 @@ from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
 from stereotrope.stats import effective_counts, wilson
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["deterministic_share", "dominance_shift", "dominant"]
-
 _SODA = "SODA, section on deterministic cases and dominance shifts"
 
 

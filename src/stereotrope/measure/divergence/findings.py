@@ -10,8 +10,6 @@ from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import Wording, number, q_text, quoted
 from stereotrope.tables import warnings_of
 
-__all__ = ["divergent_values", "homogenised_groups"]
-
 
 @finder("homogenisation", place=10)
 def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:

@@ -11,8 +11,6 @@ from stereotrope.measure.divergence.change import CHANGE, EXCESS
 from stereotrope.measure.sentences import Wording, clean, number, quoted, span
 from stereotrope.tables import ESTIMATES
 
-__all__ = ["Traded", "homogenised", "told"]
-
 _NAMES = {column.name for column in ESTIMATES}
 
 Traded = tuple[dict[str, str], Mapping[str, Any], Mapping[str, Any]]

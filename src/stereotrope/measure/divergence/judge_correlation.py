@@ -18,8 +18,6 @@ from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
 from stereotrope.stats import benjamini_hochberg, fisher_z, normal_quantile, pearson
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
 
-__all__ = ["judge_correlation"]
-
 FEWEST = 4
 """Points below which Fisher's interval does not exist."""
 

@@ -21,8 +21,6 @@ from stereotrope.stats.intervals import normal_quantile
 from stereotrope.stats.permutation import permutation_p, shuffled_js
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["Comparison", "Resampling", "add_q_values", "compare"]
-
 Floats = NDArray[np.float64]
 
 NOT_SHARED = "no attribute with a usable label of two groups"

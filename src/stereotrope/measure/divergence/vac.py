@@ -20,8 +20,6 @@ from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
 from stereotrope.stats import chao_shen_entropy, entropy, normal_quantile, resampled_counts
 from stereotrope.tables import ALL_ATTRIBUTES
 
-__all__ = ["vac"]
-
 Floats = NDArray[np.float64]
 
 _SOURCE = "SODA, eq. 3"

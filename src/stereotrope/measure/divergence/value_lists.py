@@ -12,8 +12,6 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cells import Key
 from stereotrope.measure.tidy import as_text, to_polars
 
-__all__ = ["ValueLists", "read_value_lists"]
-
 
 @dataclass(frozen=True)
 class ValueLists:

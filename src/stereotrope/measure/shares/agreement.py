@@ -16,8 +16,6 @@ from stereotrope.measure.setting import RunTables
 from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, read_labels
 from stereotrope.stats import cohen_kappa, wilson
 
-__all__ = ["agreement", "confusion"]
-
 _SOURCE = "Cohen 1960; Wilson 1927"
 NO_PAIR = "no image with a usable label from both"
 

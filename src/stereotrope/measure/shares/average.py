@@ -16,8 +16,6 @@ from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
 from stereotrope.tables import ESTIMATES, MARKS
 
-__all__ = ["average"]
-
 _NAMES = {column.name for column in ESTIMATES}
 _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category", "sides", *MARKS)
 

@@ -11,20 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cells import (
-    NO_LABEL,
-    SMALL_N,
-    Cell,
-    as_names,
-    excluded_columns,
-    read_cells,
-)
+from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, as_names, excluded_columns, read_cells
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.setting import RunTables
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
 from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
-
-__all__ = ["corrected_share"]
 
 SINGULAR = "the confusion matrix cannot be inverted"
 UNCHECKED = "never checked: "

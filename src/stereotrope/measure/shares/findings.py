@@ -8,8 +8,6 @@ from typing import Any
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import Wording, number, q_text, span
 
-__all__ = ["differing_refusals", "differing_shares"]
-
 
 @finder("share_difference", place=20, compares=("share_difference",))
 def differing_shares(evidence: RunEvidence) -> Iterator[Candidate]:

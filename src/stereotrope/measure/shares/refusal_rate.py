@@ -14,8 +14,6 @@ from stereotrope.measure.shares.share_difference import share_difference
 from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.tables import ABSENT
 
-__all__ = ["refusal_rate"]
-
 _STATUSES = ("ok", "refused", "excluded", ABSENT)
 
 

@@ -23,8 +23,6 @@ from stereotrope.measure.named import named_values
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import wilson
 
-__all__ = ["female_ratio", "share"]
-
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
 
 

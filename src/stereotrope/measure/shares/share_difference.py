@@ -27,8 +27,6 @@ from stereotrope.measure.named import named_values
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
 
-__all__ = ["share_difference"]
-
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
 
 

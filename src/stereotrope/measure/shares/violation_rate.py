@@ -14,8 +14,6 @@ from stereotrope.measure.shares.share_difference import share_difference
 from stereotrope.measure.tidy import as_text, factor_names, to_polars
 from stereotrope.tables import ALL_ATTRIBUTES, CONSTRAINTS, NOT_VALUES
 
-__all__ = ["violation_rate"]
-
 YES_OR_NO = ("yes", "no")
 
 

@@ -15,21 +15,6 @@ from typing import Any
 
 from stereotrope.report.escape import ellipsis, visible
 
-__all__ = [
-    "CONFIG",
-    "LABEL_SIGNS",
-    "NARROW",
-    "PALETTE",
-    "SHAPES",
-    "chart_frame",
-    "chart_texts",
-    "dots",
-    "head_width",
-    "heat",
-    "side_by_side",
-    "strips",
-]
-
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 _STEP = 22
@@ -177,11 +162,7 @@ def dots(
         "axis": _labels(first, order, several_lines=wrapped),
     }
     offset = {"yOffset": {"field": "series", "sort": names, "scale": {"domain": names}}} if several else {}
-    return {
-        **chart_frame(values, step * len(order)),
-        "encoding": {"y": y, **offset},
-        "layer": layers,
-    }
+    return {**chart_frame(values, step * len(order)), "encoding": {"y": y, **offset}, "layer": layers}
 
 
 def _labels(apart: Sequence[str], order: Sequence[str], *, several_lines: int) -> dict[str, Any]:

@@ -11,8 +11,6 @@ from stereotrope.report.charts.dots import PALETTE, SHAPES, chart_frame, chart_t
 from stereotrope.report.numbers import number
 from stereotrope.tables import BANDS
 
-__all__ = ["BAND_COLOURS", "RADAR_HEIGHT", "matrix", "plane", "radar"]
-
 BAND_COLOURS = tuple(f"var(--severity-{i})" for i in range(1, len(BANDS) + 1))
 """One hue, the stronger the higher: told apart by lightness, and always beside the band's name."""
 _BAND_TEXTS = tuple(f"var(--on-severity-{i})" for i in range(1, len(BANDS) + 1))
@@ -184,11 +182,7 @@ def _haloed(mark: Mapping[str, Any], layer: Mapping[str, Any]) -> list[dict[str,
 
 
 def plane(
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    x_title: Sequence[str],
-    y_title: Sequence[str],
-    names: Sequence[str],
+    rows: Sequence[Mapping[str, Any]], *, x_title: Sequence[str], y_title: Sequence[str], names: Sequence[str]
 ) -> dict[str, Any]:
     """Two scores of each model as a dot with both intervals and its name beside it.
 

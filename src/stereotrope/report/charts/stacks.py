@@ -8,8 +8,6 @@ from typing import Any
 
 from stereotrope.report.charts.dots import NARROW, PALETTE, chart_frame, chart_texts
 
-__all__ = ["stacks"]
-
 _BAR = 19
 _SIGN = 5.7
 """Units that a sign of what stands behind a bar takes, at most, on average."""

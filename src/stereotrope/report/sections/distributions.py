@@ -17,8 +17,6 @@ from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count
 
-__all__ = ["Distribution", "Line", "Segment", "Spread", "Strip", "distributions", "spread"]
-
 MOST_SHOWN = 12
 """Distributions up to which all are shown."""
 FEW_SHOWN = 8

@@ -12,8 +12,6 @@ from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, thousands
 
-__all__ = ["Card", "judge_cards"]
-
 _AT_LEAST = ("accuracy", "kappa")
 """Checks whose limit is a least value; every other is a rate that has a greatest one."""
 _CHECKS = {

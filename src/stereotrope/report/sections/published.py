@@ -19,8 +19,6 @@ from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_w
 from stereotrope.report.series import Series, series_of
 from stereotrope.tables import ESTIMATES
 
-__all__ = ["PublishedComparison", "corrected_figures", "published_beside"]
-
 _FIXED = {column.name for column in ESTIMATES}
 _SCOPE = (
     "generator",

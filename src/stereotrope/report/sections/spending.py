@@ -13,8 +13,6 @@ from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, dollars, thousands
 from stereotrope.report.prose import listing
 
-__all__ = ["cost_blocks"]
-
 _COLUMNS = (
     "model", "for", "calls", "answered", "refused", "failed", "outcome unknown", "tokens in", "tokens out",
     "pictures", "US dollars",

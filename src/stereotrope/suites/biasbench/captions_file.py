@@ -13,15 +13,6 @@ from stereotrope.inputs.captions.headings import ROLES, plain_heading
 from stereotrope.inputs.captions.table import CaptionTable, NoCaptions, read_caption_table
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
 
-__all__ = [
-    "FILLERS",
-    "CaptionRow",
-    "CaptionsFile",
-    "prompt_named",
-    "prompt_of_name",
-    "read_benchmark_captions",
-]
-
 _NAMES = {
     "beauty": "beauty",
     "gender": "doctor",

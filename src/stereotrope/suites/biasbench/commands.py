@@ -9,8 +9,6 @@ import typer
 
 from stereotrope.commands import AsJson, register
 
-__all__ = ["lexicon_check", "reproduce_numbers"]
-
 
 @register("reproduce biasbench", panel="On a paper")
 def reproduce_numbers(
@@ -45,9 +43,7 @@ def reproduce_numbers(
 
 
 @register(
-    "lexicon check",
-    panel="On an instrument",
-    about="Look at a lexicon: terms, and what they stand for.",
+    "lexicon check", panel="On an instrument", about="Look at a lexicon: terms, and what they stand for."
 )
 def lexicon_check(
     file: Annotated[

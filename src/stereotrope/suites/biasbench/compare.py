@@ -18,16 +18,6 @@ from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of
 from stereotrope.suites.biasbench.released import ReleasedScore, released, spread
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
 
-__all__ = [
-    "CELL_VERDICTS",
-    "NOT_PRINTED",
-    "CaptionsReproduction",
-    "ComparedCell",
-    "ComparedModel",
-    "ReadFile",
-    "compare_captions",
-]
-
 AGREES = "agrees"
 AFTER = "agrees after repair"
 DIFFERS = "differs"

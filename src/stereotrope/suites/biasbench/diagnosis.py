@@ -16,8 +16,6 @@ from stereotrope.suites.biasbench.figures import printed, published_name
 from stereotrope.suites.biasbench.formulas import split_words
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 
-__all__ = ["ModelCaptions", "Remark", "diagnose"]
-
 _SHOWN = 12
 _LONGEST = 40
 _STRANGE = "unknown prompt"

@@ -11,8 +11,6 @@ from importlib import resources
 from stereotrope.suites.biasbench.captions_file import FILLERS
 from stereotrope.suites.biasbench.prompts import data_of
 
-__all__ = ["PrintedFigure", "figures", "printed", "published_name"]
-
 
 @dataclass(frozen=True)
 class PrintedFigure:

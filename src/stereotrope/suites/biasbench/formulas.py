@@ -14,8 +14,6 @@ from stereotrope.report.numbers import number
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 
-__all__ = ["JUDGED", "MATCHINGS", "PaperValue", "paper_values", "split_words"]
-
 MATCHINGS: Mapping[str, str] = {
     "letters": "a term hits wherever its letters stand, inside longer words too, as in the released scripts",
     "word": "a term hits as a whole word (equation 3 of the paper)",

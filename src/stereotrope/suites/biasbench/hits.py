@@ -12,8 +12,6 @@ from stereotrope.lexicon import UNKNOWN, Lexicon, Matching, matching_audit, read
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import GENDER, WordLists, attribute_of
 
-__all__ = ["Excerpt", "Hits", "doubtful_values"]
-
 _EXAMPLES = 3
 _WORDS, _LONGEST = 4, 20
 _AROUND = 70

@@ -13,18 +13,10 @@ import polars as pl
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.inputs.captions import CaptionFile, read_captions
-from stereotrope.lexicon import (
-    BUILT_IN,
-    Lexicon,
-    MatchingAudit,
-    matching_audit,
-    read_lexicon,
-)
+from stereotrope.lexicon import BUILT_IN, Lexicon, MatchingAudit, matching_audit, read_lexicon
 from stereotrope.report.escape import ellipsis
 from stereotrope.suites.biasbench.captions_file import prompt_named, prompt_of_name
 from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
-
-__all__ = ["CheckedLexicon", "check_lexicon"]
 
 _COLUMNS = ("caption", "prompt", "image")
 _BOUNDARIES = ("word", "letters")

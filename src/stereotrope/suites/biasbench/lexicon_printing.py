@@ -21,8 +21,6 @@ from stereotrope.report.numbers import count
 from stereotrope.report.terminal import console, print_json, print_line, print_rows, safe
 from stereotrope.suites.biasbench.lexicon_check import CheckedLexicon
 
-__all__ = ["excerpt", "print_lexicon_check"]
-
 _TERMS = 8
 """Terms of a section, and values of a list, that are printed; JSON has them all."""
 _WIDEST = 110

@@ -25,8 +25,6 @@ from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_n
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
 from stereotrope.suites.biasbench.summary import doubtful, findings_of, hit_sentence
 
-__all__ = ["reproduction_page"]
-
 _HEADS = {"letters": "letters", "word": "words", "split": "split"}
 _MOST_OPEN = 4
 _MOST_LINES = 40

@@ -31,8 +31,6 @@ from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
 from stereotrope.suites.biasbench.summary import findings_of
 from stereotrope.suites.printing import print_reproduction
 
-__all__ = ["run_reproduction"]
-
 _LINES = 12
 _ALL = "all"
 _PAGES = (".html", ".htm")

@@ -9,8 +9,6 @@ from typing import Any
 
 from stereotrope.suites.reading import load_yaml
 
-__all__ = ["BENCHMARK_PROMPTS", "data_of", "limits", "measure_words", "prompt_names", "prompt_texts"]
-
 BENCHMARK_PROMPTS = ("beauty", "doctor", "animal", "nature", "culture")
 """The prompts of the benchmark, in the order of its figures."""
 

@@ -25,8 +25,6 @@ from itertools import combinations
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
-__all__ = ["FIRST", "ReleasedScore", "by_patterns", "fold", "released", "spread"]
-
 FIRST = 50
 """Captions that the score named Vendi looks at."""
 

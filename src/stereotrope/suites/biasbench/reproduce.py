@@ -20,8 +20,6 @@ from stereotrope.suites.check import (
     reproduction,
 )
 
-__all__ = ["reproduce_biasbench"]
-
 _MODELS = ("SD v1.5", "Koala Lightning", "BK-SDM Base", "Gemini 2.5 Flash")
 _GEMINI = "Gemini 2.5 Flash"
 _KOALA = "Koala Lightning"

@@ -18,8 +18,6 @@ from stereotrope.suites.biasbench.formulas import JUDGED
 from stereotrope.suites.biasbench.hits import Hits
 from stereotrope.suites.biasbench.prompts import prompt_names
 
-__all__ = ["doubtful", "findings_of", "hit_sentence", "outside_intervals"]
-
 _MOST_HITS = 3
 _FEWEST = 10
 """Captions of a value below which it is named after all others."""

@@ -14,16 +14,6 @@ from stereotrope.errors import InputError
 from stereotrope.lexicon import Lexicon, lexicon_from, read_lexicon
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of, prompt_texts
 
-__all__ = [
-    "GENDER",
-    "PromptLists",
-    "WordLists",
-    "attribute_of",
-    "from_authors",
-    "from_lexicon",
-    "read_wordlists",
-]
-
 _STEMS = ("symmetr", "manipulat")
 _FLAT = ("stereotype", "diversity", "hallucination", "reference")
 

@@ -14,8 +14,6 @@ from stereotrope.report.numbers import thousands
 from stereotrope.suites.check import AGREES, OPEN_VERDICT, PARTLY, Recomputed, agreed
 from stereotrope.suites.objects.matrix import LAST_DIGIT, change, listed, models, percent, table, three
 
-__all__ = ["claims"]
-
 _MODELS, _OBJECTS, _CONDITIONS, _GROUPS, _ATTRIBUTES, _IMAGES = 5, 8, 10, 9, 8, 20
 
 

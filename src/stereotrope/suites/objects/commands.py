@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from stereotrope.commands import AsJson, register
 
-__all__ = ["reproduce_figures"]
-
 
 @register("reproduce objects", panel="On a paper", about="Check the figures of a suite's paper.")
 def reproduce_figures(as_json: AsJson = False) -> None:

@@ -12,8 +12,6 @@ from stereotrope.stats import spearman
 from stereotrope.suites.check import AGREES, OPEN_VERDICT, PARTLY, Recomputed, agreed
 from stereotrope.suites.objects.matrix import Floats, listed, models, table, three
 
-__all__ = ["defaults"]
-
 _NEAR = 0.001
 """A mean of figures rounded to 0.001 is known to ± 0.0005: smaller differences of two are not resolved."""
 

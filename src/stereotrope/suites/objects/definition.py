@@ -13,8 +13,6 @@ from stereotrope.suites.check import AGREES, DIFFERS, NOT_GIVEN, Recomputed
 from stereotrope.suites.objects.matrix import listed, models, percent, table, three
 from stereotrope.suites.objects.populations import SEED, SHUFFLES, UNITS, Population, floors, populations
 
-__all__ = ["definitions"]
-
 
 def definitions(figures: pl.DataFrame) -> Iterator[Recomputed]:
     """Table 3's bound, the floors, and the argument from the counts of Table 10."""

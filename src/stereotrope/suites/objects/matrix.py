@@ -9,8 +9,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["LAST_DIGIT", "Floats", "change", "listed", "models", "percent", "table", "three"]
-
 Floats = NDArray[np.float64]
 
 LAST_DIGIT = 0.0005 + 1e-9

@@ -13,8 +13,6 @@ import numpy as np
 from stereotrope.stats import entropy, expected_js, js_divergence
 from stereotrope.suites.objects.matrix import Floats
 
-__all__ = ["SEED", "SHUFFLES", "UNITS", "Population", "floors", "populations"]
-
 _N = 20
 _VALUES = (12, 12, 5, 5, 5, 5, 2, 2)
 """Values an attribute can take: two open colours, four discovered attributes, two kinds of text presence."""

@@ -6,8 +6,6 @@ from stereotrope.suites.check import Reproduction, reproduction
 from stereotrope.suites.objects import claims, defaults, definition
 from stereotrope.suites.published import published
 
-__all__ = ["reproduce_objects"]
-
 
 def reproduce_objects() -> Reproduction:
     """Check what the SODA paper says about its figures against the figures themselves.

@@ -27,22 +27,6 @@ from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.sections.captions.scores import band_words, in_band
 from stereotrope.report.series import series_in
 
-__all__ = [
-    "MOST_ENTRIES",
-    "MOST_LINES",
-    "MOST_SERIES",
-    "ScoreEntry",
-    "SeriesStyle",
-    "entries_by_scope",
-    "figure_of",
-    "labeller",
-    "models_of",
-    "panel_of",
-    "parts_by_scope",
-    "scope_of",
-    "scope_words",
-]
-
 _GAP = "\u2003"
 MOST_SERIES = 3
 """Models whose dots stand in one row; of more, each gets a column of numbers."""
@@ -118,10 +102,7 @@ def parts_by_scope(
 
 
 def entries_by_scope(
-    material: Material,
-    frame: pl.DataFrame,
-    scope: Sequence[str],
-    label: Callable[[Row], str],
+    material: Material, frame: pl.DataFrame, scope: Sequence[str], label: Callable[[Row], str]
 ) -> list[ScoreEntry]:
     """A line for each different label, in the order of the design."""
     rows = sorted(frame.iter_rows(named=True), key=lambda r: [material.position(c, r.get(c)) for c in scope])

@@ -12,8 +12,6 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.panels import Figure, safe_name
 from stereotrope.report.series import series_in
 
-__all__ = ["Basis", "bases_of", "block_by_basis"]
-
 _LONGEST_MARK = 40
 
 

@@ -24,8 +24,6 @@ from stereotrope.report.sections.captions.bases import Basis, block_by_basis
 from stereotrope.report.sections.captions.scores import COMPOSITE_MEASURES
 from stereotrope.tables import BANDS
 
-__all__ = ["composites_block"]
-
 
 def composites_block(material: Material) -> Block | None:
     """Both composites, a panel each; None without any."""

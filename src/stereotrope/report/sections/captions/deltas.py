@@ -27,8 +27,6 @@ from stereotrope.report.sections.captions.alongside import (
 from stereotrope.report.sections.captions.bases import Basis, block_by_basis
 from stereotrope.report.sections.captions.parity import declared
 
-__all__ = ["deltas_block"]
-
 _PARITY = "signed_parity"
 _DRAWN = (
     "cbs",

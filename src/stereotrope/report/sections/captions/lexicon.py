@@ -15,8 +15,6 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
 
-__all__ = ["lexicon_blocks"]
-
 _OPEN = 4
 """Entries of a list that are shown at once; the rest is behind a disclosure."""
 _WORDS = 4
@@ -53,10 +51,7 @@ def lexicon_blocks(material: Material, shown: Exhibits) -> list[Block]:
 def _blocks(stored: Sequence[Row], shown: Exhibits) -> list[Block]:
     first = next((number for number, one in enumerate(stored, start=1) if one["n_doubtful"]), None)
     return [
-        Block(
-            kind="lexicon",
-            content=_Lexicon(lexicon, shown, number).content(explained=number == first),
-        )
+        Block(kind="lexicon", content=_Lexicon(lexicon, shown, number).content(explained=number == first))
         for number, lexicon in enumerate(stored, start=1)
     ]
 

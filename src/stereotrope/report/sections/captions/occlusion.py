@@ -23,8 +23,6 @@ from stereotrope.report.sections.captions.alongside import (
 )
 from stereotrope.report.sections.captions.bases import Basis, block_by_basis
 
-__all__ = ["occlusion_block"]
-
 UNKNOWN_SHARE, OCCLUDED_SHARE = "unknown_share", "occluded_share"
 SCORE, SCORE_WITHOUT = "cbs", "cbs_without_occluded"
 _AMONG = {None: "all captions", "occluded": "face covered", "not occluded": "not covered"}
@@ -55,11 +53,7 @@ def _figure(material: Material, basis: Basis) -> Figure:
             look = SeriesStyle.for_frame(shares, "share of captions", bars=True)
             panels.append(
                 panel_of(
-                    material,
-                    f"{lead}share of captions",
-                    _lines(material, share),
-                    look,
-                    title=prose.title,
+                    material, f"{lead}share of captions", _lines(material, share), look, title=prose.title
                 )
             )
         if score.height:

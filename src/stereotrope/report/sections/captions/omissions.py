@@ -24,8 +24,6 @@ from stereotrope.report.sections.captions.alongside import (
 )
 from stereotrope.report.sections.captions.bases import bases_of
 
-__all__ = ["omissions_block"]
-
 MISSING = ("gmr", "iemr")
 HELD = ("hallucination", "car")
 _WHOLE = {"paper": "any of them", "released": "mean of all"}

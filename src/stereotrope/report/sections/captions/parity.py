@@ -22,8 +22,6 @@ from stereotrope.report.sections.captions.alongside import (
 )
 from stereotrope.report.sections.captions.bases import Basis, bases_of
 
-__all__ = ["declared", "parity_block", "sides_words"]
-
 SIGNED, UNSIGNED = "signed_parity", "parity_difference"
 _REST = {"others": "all other groups", "rest": "all others and unknown"}
 """References that stand for every other group: the named ones, or those and unknown."""
@@ -68,10 +66,7 @@ def _figure(material: Material, basis: Basis) -> Figure | None:
     scope = scope_of(material, frame)
     look = SeriesStyle.for_frame(drawn, prose.unit)
     entries = entries_by_scope(
-        material,
-        drawn,
-        scope,
-        lambda r: ": ".join(filter(None, (scope_words(r, scope), sides_words(r)))),
+        material, drawn, scope, lambda r: ": ".join(filter(None, (scope_words(r, scope), sides_words(r))))
     )
     notes = []
     if len(entries) <= _ONE_PANEL:

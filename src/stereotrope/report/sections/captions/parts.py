@@ -17,8 +17,6 @@ from stereotrope.report.sections.captions.shares import shares_block
 from stereotrope.report.sections.captions.terminal import captions_tables
 from stereotrope.report.sections.captions.wording import wording_block
 
-__all__ = ["captions_blocks", "measured_blocks"]
-
 _MEASURED = (
     composites_block,
     shares_block,

@@ -13,8 +13,6 @@ from stereotrope.report.numbers import number
 from stereotrope.report.prose import listing
 from stereotrope.tables import CAPTION
 
-__all__ = ["MOST_PICTURES", "UNKNOWN", "Chooser"]
-
 MOST_PICTURES = 3
 """Pictures that stand for one prompt of one model."""
 UNKNOWN = "unknown"

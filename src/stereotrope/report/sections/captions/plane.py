@@ -17,8 +17,6 @@ from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import Part, line_label, parts_by_definition, warnings
 
-__all__ = ["plane_blocks"]
-
 _ACROSS, _UP = "car", "cas"
 _ROWS = 13
 _X_TITLE = ("Cultural accuracy (CAR)", "→ more captions hold a marker of the culture")

@@ -27,8 +27,6 @@ from stereotrope.report.sections.captions.scores import (
 )
 from stereotrope.tables import BANDS
 
-__all__ = ["PROFILE", "Profile", "profile_blocks"]
-
 PROFILE = ("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders")
 """Estimates of a model's profile over its prompts."""
 _LEAST_AXES, _MOST_AXES = 3, 16

@@ -13,22 +13,6 @@ from stereotrope.report.numbers import interval, number
 from stereotrope.report.sections.captions.bases import bases_of
 from stereotrope.tables import BANDS, Band, warnings_of
 
-__all__ = [
-    "COMPOSITE_MEASURES",
-    "Part",
-    "band_name",
-    "band_of",
-    "band_words",
-    "edges_text",
-    "in_band",
-    "line_label",
-    "parts_by_definition",
-    "prompt_factor",
-    "reach",
-    "tentative",
-    "warnings",
-]
-
 COMPOSITE_MEASURES = ("cbs", "contextual_diversity")
 """The two composites; a prompt has one of them."""
 _PROMPT = "prompt"

@@ -30,8 +30,6 @@ from stereotrope.report.sections.captions.alongside import (
 from stereotrope.report.sections.captions.bases import Basis, bases_of
 from stereotrope.report.sections.captions.pictures import UNKNOWN
 
-__all__ = ["shares_block"]
-
 SHARES = "representation_parity"
 EVENNESS = ("shannon_entropy", "bias_amplification", "kl_from_uniform")
 _MOST_BARS = 40

@@ -23,8 +23,6 @@ from stereotrope.report.sections.captions.omissions import MISSING
 from stereotrope.report.sections.captions.parity import SIGNED, declared, sides_words
 from stereotrope.report.sections.captions.scores import COMPOSITE_MEASURES, band_words, in_band
 
-__all__ = ["captions_tables"]
-
 MEAN = "composite_mean"
 _MOST_MISSING = 3
 _PLACES = 2

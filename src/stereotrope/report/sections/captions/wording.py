@@ -23,8 +23,6 @@ from stereotrope.report.sections.captions.alongside import (
 )
 from stereotrope.report.sections.captions.bases import Basis, bases_of
 
-__all__ = ["wording_block"]
-
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "cas": ("cas",),
     "captions-variety": ("vendi", "image_vendi", "vendi_normalised", "image_vendi_normalised"),
