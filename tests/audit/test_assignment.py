@@ -78,7 +78,7 @@ def test_where_every_picture_is_refused_each_score_is_null_with_the_reason(tmp_p
     broken = run.estimates.filter(measure="violation_rate", attribute="all")
     assert broken["undefined"].to_list() == ["no usable label"] * 3
     assert broken["excluded"].to_list() == ['{"refused by the generator": 2}'] * 3
-    assert run.estimates.filter(measure="bds")["value"].null_count() == 10
+    assert run.scores.filter(measure="bds")["value"].null_count() == 10
 
 
 def test_what_was_found_is_kept_through_renames_and_deletions_and_found_anew_by_another_seed(tmp_path):

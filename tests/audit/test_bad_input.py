@@ -95,7 +95,7 @@ LAUGHS = "suite: &a [lol,lol,lol,lol,lol,lol,lol,lol]\n" + "".join(
         (DRAWN.replace("{calibrated: , size: 64}", f"{{folder: {'a' * 5000}}}"),
          r":5: folder .* no such folder"),
         (DRAWN.replace("colour]", "{labels: l.csv, name: h, key: [a]}]"),
-         r":6: .*'key' must be a text, found"),
+         r":6: annotator labels: key must be a text, found"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_an_audit_file_is_one_message_with_its_line(text, message):
@@ -260,7 +260,7 @@ def test_a_changed_run_json_is_told_and_moved_aside(run_folder, change, found):
     with RunFolder(run_folder) as into:
         assert "it was moved to quarantine/1-run.json" in into.notes[0]
         assert found in into.notes[0]
-    assert open_run(run_folder).info == {"format_version": 1, "stereotrope_version": __version__}
+    assert open_run(run_folder).info == {"format_version": 2, "stereotrope_version": __version__}
 
 
 def test_measure_without_the_frozen_audit_says_how_to_get_it_back(run_folder):

@@ -99,7 +99,11 @@ def test_every_judge_is_asked_only_about_the_pictures_of_its_checks(checked) -> 
     found, counts = checked.calibration, checked.counts
     plain, base, blank, painted = 24 * 10, 4 * 10, 4 * 10, 4 * 2 * 2 * 10
     calls = plain + 2 * base + blank + painted
-    assert {counts["chat", name, 200] for name in ("none", "tenth", "gullible")} == {calls}
+    for name in ("none", "tenth", "gullible"):
+        (spent,) = st.open(found.run.path).spending.filter(model=name).to_dicts()
+        assert spent["ok"] == calls
+        # On a busy machine an answer may come after its time and be asked for once more.
+        assert calls <= counts["chat", name, 200] <= calls + spent["failed"]
     assert found.cards[0]["checked_on"].startswith("240 drawn pictures of known truth (40 of them also")
 
 

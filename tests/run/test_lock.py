@@ -75,7 +75,7 @@ def test_an_owner_that_left_a_torn_name_is_still_an_owner(tmp_path: Path, owner)
 
 
 def test_a_reader_needs_no_lock(tmp_path: Path, owner) -> None:  # type: ignore[no-untyped-def]
-    assert Run(tmp_path / "run").info["format_version"] == 1
+    assert Run(tmp_path / "run").info["format_version"] == 2
 
 
 def test_a_disk_too_full_to_begin_leaves_the_lock_free(
