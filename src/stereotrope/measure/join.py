@@ -210,9 +210,9 @@ def tidy_subjects(
     -------
     polars.DataFrame
         As of :func:`tidy_labels`; ``image_id`` is the subject's id, and ``picture`` its image, of a set the
-        first, of a text null: subjects of one picture are not independent, so
-        resample pictures or prompts, or give no interval. It has the prompt and the model
-        of that image, a text no model. Of each annotator the subjects that it labelled are expected.
+        first, of a text null. It has the prompt and the model of that image, a text no model. Subjects of
+        one picture are not independent: resample pictures or prompts, or give no interval. Of each annotator
+        the subjects that it labelled are expected.
 
     Examples
     --------
