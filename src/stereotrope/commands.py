@@ -14,8 +14,6 @@ of two words is a command of a group. An entry point of ``stereotrope.commands``
 with such modules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar
 

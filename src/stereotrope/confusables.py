@@ -1,7 +1,5 @@
 """Writings that a person takes for one and a table for several: look-alike letters, blanks, case."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -26,8 +26,6 @@
 A message names the thing, the rule, what was found and what to do.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The one way in which a value that may be written in several is counted."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """Further tables of a run: what a plug-in makes of its tables, written, opened and exported like them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,10 +54,7 @@ def further_table(
 ) -> Callable[[Callable[[TableSources], Filled | None]], Callable[[TableSources], Filled | None]]:
     """Return the decorator that adds the function that fills a further table, under its name.
 
-    Raises
-    ------
-    PluginError
-        The name is that of a table of every run, or another has it.
+    Raises PluginError: The name is that of a table of every run, or another has it.
     """
 
     def registered(fill: Callable[[TableSources], Filled | None]) -> Callable[[TableSources], Filled | None]:

@@ -5,8 +5,6 @@ measure needs is a *factor*: a string column under its own name in ``prompts`` (
 ``group`` …), carried into the estimates. A number that cannot be given is null with a reason.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -279,10 +277,7 @@ SCOPES = frozenset({"generator", "annotator"})
 def check_factors(names: Iterable[str]) -> tuple[str, ...]:
     """Return the factor names, or raise.
 
-    Raises
-    ------
-    TableError
-        A name is reserved, empty or given twice.
+    Raises TableError: A name is reserved, empty or given twice.
     """
     seen: list[str] = []
     for name in names:

@@ -1,7 +1,5 @@
 """From what a model answered to labels: strict, one attribute at a time, and never a guess of ours."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Mapping, Sequence

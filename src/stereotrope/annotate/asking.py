@@ -1,7 +1,5 @@
 """Asking a model about one picture at a time: what every annotator that talks to a server shares."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json

@@ -1,7 +1,5 @@
 """Which attributes may be asked for: names, value lists and their limits."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

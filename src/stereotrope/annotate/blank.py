@@ -1,7 +1,5 @@
 """Pictures with nothing on them."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import ndimage
 

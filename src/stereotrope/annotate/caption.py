@@ -1,7 +1,5 @@
 """Captions by a chat model."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Options of an entry whose annotator asks a chat model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """An annotator of which an audit takes some attributes only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stereotrope.annotate.contract import Annotator

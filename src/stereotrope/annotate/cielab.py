@@ -4,8 +4,6 @@ Sources: IEC 61966-2-1 (sRGB); CIE 15:2018 (CIELAB, D65, 2° observer); Sharma, 
 CIEDE2000 color-difference formula", Color Research & Application 30(1), equations 2 to 22.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,7 +1,5 @@
 """Product colour and background colour."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage

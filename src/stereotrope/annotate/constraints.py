@@ -1,7 +1,5 @@
 """Whether a picture breaks what its prompt asked for: people, more than one product."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

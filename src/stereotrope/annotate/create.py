@@ -1,7 +1,5 @@
 """From an entry of an audit file to an annotator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Finding the attributes that vary among pictures of one kind."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import hashlib

@@ -1,7 +1,5 @@
 """Exact and near duplicates, so that one picture is not counted twice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

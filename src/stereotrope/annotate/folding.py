@@ -1,7 +1,5 @@
 """Open values written differently but meaning the same, folded together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -12,8 +12,6 @@ The border is taken for background only where its colour is common along the bor
 cut by the border is not lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Labels made elsewhere: by people, or by another tool."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, defaultdict

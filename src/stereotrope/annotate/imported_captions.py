@@ -1,7 +1,5 @@
 """Captions made elsewhere as an annotator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Labels derived from captions by a lexicon: no picture is read, no model is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path

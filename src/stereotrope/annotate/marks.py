@@ -1,7 +1,5 @@
 """Marks: text that a model puts at one place of its pictures whatever it was asked for."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -1,7 +1,5 @@
 """In which order the options of a closed attribute are offered."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

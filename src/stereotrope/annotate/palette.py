@@ -1,7 +1,5 @@
 """Names for colours: the nearest anchor of a documented palette."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources

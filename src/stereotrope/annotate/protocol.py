@@ -1,7 +1,5 @@
 """The wording of what model annotators are asked, from ``questions.yaml``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

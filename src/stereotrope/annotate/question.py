@@ -1,7 +1,5 @@
 """Attributes read by a chat model: closed ones from their list, open ones in its own words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 

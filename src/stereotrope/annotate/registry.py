@@ -1,7 +1,5 @@
 """What can be written under ``annotators:``, ours and other packages'."""
 
-from __future__ import annotations
-
 from stereotrope.annotate.contract import Annotator
 from stereotrope.inputs.entries import Entry, entries_of
 from stereotrope.plugins import Registry

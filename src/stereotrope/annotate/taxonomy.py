@@ -1,7 +1,5 @@
 """The attributes of one kind of picture: names and value lists, and where they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Text on the product and text on the background, read by OCR."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """From the ledger to the tables: what was planned, with what came of it, in the order of the plan."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Carrying an audit out: generate → annotate → measure → report, and continuing where it stopped."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -60,10 +58,7 @@ class Audit:
     def from_yaml(cls, path: Path | str, *, seed: int | None = None) -> Self:
         """Read an audit file; ``seed`` replaces the file's.
 
-        Raises
-        ------
-        AuditFileError
-            A mistake in the file, with its line and what to do.
+        Raises AuditFileError: A mistake in the file, with its line and what to do.
         """
         return cls._of(read_source(path), seed)
 
@@ -91,12 +86,8 @@ class Audit:
     def plan(self, *, max_cost: float | None = None, stored: StoredRun | None = None) -> Plan:
         """Resolve the audit: prompts, requests, annotators, measures; does nothing else.
 
-        Parameters
-        ----------
-        max_cost
-            US dollars that calls to models may cost.
-        stored
-            The prompts of a run whose pictures are there: no generator is made and nothing is requested.
+        max_cost: US dollars that calls to models may cost.
+        stored: The prompts of a run whose pictures are there: no generator is made and nothing is requested.
         """
         return make_plan(self.spec, self.source, max_cost=max_cost, stored=stored)
 
@@ -111,39 +102,24 @@ class Audit:
     ) -> Run:
         """Carry the audit out into a run folder; called again, only what is missing is done.
 
-        Parameters
-        ----------
-        folder
-            The run folder; made if it is not there.
-        watcher
-            Is told about stages and progress.
-        stop
-            When set, what is in flight is finished and :class:`Interrupted` raised.
-        reference
-            Labels known to be true (``image_id, attribute, value``): the annotators' agreement with them
-            is estimated too.
-        max_cost
-            US dollars that calls to models may cost, those of earlier runs in this folder included. When
-            they are spent no further call begins; the report is made from what there is.
+        folder: The run folder; made if it is not there.
+        watcher: Is told about stages and progress.
+        stop: When set, what is in flight is finished and :class:`Interrupted` raised.
+        reference: Labels known to be true (``image_id, attribute, value``): the annotators' agreement with
+            them is estimated too.
+        max_cost: US dollars that calls to models may cost, those of earlier runs in this folder included.
+            When they are spent no further call begins; the report is made from what there is.
 
-        Raises
-        ------
-        AuditFileError
-            Something the file asks for does not exist or does not fit together, or ``max_cost`` is given
-            and what a model costs is not known; nothing was touched. Or no generator can be reached as the
-            file has it.
-        ModelUnusable
-            No generator can be reached; nothing was measured.
-        RunLocked
-            Another process writes the folder.
-        Interrupted
-            ``stop`` was set; the same call continues.
-        BudgetError
-            ``max_cost`` is spent, and something is missing; the report is written.
-        IncompleteError
-            The report is written; items failed, or more pictures than ``max_excluded`` cannot be used.
-        RunDamaged
-            The ledger was damaged and lost work that was paid for; nothing was asked.
+        Raises AuditFileError: Something the file asks for does not exist or does not fit together, or
+            ``max_cost`` is given and what a model costs is not known; nothing was touched. Or no generator
+            can be reached as the file has it.
+        Raises ModelUnusable: No generator can be reached; nothing was measured.
+        Raises RunLocked: Another process writes the folder.
+        Raises Interrupted: ``stop`` was set; the same call continues.
+        Raises BudgetError: ``max_cost`` is spent, and something is missing; the report is written.
+        Raises IncompleteError: The report is written; items failed, or more pictures than ``max_excluded``
+            cannot be used.
+        Raises RunDamaged: The ledger was damaged and lost work that was paid for; nothing was asked.
         """
         plan, watcher = self.plan(max_cost=max_cost), watcher or Silent()
         stop = stop or threading.Event()
@@ -171,12 +147,8 @@ class Audit:
 
         ``watcher`` and ``stop`` are those of :meth:`run`.
 
-        Raises
-        ------
-        Interrupted
-            ``stop`` was set; the same call begins again.
-        RunError
-            The run has no labels yet, or its ledger has lost some that are in the table.
+        Raises Interrupted: ``stop`` was set; the same call begins again.
+        Raises RunError: The run has no labels yet, or its ledger has lost some that are in the table.
         """
         with changes_told(Path(folder)):
             return self._measure_again(Path(folder), watcher or Silent(), stop)

@@ -1,7 +1,5 @@
 """What a file made elsewhere says of the design: no labels, and perhaps prompts that nobody asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The prompts that an audit file and its suite design, and what they are compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,10 +18,7 @@ from stereotrope.tables import factors_of
 def designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
     """The prompts of the audit file, else of its suite; None where generators bring their own.
 
-    Raises
-    ------
-    AuditFileError
-        Parts of the design do not fit together, or a part is missing.
+    Raises AuditFileError: Parts of the design do not fit together, or a part is missing.
     """
     things = spec.objects or suite.get("objects")
     try:
@@ -78,10 +73,7 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
 def baseline_model_of(spec: AuditSpec, models: Sequence[str], source: Source) -> str | None:
     """The model that others are compared with, where the audit names one.
 
-    Raises
-    ------
-    AuditFileError
-        It is none of the models, or the only one.
+    Raises AuditFileError: It is none of the models, or the only one.
     """
     name = (spec.baseline or {}).get(GENERATOR)
     if name is not None:
@@ -95,10 +87,7 @@ def baseline_model_of(spec: AuditSpec, models: Sequence[str], source: Source) ->
 def baseline_of(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:
     """Factor and level that other levels are compared with; models are compared apart from that.
 
-    Raises
-    ------
-    AuditFileError
-        The prompts have no such factor or level, or several are named.
+    Raises AuditFileError: The prompts have no such factor or level, or several are named.
     """
     given = {factor: level for factor, level in (spec.baseline or {}).items() if factor != GENERATOR}
     if not given and spec.baseline != {}:

@@ -1,7 +1,5 @@
 """Drawing: each picture that is asked for once, in the ledger as it lands."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -57,14 +55,9 @@ def generate_images(
 def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -> None:
     """Stop where no generator gave a single answer: there is nothing to look at, and nothing to measure.
 
-    Raises
-    ------
-    AuditFileError
-        What the file says of every generator cannot be right, or a key is not set.
-    PictureUnavailable
-        Pictures made elsewhere that cannot be read just now.
-    ModelUnusable
-        A server that does not answer, or does not let this key in.
+    Raises AuditFileError: What the file says of every generator cannot be right, or a key is not set.
+    Raises PictureUnavailable: Pictures made elsewhere that cannot be read just now.
+    Raises ModelUnusable: A server that does not answer, or does not let this key in.
     """
     asked = [request.image_id for _, request in plan.requests]
     answered = len(asked) - len(into.ledger.missing(GENERATE, asked))

@@ -1,7 +1,5 @@
 """From labels to estimates and findings."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Mapping

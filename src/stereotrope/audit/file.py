@@ -4,8 +4,6 @@ The file is YAML 1.2 (``no`` and ``on`` are words, not booleans). Every message 
 what was found and what to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -110,10 +108,7 @@ class AuditSpec(Options):
 def validate(source: Source) -> AuditSpec:
     """Check the file against :class:`AuditSpec`.
 
-    Raises
-    ------
-    AuditFileError
-        The first mistake by line, and how many more there are.
+    Raises AuditFileError: The first mistake by line, and how many more there are.
     """
     return validated(AuditSpec, source)
 

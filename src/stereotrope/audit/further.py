@@ -1,7 +1,5 @@
 """Filling and writing the further tables of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

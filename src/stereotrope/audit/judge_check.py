@@ -1,7 +1,5 @@
 """What a calibration found of an instrument, for the audits that use it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,8 @@ _CONFUSION = {"attribute": pl.String, "reference_value": pl.String, "value": pl.
 class JudgeCheck:
     """A calibration of one annotator.
 
-    Attributes
-    ----------
-    card
-        Its judge card: ``annotator, fingerprint, attributes, fit, checked_on, rows, sentence``.
-    confusion
-        ``attribute, reference_value, value, n``: what was planted and what was read, of the attributes
+    card: Its judge card: ``annotator, fingerprint, attributes, fit, checked_on, rows, sentence``.
+    confusion: ``attribute, reference_value, value, n``: what was planted and what was read, of the attributes
         that are planted. A value in brackets is none, such as ``(unclear)``.
     """
 
@@ -41,20 +35,12 @@ class JudgeCheck:
 def judge_check_of(folder: Path | str, annotator: Annotator) -> JudgeCheck:
     """Read what a calibration found of the instrument that an audit uses.
 
-    Parameters
-    ----------
-    folder
-        The run folder of the calibration.
-    annotator
-        The audit's annotator. It may be asked for some of the attributes that were checked, and have
+    folder: The run folder of the calibration.
+    annotator: The audit's annotator. It may be asked for some of the attributes that were checked, and have
         another name; model, parameters and wording must be those that were checked.
 
-    Raises
-    ------
-    RunError
-        There is no run at ``folder``, or it cannot be read.
-    UsageError
-        The run is no calibration, or none of this instrument; the message says what differs.
+    Raises RunError: There is no run at ``folder``, or it cannot be read.
+    Raises UsageError: The run is no calibration, or none of this instrument; the message says what differs.
     """
     cards: list[Mapping[str, Any]] = open_run(Path(folder)).info.get("judge_cards") or []
     if not cards:

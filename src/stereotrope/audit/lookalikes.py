@@ -1,7 +1,5 @@
 """Names, levels and values of a run that read alike and count apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

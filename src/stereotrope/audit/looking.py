@@ -1,7 +1,5 @@
 """One loop for all annotators: each looks at what it has not seen, once what it needs is there."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from functools import partial

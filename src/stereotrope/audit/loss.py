@@ -1,7 +1,5 @@
 """What a torn ledger lost of work that was paid for: told, and not paid for again in silence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,10 +21,7 @@ def refuse_paying_again(plan: Plan, folder: Path) -> None:
     Only a run whose damaged ledger lies in ``quarantine/`` is looked at: moving that file away is how a
     user says that all may be asked, and paid for, again.
 
-    Raises
-    ------
-    RunDamaged
-        The ledger lacks such work; nothing was asked.
+    Raises RunDamaged: The ledger lacks such work; nothing was asked.
     """
     torn = _torn(folder)
     if torn is None:
@@ -49,10 +44,7 @@ def refuse_paying_again(plan: Plan, folder: Path) -> None:
 def refuse_lost_labels(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
     """Keep the labels of a run whose ledger has lost what they were made from.
 
-    Raises
-    ------
-    RunDamaged
-        The run's table holds looks that the ledger lacks.
+    Raises RunDamaged: The run's table holds looks that the ledger lacks.
     """
     names = [annotator.name for annotator in plan.annotators if annotator.looks]
     keys = ["annotator", "subject_id"]
@@ -62,10 +54,7 @@ def refuse_lost_labels(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
 def refuse_lost_vectors(plan: Plan, run: Run, embeddings: pl.DataFrame) -> None:
     """Keep the vectors of a run whose ledger has lost what they were made from.
 
-    Raises
-    ------
-    RunDamaged
-        The run's table holds vectors by an encoder that the ledger lacks.
+    Raises RunDamaged: The run's table holds vectors by an encoder that the ledger lacks.
     """
     names = [annotator.name for annotator in plan.annotators if annotator.process is not None]
     keys = ["encoder", "subject_kind", "subject_id"]

@@ -1,7 +1,5 @@
 """Which measures an audit computes, with what arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,11 +65,8 @@ def resolve_measures(
 
     What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it.
 
-    Raises
-    ------
-    AuditFileError
-        An unknown measure or argument, a comparison without a baseline, an unknown factor or attribute, or
-        arguments that the measure refuses.
+    Raises AuditFileError: An unknown measure or argument, a comparison without a baseline, an unknown factor
+        or attribute, or arguments that the measure refuses.
     """
     if items is None:
         items = ["refusal_rate", "share", *(["share_difference", "bds"] if setting.group else [])]

@@ -1,7 +1,5 @@
 """In which order annotators work: what one needs, another has given before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from stereotrope.annotate import Annotator
@@ -39,10 +37,7 @@ def _waits_for(annotator: Annotator, others: Sequence[Annotator]) -> list[Annota
 def require_needs(annotators: Sequence[Annotator], source: Source) -> None:
     """Refuse an annotator that needs what none gives, and those that wait for one another.
 
-    Raises
-    ------
-    AuditFileError
-        With the line of the annotator.
+    Raises AuditFileError: With the line of the annotator.
     """
     parts = [one for each in annotators for one in (each, *each.parts)]
     placed = ordered(annotators)

@@ -1,7 +1,5 @@
 """What a run would still do, and what that may cost: the answer of ``stereotrope run --plan``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
@@ -26,14 +24,9 @@ from stereotrope.tables import ABSENT, IMAGES, polars_types
 class Work:
     """One line of a plan.
 
-    Attributes
-    ----------
-    verb, name
-        What is done, and with which generator or annotator.
-    total, done
-        Items asked for, and those that the run folder holds.
-    expected
-        Calls, tokens, dollars and seconds that the rest may take; None where no model server is asked.
+    verb, name: What is done, and with which generator or annotator.
+    total, done: Items asked for, and those that the run folder holds.
+    expected: Calls, tokens, dollars and seconds that the rest may take; None where no model server is asked.
     """
 
     verb: str
@@ -47,12 +40,8 @@ class Work:
 class Reserve:
     """US dollars that a run folder still needs, at most, for what its models have to say.
 
-    Attributes
-    ----------
-    each
-        For the labels of one more picture.
-    pending
-        For those of the pictures that are there, and for sets that are still to be looked at.
+    each: For the labels of one more picture.
+    pending: For those of the pictures that are there, and for sets that are still to be looked at.
     """
 
     each: float = 0.0
@@ -65,10 +54,7 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     Pictures that are not drawn yet count as not looked at. Pictures that turn out byte-identical are
     looked at once, so there may be less to do. The few texts of the prompts are not counted.
 
-    Raises
-    ------
-    RunDamaged
-        The folder holds pictures, and the ledger that records them is not there.
+    Raises RunDamaged: The folder holds pictures, and the ledger that records them is not there.
     """
     folder = Path(folder)
     refuse_lost_ledger(folder)

@@ -1,7 +1,5 @@
 """What an audit file asks for, resolved: prompts, requests, annotators, measures. Nothing is done yet."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -132,19 +130,11 @@ def make_plan(
 ) -> Plan:
     """Resolve an audit file.
 
-    Parameters
-    ----------
-    spec, source
-        The audit file.
-    stored
-        A run whose pictures are there: no generator is made and nothing is requested.
-    max_cost
-        US dollars that calls to models may cost in this run folder, earlier ones included.
+    spec, source: The audit file.
+    stored: A run whose pictures are there: no generator is made and nothing is requested.
+    max_cost: US dollars that calls to models may cost in this run folder, earlier ones included.
 
-    Raises
-    ------
-    AuditFileError
-        Something asked for does not exist or does not fit together.
+    Raises AuditFileError: Something asked for does not exist or does not fit together.
     """
     suite = _suite(spec, source)
     account = Account(max_cost)

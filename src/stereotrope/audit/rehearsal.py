@@ -1,7 +1,5 @@
 """Trying the measures of an audit on made-up labels: a mistake is told before a picture is paid for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,10 +19,8 @@ def rehearse(
 ) -> None:
     """Call every measure on one made-up picture a level.
 
-    Raises
-    ------
-    AuditFileError
-        A measure refuses its arguments: a level that is not there, a factor compared and held fixed …
+    Raises AuditFileError: A measure refuses its arguments: a level that is not there, a factor compared and
+        held fixed …
     """
     labels, images = _made_up(setting)
     frames: dict[MeasureFrame, pl.DataFrame] = {}

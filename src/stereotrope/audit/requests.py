@@ -1,7 +1,5 @@
 """Which pictures are asked of which generator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
@@ -28,10 +26,7 @@ def requests_of(
 ) -> tuple[pl.DataFrame, Requests, tuple[str, ...]]:
     """Return the prompts, what is asked of whom, and what the folders of pictures left out.
 
-    Raises
-    ------
-    AuditFileError
-        A generator cannot serve a prompt, nothing is asked for, or far too much.
+    Raises AuditFileError: A generator cannot serve a prompt, nothing is asked for, or far too much.
     """
     prompts: list[pl.DataFrame] = [] if designed is None else [designed]
     requests: list[tuple[Generator, ImageRequest]] = []

@@ -1,7 +1,5 @@
 """What annotators look at, and how each is asked: images, regions and sets of them, texts of prompts."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,14 +43,9 @@ class Look(NamedTuple):
 class Subjects:
     """What each annotator of a plan looks at.
 
-    Parameters
-    ----------
-    plan
-        The audit; its annotators know what was discovered so far (see :func:`remember`).
-    images
-        Those that are there.
-    coming
-        ``image_id, prompt_id, generator`` of those that may still come: a set with one of them waits.
+    plan: The audit; its annotators know what was discovered so far (see :func:`remember`).
+    images: Those that are there.
+    coming: ``image_id, prompt_id, generator`` of those that may still come: a set with one of them waits.
     """
 
     def __init__(self, plan: Plan, images: pl.DataFrame, coming: pl.DataFrame | None = None) -> None:

@@ -1,7 +1,5 @@
 """Who is told how a run goes on."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -1,7 +1,5 @@
 """What every stage of a run shares: its items, who carries them out, and what could not be done."""
 
-from __future__ import annotations
-
 import inspect
 import threading
 from collections.abc import Mapping, Sequence

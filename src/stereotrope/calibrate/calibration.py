@@ -5,8 +5,6 @@ picture. What annotators say of these pictures is compared with that, and every 
 closed-form truth. Models are checked further: see ``checks.yaml``.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

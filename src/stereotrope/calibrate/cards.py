@@ -1,7 +1,5 @@
 """Judge cards: what checks say of an instrument, row by row, and whether it may be used."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What is checked and with which limits: the data of ``checks.yaml``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from stereotrope.shipped import shipped

@@ -1,7 +1,5 @@
 """Colour words of a model, read as the colours that are planted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

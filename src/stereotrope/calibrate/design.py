@@ -1,7 +1,5 @@
 """The audit of a calibration: planted pictures, and check pictures where a model is to be checked."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Check pictures: empty ones, and pictures with a false caption or an instruction painted into them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The commands. Only typer and the standard library are imported until a command runs."""
 
-from __future__ import annotations
-
 import errno
 import sys
 import traceback

@@ -45,10 +45,7 @@ class CalibrationOptions:
 def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
     """Read the annotators of the command line: names, ``provider:model``, or YAML mappings.
 
-    Raises
-    ------
-    UsageError
-        A mapping cannot be read, or an option for models is given and no annotator is one.
+    Raises UsageError: A mapping cannot be read, or an option for models is given and no annotator is one.
     """
     options: dict[str, Any] = {
         "base_url": asked.base_url,
@@ -98,14 +95,9 @@ def _mapping(text: str) -> dict[str, Any]:
 def run_calibration(asked: CalibrationOptions, settings: Settings) -> None:
     """Calibrate, print the result, and end with exit code 3 where an instrument is not fit.
 
-    Raises
-    ------
-    UsageError
-        An annotator is none, or a cap is given and its price is not known.
-    IncompleteError
-        A check fails, or the evidence is insufficient, or something is missing.
-    BudgetError
-        The cap on what calls may cost is reached.
+    Raises UsageError: An annotator is none, or a cap is given and its price is not known.
+    Raises IncompleteError: A check fails, or the evidence is insufficient, or something is missing.
+    Raises BudgetError: The cap on what calls may cost is reached.
     """
     try:
         _run(asked, settings)

@@ -1,7 +1,5 @@
 """What there is: suites, measures, generators and annotators, one line each or a page."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping

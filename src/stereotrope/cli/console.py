@@ -73,10 +73,7 @@ def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
     The first Ctrl-C or SIGTERM lets what is in flight be finished; a second stops at once, and what was
     finished is on disk.
 
-    Raises
-    ------
-    Interrupted
-        It was stopped; the exit code is 128 and the number of the first signal.
+    Raises Interrupted: It was stopped; the exit code is 128 and the number of the first signal.
     """
     watcher, stop = _Watcher(settings), threading.Event()
     resume = command_line()

@@ -1,7 +1,5 @@
 """The demo audit: what ``stereotrope demo`` carries out."""
 
-from __future__ import annotations
-
 from importlib import resources
 
 from stereotrope.audit import Audit

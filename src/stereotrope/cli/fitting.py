@@ -1,7 +1,5 @@
 """Sentences and tables that keep to the width of the terminal, numbers whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

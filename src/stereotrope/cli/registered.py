@@ -1,7 +1,5 @@
 """The commands that suites and other packages bring, beside those of :mod:`stereotrope.cli.app`."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

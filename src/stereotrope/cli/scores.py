@@ -1,7 +1,5 @@
 """The main scores of a run in a screenful: one row each, the noise floor beside the value."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,14 +34,9 @@ def print_scores(
 ) -> None:
     """Print the main scores of a headline and name the other measures.
 
-    Parameters
-    ----------
-    tables
-        ``tables`` of :func:`stereotrope.report.headline`.
-    out
-        Where to print.
-    leading
-        Tables of its ``sections``, printed first.
+    tables: ``tables`` of :func:`stereotrope.report.headline`.
+    out: Where to print.
+    leading: Tables of its ``sections``, printed first.
     """
     found: dict[str, list[Row]] = {}
     for table in tables:

@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM: how a command ends, and what continues it."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 import sys
@@ -44,10 +42,7 @@ def handling(on_signal: Callable[[int, FrameType | None], None]) -> Iterator[Non
 def signals_end_the_command() -> Iterator[None]:
     """End a command at once at Ctrl-C or SIGTERM, where it has not begun or has ended its own work.
 
-    Raises
-    ------
-    Interrupted
-        One came.
+    Raises Interrupted: One came.
     """
     received: list[int] = []
 

@@ -1,7 +1,5 @@
 """What was asked of models and what it cost, kept so that no restart forgets it."""
 
-from __future__ import annotations
-
 import math
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """What JSON from a server tells of an error, whatever the status that it came with."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a request's failure means: a refusal, a reason to wait, or an end."""
 
-from __future__ import annotations
-
 import contextlib
 import email.utils
 import json

@@ -1,7 +1,5 @@
 """Keys kept out of what is written, and text from a server made fit for a message: short and inert."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

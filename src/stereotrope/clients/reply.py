@@ -1,7 +1,5 @@
 """Taking the reply of a chat endpoint apart, whatever it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading a model's structured answer: JSON, held to a schema, with the reasons where it fails."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

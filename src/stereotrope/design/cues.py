@@ -4,8 +4,6 @@ Source of the layout: SODA, arXiv:2508.03483, section 3.1 and Table 1; its texts
 ``objects`` suite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

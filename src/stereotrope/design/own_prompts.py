@@ -1,7 +1,5 @@
 """Prompts that an audit file writes itself: a template with factors, a list, or a CSV file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

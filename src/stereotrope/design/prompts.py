@@ -1,7 +1,5 @@
 """Prompts and their factors: the ``prompts`` table."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import string

@@ -1,7 +1,5 @@
 """Generate: from prompts to images, by a model under audit or from pictures made elsewhere."""
 
-from __future__ import annotations
-
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
 from stereotrope.generate.contract import (
     GENERATORS,

@@ -1,7 +1,5 @@
 """Options of entries for pictures made elsewhere: which columns of a file say what."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -29,19 +27,13 @@ def _factors(value: Any) -> Any:
 class ListedOptions(Options):
     """Pictures that a file lists, a row a picture.
 
-    Attributes
-    ----------
-    name
-        Name of the model that made the pictures; by default that of the folder, or of the file.
-    name_from
-        Column with the model's name, where they are several models' pictures.
-    factors
-        Columns that are factors, or a mapping factor → column. Only for class-named sub-folders the
+    name: Name of the model that made the pictures; by default that of the folder, or of the file.
+    name_from: Column with the model's name, where they are several models' pictures.
+    factors: Columns that are factors, or a mapping factor → column. Only for class-named sub-folders the
         default is ``label``; else there is none.
-    prompt, negative, seed
-        Columns with the prompt, the negative prompt and the seed; without it seeds are unknown (null).
-    file
-        Column with the file; by default the one that has a usual name.
+    prompt, negative, seed: Columns with the prompt, the negative prompt and the seed; without it seeds are
+        unknown (null).
+    file: Column with the file; by default the one that has a usual name.
     """
 
     name: Name | None = None
@@ -63,17 +55,13 @@ class ListedOptions(Options):
 class FolderOptions(ListedOptions):
     """A folder of pictures.
 
-    Attributes
-    ----------
-    metadata
-        CSV or JSON lines with one row a picture, relative to the folder or to the audit file. By default the
-        first of ``metadata.jsonl``, ``metadata.csv``, ``labels.csv``; else those of its sub-folders (the
-        splits of a Hugging Face imagefolder, read as column ``split``); else the names of the sub-folders
-        are read as column ``label``.
-    absent
-        What a row is whose file is not there: ``excluded``, it cannot be used; or ``allowed``, the picture
-        was made and is not at hand: what others said of it counts, and whatever looks at pictures leaves it
-        out.
+    metadata: CSV or JSON lines with one row a picture, relative to the folder or to the audit file. By
+        default the first of ``metadata.jsonl``, ``metadata.csv``, ``labels.csv``; else those of its
+        sub-folders (the splits of a Hugging Face imagefolder, read as column ``split``); else the names of
+        the sub-folders are read as column ``label``.
+    absent: What a row is whose file is not there: ``excluded``, it cannot be used; or ``allowed``, the
+        picture was made and is not at hand: what others said of it counts, and whatever looks at pictures
+        leaves it out.
     """
 
     folder: File
@@ -84,11 +72,8 @@ class FolderOptions(ListedOptions):
 class LabelledOptions(ListedOptions):
     """A file that names pictures which are not at hand.
 
-    Attributes
-    ----------
-    labels
-        CSV or JSON lines: a row a picture, or several that agree in all that is said of the design, as where
-        each is one label.
+    labels: CSV or JSON lines: a row a picture, or several that agree in all that is said of the design, as
+        where each is one label.
     """
 
     labels: File

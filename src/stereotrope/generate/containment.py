@@ -1,7 +1,5 @@
 """Finding files that a metadata file names, without ever leaving the folder."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -29,16 +27,10 @@ def is_picture_like(name: str) -> bool:
 class FolderIndex:
     """The files below a folder; links to folders are not followed.
 
-    Attributes
-    ----------
-    root
-        The folder, resolved.
-    pictures
-        Names of files called like pictures, relative with ``/``, sorted.
-    unreadable
-        Names that are not UTF-8: no table could hold them.
-    closed
-        Names of folders that may not be read.
+    root: The folder, resolved.
+    pictures: Names of files called like pictures, relative with ``/``, sorted.
+    unreadable: Names that are not UTF-8: no table could hold them.
+    closed: Names of folders that may not be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,10 +50,7 @@ class FolderIndex:
         A name that is not there is looked for in its other Unicode normalisation, because archives made
         on macOS spell accents apart. Percent signs are plain characters; nothing is decoded.
 
-        Raises
-        ------
-        PictureError
-            The name is refused, or there is no such file in the folder.
+        Raises PictureError: The name is refused, or there is no such file in the folder.
         """
         _refuse_unsafe(name)
         relative = "/".join(part for part in name.split("/") if part not in ("", "."))
@@ -106,12 +95,8 @@ class FolderIndex:
 def read_file(path: Path) -> bytes:
     """Read a regular file of at most :data:`stereotrope.pictures.MAX_BYTES`; never waits on a pipe or device.
 
-    Raises
-    ------
-    PictureError
-        It is something else, or too large.
-    PictureUnavailable
-        It cannot be read just now.
+    Raises PictureError: It is something else, or too large.
+    Raises PictureUnavailable: It cannot be read just now.
     """
     flags = (
         os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

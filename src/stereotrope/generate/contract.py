@@ -1,7 +1,5 @@
 """What a generator is, what it is asked for and what it answers."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import ABC, abstractmethod
@@ -29,24 +27,14 @@ def request_id(
 class ImageRequest:
     """One picture asked for.
 
-    Attributes
-    ----------
-    image_id
-        Key of the work item, by :func:`request_id`.
-    prompt_id
-        Row of the ``prompts`` table.
-    generator
-        Name of the text-to-image model.
-    text, negative
-        What is sent; ``text`` is None where pictures made elsewhere came without it.
-    seed
-        None where the generator takes none.
-    params
-        Further parameters, JSON values.
-    source
-        File it is taken from, relative to its folder; None where it is generated.
-    absent
-        Whether it is known that there is no picture to look at.
+    image_id: Key of the work item, by :func:`request_id`.
+    prompt_id: Row of the ``prompts`` table.
+    generator: Name of the text-to-image model.
+    text, negative: What is sent; ``text`` is None where pictures made elsewhere came without it.
+    seed: None where the generator takes none.
+    params: Further parameters, JSON values.
+    source: File it is taken from, relative to its folder; None where it is generated.
+    absent: Whether it is known that there is no picture to look at.
     """
 
     image_id: str
@@ -64,18 +52,11 @@ class ImageRequest:
 class ImageResult:
     """What came of a request.
 
-    Attributes
-    ----------
-    data
-        Original bytes of the picture, None unless ``status`` is ``ok``.
-    status
-        ``ok``, ``refused`` (by the model), ``excluded`` (cannot be used) or ``absent`` (not at hand).
-    reason
-        Why it was refused or excluded, or is absent.
-    revised_prompt
-        What the endpoint made of the prompt.
-    latency, cost
-        Seconds and US dollars, None where unknown.
+    data: Original bytes of the picture, None unless ``status`` is ``ok``.
+    status: ``ok``, ``refused`` (by the model), ``excluded`` (cannot be used) or ``absent`` (not at hand).
+    reason: Why it was refused or excluded, or is absent.
+    revised_prompt: What the endpoint made of the prompt.
+    latency, cost: Seconds and US dollars, None where unknown.
     """
 
     data: bytes | None
@@ -92,31 +73,18 @@ class Generator(ABC):
     A generator derives from this class and gives ``kind``, ``name``, ``fingerprint`` and :meth:`process`; all
     else has a default that holds for a model which draws any prompt, one picture a call.
 
-    Attributes
-    ----------
-    kind
-        Name of its entry, as ``stereotrope generators`` lists it.
-    name
-        Of the model, in the ``generator`` column.
-    fingerprint
-        Of all that decides a picture beside prompt, seed and parameters of the request; what has the same
-        is not asked for again. It leaves out addresses, keys, limits and the name.
-    concurrency
-        Threads, or calls in flight, at most.
-    batch
-        Pictures that ``process_batch``, where it has one, is given at once.
-    seeded
-        Whether the request's seed is sent; else pictures of one prompt are numbered.
-    provider, model
-        Who serves it, and what it is called there; empty where nobody is asked.
-    note
-        What a plan and a report should say of it; None where there is nothing.
-    notes
-        After :meth:`requests`: what was left out and why, one sentence each.
-    trouble
-        After :meth:`requests`: why none of its pictures can be used; None where some can.
-    remedy
-        What to write in its entry where many of its pictures cannot be used; None where nothing helps.
+    kind: Name of its entry, as ``stereotrope generators`` lists it.
+    name: Of the model, in the ``generator`` column.
+    fingerprint: Of all that decides a picture beside prompt, seed and parameters of the request; what has the
+        same is not asked for again. It leaves out addresses, keys, limits and the name.
+    concurrency: Threads, or calls in flight, at most.
+    batch: Pictures that ``process_batch``, where it has one, is given at once.
+    seeded: Whether the request's seed is sent; else pictures of one prompt are numbered.
+    provider, model: Who serves it, and what it is called there; empty where nobody is asked.
+    note: What a plan and a report should say of it; None where there is nothing.
+    notes: After :meth:`requests`: what was left out and why, one sentence each.
+    trouble: After :meth:`requests`: why none of its pictures can be used; None where some can.
+    remedy: What to write in its entry where many of its pictures cannot be used; None where nothing helps.
     """
 
     kind: str
@@ -138,10 +106,8 @@ class Generator(ABC):
 
         A generator of coroutines may have a coroutine ``close``, which ends what its event loop holds open.
 
-        Raises
-        ------
-        ModelError, PictureUnavailable
-            There is no answer; the next run asks again. A refusal is a result.
+        Raises ModelError, PictureUnavailable: There is no answer; the next run asks again. A refusal is a
+            result.
         """
 
     def check(self, text: str, negative: str | None = None) -> str | None:
@@ -153,10 +119,7 @@ class Generator(ABC):
     ) -> tuple[pl.DataFrame, list[ImageRequest]] | None:
         """Say which pictures there are, where they are not drawn; None for a model that draws.
 
-        Parameters
-        ----------
-        designed
-            The prompts of the design; None where it has none.
+        designed: The prompts of the design; None where it has none.
 
         Returns
         -------
@@ -182,21 +145,13 @@ def create(
 ) -> Generator:
     """Make the generator that an entry of an audit file describes.
 
-    Parameters
-    ----------
-    spec
-        A bare name (``"calibrated"``), a model (``"openai:gpt-image-1"``), or a mapping with options
-        (``{"images": "openai:sd35", "base_url": "http://localhost:8091/v1", "steps": 30}``);
-        ``stereotrope generators`` lists them.
-    relative_to
-        Folder that paths in the spec start from; the current one where None.
-    account
-        What the calls of a remote model are booked on; its own where None.
+    spec: A bare name (``"calibrated"``), a model (``"openai:gpt-image-1"``), or a mapping with options
+        (``{"images": "openai:sd35", "base_url": "http://localhost:8091/v1", "steps": 30}``); ``stereotrope
+        generators`` lists them.
+    relative_to: Folder that paths in the spec start from; the current one where None.
+    account: What the calls of a remote model are booked on; its own where None.
 
-    Raises
-    ------
-    UsageError
-        The entry or an option cannot be used; the nearest known one is named.
+    Raises UsageError: The entry or an option cannot be used; the nearest known one is named.
     """
     entry, options = read_entry(spec, GENERATORS, "generator", model="images")
     return entry.make(options, Context(Path(relative_to or "."), Account() if account is None else account))

@@ -1,7 +1,5 @@
 """Pictures made elsewhere, as a generator like any other."""
 
-from __future__ import annotations
-
 import filecmp
 import hashlib
 import os
@@ -44,17 +42,10 @@ NOT_AT_HAND = "picture is not at hand"
 class FolderGenerator(Generator):
     """A folder of pictures with a metadata file.
 
-    Parameters
-    ----------
-    folder
-        Where the pictures are.
-    columns
-        As of :class:`~stereotrope.generate.columns.FolderOptions`.
+    folder: Where the pictures are.
+    columns: As of :class:`~stereotrope.generate.columns.FolderOptions`.
 
-    Raises
-    ------
-    UsageError
-        The folder is not there, or the arguments contradict each other.
+    Raises UsageError: The folder is not there, or the arguments contradict each other.
     """
 
     kind = "folder"
@@ -89,10 +80,8 @@ class FolderGenerator(Generator):
         a column all belong to the one prompt where there is only one. A row whose file is missing or refused
         has a request too, whose result is ``excluded``.
 
-        Raises
-        ------
-        MetadataError
-            The metadata cannot be used, no picture belongs to a designed prompt, or one belongs to several.
+        Raises MetadataError: The metadata cannot be used, no picture belongs to a designed prompt, or one
+            belongs to several.
         """
         self.notes, self.trouble = [], None
         listings = self._listings()
@@ -150,10 +139,8 @@ class FolderGenerator(Generator):
     def process(self, request: ImageRequest) -> ImageResult:
         """Read one picture; what cannot be used is ``excluded`` with the reason.
 
-        Raises
-        ------
-        PictureUnavailable
-            The file is not what :meth:`requests` found, or cannot be read just now: nothing is said of it.
+        Raises PictureUnavailable: The file is not what :meth:`requests` found, or cannot be read just now:
+            nothing is said of it.
         """
         if request.absent:
             return ImageResult(None, "absent", NOT_AT_HAND)

@@ -1,7 +1,5 @@
 """Pictures that are not at hand, known by a file that says things of them, as a generator like any other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -24,18 +22,11 @@ class LabelledGenerator(FolderGenerator):
     Every picture that the file names is a row of ``images`` with status ``absent``: labels, captions and
     vectors made elsewhere count of it, whatever looks at pictures leaves it out with that reason.
 
-    Parameters
-    ----------
-    labels
-        The file that names them.
-    columns
-        As of :class:`~stereotrope.generate.columns.LabelledOptions`; the file of a picture is by default
+    labels: The file that names them.
+    columns: As of :class:`~stereotrope.generate.columns.LabelledOptions`; the file of a picture is by default
         named by the column that a file of labels names it with: ``image_id``, ``file_name``, ``source`` …
 
-    Raises
-    ------
-    UsageError
-        The arguments contradict each other.
+    Raises UsageError: The arguments contradict each other.
     """
 
     kind = "labels"

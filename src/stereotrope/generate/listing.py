@@ -1,7 +1,5 @@
 """What a folder of pictures says about itself: its metadata files, read into entries."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,10 +35,7 @@ Listing = tuple[PurePosixPath, RowFile]
 def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str]) -> list[Listing]:
     """Find and read the metadata files of a folder, the given one or those with the usual names.
 
-    Raises
-    ------
-    MetadataError
-        A file cannot be read, or the folder holds neither metadata nor pictures.
+    Raises MetadataError: A file cannot be read, or the folder holds neither metadata nor pictures.
     """
     if metadata is not None:
         return [(PurePosixPath(), read_rows(index.root / metadata))]
@@ -70,10 +65,7 @@ def columns_by_name(
 ) -> tuple[dict[str, str], str | None]:
     """Find the columns that say which designed prompt a picture belongs to: factors by name, else the text.
 
-    Raises
-    ------
-    MetadataError
-        There is neither, and the prompt is not ``alone``.
+    Raises MetadataError: There is neither, and the prompt is not ``alone``.
     """
     columns = [column for _, found in listings for column in found.columns]
     named = {factor: factor for factor in factors if factor in columns}
@@ -183,10 +175,7 @@ class Designed:
     def match(self, entry: ListedPicture) -> dict[str, str | None] | None:
         """Return the designed prompt of an entry, None where there is none.
 
-        Raises
-        ------
-        MetadataError
-            The entry fits several designed prompts.
+        Raises MetadataError: The entry fits several designed prompts.
         """
         found = self.rows.get(self._key(entry.text, entry.factors), [])
         if len(found) > 1:
@@ -221,10 +210,7 @@ def check_told_apart(
 ) -> None:
     """Refuse factors that the design lacks where pictures of one prompt differ in them.
 
-    Raises
-    ------
-    MetadataError
-        What was asked for differently would be counted as the same.
+    Raises MetadataError: What was asked for differently would be counted as the same.
     """
     known = factors_of(designed.columns)
     first: dict[tuple[str, str | None], ListedPicture] = {}

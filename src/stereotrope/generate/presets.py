@@ -1,7 +1,5 @@
 """Generation parameters of published audits, ready to be named in an audit file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -20,20 +18,12 @@ from stereotrope.shipped import shipped
 class Preset:
     """An entry for ``generators:`` with the parameters of a publication.
 
-    Attributes
-    ----------
-    name
-        As in ``{preset: NAME}``.
-    summary
-        What it is, in one line.
-    source, says
-        The publication and its words.
-    spec
-        What :func:`stereotrope.generate.create` is given.
-    unsent
-        What the publication names and the endpoint's documented inputs do not have; it is not sent.
-    note
-        Where the endpoint differs from what the publication says; None where nothing is known.
+    name: As in ``{preset: NAME}``.
+    summary: What it is, in one line.
+    source, says: The publication and its words.
+    spec: What :func:`stereotrope.generate.create` is given.
+    unsent: What the publication names and the endpoint's documented inputs do not have; it is not sent.
+    note: Where the endpoint differs from what the publication says; None where nothing is known.
     """
 
     name: str

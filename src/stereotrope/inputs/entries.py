@@ -15,8 +15,6 @@ other key::
 An entry that asks a model derives its options from :class:`~stereotrope.inputs.serving.ModelOptions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding the images that the rows of a file made elsewhere mean, and saying why they mean none."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Why the names in a file made elsewhere fit no picture: found by trying."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict

@@ -4,8 +4,6 @@ A model of options derives from :class:`Options`; :func:`validated` holds a file
 :func:`options_of` a plain mapping.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Files of rows made elsewhere (metadata, labels, prompts): CSV or JSON lines, every row with its line."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import errno

@@ -1,7 +1,5 @@
 """Options of an entry that asks a model: the entry's own, the endpoint's, and the model's parameters."""
 
-from __future__ import annotations
-
 import difflib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """YAML that people write by hand: its tree, and the line on which everything in it stands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

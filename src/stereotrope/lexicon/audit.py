@@ -1,7 +1,5 @@
 """The matching audit: which hits of a lexicon are not what their terms mean."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a lexicon declares of a prompt: the groups, sides, elements and text that measures count over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms of a term that count as the term: plurals, -ed, words run together, compounds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

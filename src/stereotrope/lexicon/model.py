@@ -1,7 +1,5 @@
 """A lexicon: terms, what they stand for, and what they say of captions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a lexicon is made of: terms in groups and lists, and how they are matched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Reading lexicons: YAML files, the built-in ones, and mappings made in code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources

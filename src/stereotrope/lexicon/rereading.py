@@ -1,7 +1,5 @@
 """Captions in which a lexicon finds no group, read again by another one."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray

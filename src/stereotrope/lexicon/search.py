@@ -1,7 +1,5 @@
 """All occurrences of many terms in many texts, in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Texts as the matching reads them: folded characters, and where a word begins and ends."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What stands next to a hit: the rest of a longer word, or a noun that a colour is said of."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

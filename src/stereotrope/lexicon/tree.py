@@ -1,7 +1,5 @@
 """A lexicon's YAML tree: its values checked, every message with file and line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

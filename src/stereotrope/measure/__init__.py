@@ -4,8 +4,6 @@ Every registered measure is a function of this package under its own name, such 
 :data:`REGISTRY` says what there is to know of each.
 """
 
-from __future__ import annotations
-
 import typing
 
 from stereotrope.measure.contract import (

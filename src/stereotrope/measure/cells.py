@@ -1,7 +1,5 @@
 """Cells: what was seen, and what was left out, in each combination of factors and each attribute."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

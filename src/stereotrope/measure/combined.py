@@ -1,7 +1,5 @@
 """One finding a pattern: of several kinds the one that says it best, of several annotators the strongest."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

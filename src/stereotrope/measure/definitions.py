@@ -1,7 +1,5 @@
 """Which definition a score follows, and the refusal to set two of them side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a run itself says against a finding: few pictures, copies, an instrument that failed its check."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 

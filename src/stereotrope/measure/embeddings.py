@@ -1,7 +1,5 @@
 """Measures of vectors: how many different pictures there are, and how near they are to their prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

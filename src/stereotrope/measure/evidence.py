@@ -1,7 +1,5 @@
 """The pictures behind a finding: which ones show a value in a part of the design."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What is worth a look: the strongest patterns of a run, in sentences, with the pictures that show them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence

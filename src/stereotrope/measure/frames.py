@@ -1,7 +1,5 @@
 """The frames that measures read in an audit, and how a measure is called of what an audit file says."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 

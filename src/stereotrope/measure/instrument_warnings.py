@@ -1,7 +1,5 @@
 """What findings say of the instruments: labels that cannot be used, marks, copies."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any

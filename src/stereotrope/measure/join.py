@@ -1,7 +1,5 @@
 """From the three tables of a run to the tidy frame that every measure reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How far the answers of an annotator come from the picture: what judge checks measure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

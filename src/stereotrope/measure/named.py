@@ -1,7 +1,5 @@
 """Values that a caller names, as the labels spell them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence

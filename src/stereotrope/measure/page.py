@@ -1,7 +1,5 @@
 """The reference page of all measures, made from what they are registered with."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

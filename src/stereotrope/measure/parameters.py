@@ -1,7 +1,5 @@
 """The parameters of a function as a model of options, checked as everything in an audit file is."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import typing

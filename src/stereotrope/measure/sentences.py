@@ -1,7 +1,5 @@
 """Findings in words: full sentences with counts and intervals, and nobody's identity or intent."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """What an audit decides that measures take their arguments from, and the tables that they read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What every measure reads and returns: a tidy frame of labels in, a frame of estimates out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ where that is no picture, and ``left_out_of_all`` in rows over all attributes; `
 under a definition other than the paper's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files

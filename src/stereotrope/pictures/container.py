@@ -8,8 +8,6 @@ Sources: PNG third edition (W3C, 2025) sections 5 and 11; ITU-T T.81 annex B (JP
 ICC.1:2022 annex B (profiles in JPEG); EXIF 3.0 section 4.6 (orientation).
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """From accepted bytes to a normalised copy to measure on."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import struct

@@ -1,7 +1,5 @@
 """A picture as a file that holds nothing but the picture, to hand on to others."""
 
-from __future__ import annotations
-
 import io
 import json
 import math
@@ -39,10 +37,7 @@ def crop(data: bytes, box: str) -> bytes:
 
     What of the box lies outside is cut off.
 
-    Raises
-    ------
-    PictureError
-        As :func:`decode`; or nothing of the region lies in the picture.
+    Raises PictureError: As :func:`decode`; or nothing of the region lies in the picture.
     """
     pixels = decode(data)
     height, width = pixels.shape[:2]

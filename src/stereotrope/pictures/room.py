@@ -1,7 +1,5 @@
 """Memory for decoding: how much of it pictures take at once, and what is said where there is none."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ A change within the coded data that leaves its length right (other bytes in the 
 proven by nothing in these formats, nor is a missing end of a JPEG with arithmetic coding.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

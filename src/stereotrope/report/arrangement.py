@@ -1,7 +1,5 @@
 """What of a run's figures stands open in the page, what waits behind a line, and what is a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -54,16 +52,10 @@ class Aside:
 class Chapter:
     """A measure and what derives from it: one figure that stands open, the others behind lines.
 
-    Attributes
-    ----------
-    title
-        Stands above the lines where no figure does.
-    lead
-        The open figure: the measure's own, or the strongest rows of a large one.
-    note
-        Why no figure is open.
-    further, remarks
-        What waits, and what is not defined.
+    title: Stands above the lines where no figure does.
+    lead: The open figure: the measure's own, or the strongest rows of a large one.
+    note: Why no figure is open.
+    further, remarks: What waits, and what is not defined.
     """
 
     title: str
@@ -88,16 +80,10 @@ def arranged(
 ) -> dict[str, list[Chapter]]:
     """The chapters of each section, in the order of the measures.
 
-    Parameters
-    ----------
-    made
-        The figures of each series.
-    drawn
-        Measures whose figures their section draws: rows of one alone would say half of it.
-    repeated
-        What is said in place of an open figure that repeats what a section shows, by section.
-    known
-        Sections that there are; measures of others stand in ``other``.
+    made: The figures of each series.
+    drawn: Measures whose figures their section draws: rows of one alone would say half of it.
+    repeated: What is said in place of an open figure that repeats what a section shows, by section.
+    known: Sections that there are; measures of others stand in ``other``.
     """
     families: dict[str, list[Series]] = {}
     for series in made:

@@ -1,7 +1,5 @@
 """The script that draws figures in the page, as vl-convert makes it: kept for the next start of a command."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

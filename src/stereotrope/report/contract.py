@@ -10,8 +10,6 @@ A section is registered beside its code and reads what the run stores::
     add_section("hands", "Labels changed by hand", place=65, make=blocks)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,25 +36,16 @@ SCORES = 40
 class Block:
     """What stands in one place of a section.
 
-    Attributes
-    ----------
-    kind
-        Its form. For any section: ``text`` and ``note`` (``content``: paragraphs), ``table`` (a
+    kind: Its form. For any section: ``text`` and ``note`` (``content``: paragraphs), ``table`` (a
         :class:`~stereotrope.report.datatable.Table`), ``pictures`` (what
         :meth:`~stereotrope.report.exhibits.Exhibits.groups` gives), ``figures``. Others serve sections of
         ours. Every text is escaped where it is shown.
-    content
-        What its form shows.
-    figures
-        Charts of it: drawn in the page and written as files.
-    exported
-        Charts that are written as files only, because the page shows the same in another form.
-    drawings
-        The same by name, as functions from the colours of the light theme to a Vega-Lite chart.
-    replaces
-        Measures whose own figures are not drawn, because it shows their rows.
-    heading
-        Title and lead of the section in place of its own.
+    content: What its form shows.
+    figures: Charts of it: drawn in the page and written as files.
+    exported: Charts that are written as files only, because the page shows the same in another form.
+    drawings: The same by name, as functions from the colours of the light theme to a Vega-Lite chart.
+    replaces: Measures whose own figures are not drawn, because it shows their rows.
+    heading: Title and lead of the section in place of its own.
     """
 
     kind: str = "figures"
@@ -81,28 +70,17 @@ def _no_blocks(material: Material, shown: Exhibits) -> Sequence[Block]:
 class Section:
     """One section of the page, shown where it has a block or the figure of a measure.
 
-    Attributes
-    ----------
-    id
-        Its anchor, and what the words of a measure name it by.
-    title, lead
-        What stands above it.
-    place
-        Sections stand by their place: :data:`SCORES` and more for scores.
-    make
-        Its blocks; the figures of its measures stand behind them.
-    draws
-        Measures whose figures it draws itself.
-    repeated
-        What is said in place of an open figure of a measure that the section shows in another form, as the
-        measure's words say in ``repeats``.
-    large, small
-        Pictures that it shows, which are drawn before others.
-    headline
-        For the first screen: sentences, and tables ``{title, columns, rows, estimates, replaces}`` whose
-        ``replaces`` are the measures that they show whole.
-    tables
-        Tables for the files by name, with their captions.
+    id: Its anchor, and what the words of a measure name it by.
+    title, lead: What stands above it.
+    place: Sections stand by their place: :data:`SCORES` and more for scores.
+    make: Its blocks; the figures of its measures stand behind them.
+    draws: Measures whose figures it draws itself.
+    repeated: What is said in place of an open figure of a measure that the section shows in another form, as
+        the measure's words say in ``repeats``.
+    large, small: Pictures that it shows, which are drawn before others.
+    headline: For the first screen: sentences, and tables ``{title, columns, rows, estimates, replaces}``
+        whose ``replaces`` are the measures that they show whole.
+    tables: Tables for the files by name, with their captions.
     """
 
     id: str

@@ -1,7 +1,5 @@
 """Estimates as a table: formatted in one way, undefined ones with their reason, linked to pictures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pages that are one file: style and script within, nothing loaded, every text of others inert."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping
@@ -31,27 +29,17 @@ def render_document(
 ) -> str:
     """Render a page in the report's style.
 
-    Parameters
-    ----------
-    template
-        Name of a template. It finds ``csp``, ``style``, ``script`` and ``version`` beside its context, and
-        the report's own ``parts.html.j2``.
-    context
-        What the template shows. The filters cut a text of others and make it inert: ``t`` after 300
+    template: Name of a template. It finds ``csp``, ``style``, ``script`` and ``version`` beside its context,
+        and the report's own ``parts.html.j2``.
+    context: What the template shows. The filters cut a text of others and make it inert: ``t`` after 300
         characters, ``item`` after 500, ``long`` after 1200, ``sentence`` too (it keeps ``q < 0.001`` on one
         line), ``audit`` after 20,000; text without a filter is escaped too.
-    templates
-        Templates by name; those of the report need not be given.
-    style
-        Rules after those of the report.
-    script
-        The page's only script, of ours; without one no script runs.
+    templates: Templates by name; those of the report need not be given.
+    style: Rules after those of the report.
+    script: The page's only script, of ours; without one no script runs.
 
-    Returns
-    -------
-    str
-        The page. Its content security policy allows this style, this script and pictures within the page,
-        no more.
+    Returns the page. Its content security policy allows this style, this script and pictures within the page,
+    no more.
     """
     rules = f"{_asset('style.css')}{style}"
     policy = ["default-src 'none'", "img-src data:", f"style-src '{_digest(rules)}'"]

@@ -5,8 +5,6 @@ escapes or characters that turn the reading direction. Every function here takes
 returns one that reads the same to a person and does nothing where it is put.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

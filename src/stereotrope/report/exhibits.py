@@ -1,7 +1,5 @@
 """Pictures with their words, ready for the page."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The report's tables as CSV, Parquet, LaTeX and Markdown, its figures as SVG and PNG."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -39,22 +37,12 @@ def light_colours(style: str) -> dict[str, str]:
 class Exports:
     """The files of a report below one folder, each written whole or not at all.
 
-    Parameters
-    ----------
-    folder
-        Where they go; made if it is not there.
-    stop
-        When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
+    folder: Where they go; made if it is not there.
+    stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
 
-    Attributes
-    ----------
-    written
-        Paths of what was written, in order.
+    written: Paths of what was written, in order.
 
-    Raises
-    ------
-    RunError
-        The disk is full.
+    Raises RunError: The disk is full.
     """
 
     def __init__(self, folder: Path, stop: threading.Event | None = None) -> None:

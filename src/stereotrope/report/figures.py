@@ -1,7 +1,5 @@
 """Figures of a report: panels with a title that says what they show, and the table behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The headline of a run: the first screen of the page and what ``stereotrope show`` prints."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -27,12 +25,8 @@ _FINDINGS = 5
 def headline(run: RunLike, *, words: Words | None = None) -> dict[str, Any]:
     """Return what a person should read first, as plain data.
 
-    Parameters
-    ----------
-    run
-        An opened run.
-    words
-        Makes the words of measures where the run stores none, as older ones do.
+    run: An opened run.
+    words: Makes the words of measures where the run stores none, as older ones do.
 
     Returns
     -------

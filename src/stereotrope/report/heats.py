@@ -1,7 +1,5 @@
 """Coloured tables: estimates by attribute or value, and scores of many conditions as an overview."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

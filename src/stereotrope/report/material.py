@@ -1,7 +1,5 @@
 """What a report is made of: a run's tables joined once, its conditions named and ordered."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,15 +106,10 @@ def words(name: str) -> str:
 class Material:
     """A run made ready to be shown.
 
-    Attributes
-    ----------
-    factors
-        Factor columns of the prompts.
-    shown
-        The factors that tell conditions apart: without constants and without a factor that another one
+    factors: Factor columns of the prompts.
+    shown: The factors that tell conditions apart: without constants and without a factor that another one
         implies (``dimension`` is implied by ``group``).
-    row_factor
-        The factor whose levels are set side by side, the contrast of most estimates.
+    row_factor: The factor whose levels are set side by side, the contrast of most estimates.
     """
 
     def __init__(self, run: RunLike, words: Words | None = None) -> None:

@@ -1,7 +1,5 @@
 """Who is missing what: refusals, pictures that cannot be used, labels without a value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """How numbers are written: one place for digits, signs and brackets."""
 
-from __future__ import annotations
-
 import math
 
 MINUS = "−"

@@ -1,7 +1,5 @@
 """The page: everything a run holds, put together as one HTML file that needs nothing else."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What a figure is made of: panels, words for those who cannot see them, notes on what is not drawn."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Words of the report: how a measure is explained, what perceived means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -65,10 +63,7 @@ _FIELDS = {field.name for field in fields(MeasureProse)} - {"name"}
 class Prose:
     """The words that a run stores for its measures.
 
-    Parameters
-    ----------
-    stored
-        ``words`` of ``run.json``: by name of the rows, in the order in which they are read.
+    stored: ``words`` of ``run.json``: by name of the rows, in the order in which they are read.
     """
 
     def __init__(self, stored: Mapping[str, Any]) -> None:

@@ -1,7 +1,5 @@
 """Estimates that belong together: a measure's own scores, means of them, those of a subset, differences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +13,10 @@ from stereotrope.tables import MARKS
 class Series:
     """What the scores of a figure, a table and a file have in common.
 
-    Attributes
-    ----------
-    measure
-        Name of the measure.
-    subset
-        Pictures that they are computed on; None for all.
-    mean
-        Whether they are means over the levels of a factor.
-    difference
-        Whether they are differences from the scores of a baseline model.
+    measure: Name of the measure.
+    subset: Pictures that they are computed on; None for all.
+    mean: Whether they are means over the levels of a factor.
+    difference: Whether they are differences from the scores of a baseline model.
     """
 
     measure: str

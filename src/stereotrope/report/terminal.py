@@ -1,7 +1,5 @@
 """Text and tables in a terminal or a pipe, inert and without colour where that is asked for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

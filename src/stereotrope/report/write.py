@@ -1,7 +1,5 @@
 """Write a run's report into its folder."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from importlib.resources import files
@@ -43,33 +41,20 @@ def write(
     The same run gives the same bytes with the same versions of polars and vl-convert: nothing in it
     knows the time or the machine.
 
-    Parameters
-    ----------
-    run
-        An opened run. Only what it stores is read.
-    out
-        Folder of the report; ``report`` in the run's folder when None. There, files of an earlier report
-        in ``tables`` and ``figures`` that are not made again are removed; in an ``out`` of yours they stay.
-    figures
-        Also draw the figures as SVG and PNG.
-    budget
-        Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
+    run: An opened run. Only what it stores is read.
+    out: Folder of the report; ``report`` in the run's folder when None. There, files of an earlier report in
+        ``tables`` and ``figures`` that are not made again are removed; in an ``out`` of yours they stay.
+    figures: Also draw the figures as SVG and PNG.
+    budget: Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
         and the page says so.
-    words
-        Makes the words of measures where the run stores none, as older ones do.
-    stop
-        When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised; called
+    words: Makes the words of measures where the run stores none, as older ones do.
+    stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised; called
         again, the report is written anew.
 
-    Returns
-    -------
-    pathlib.Path
-        The page, ``index.html``: one file, no script or picture from elsewhere.
+    Returns the page, ``index.html``: one file, no script or picture from elsewhere.
 
-    Raises
-    ------
-    RunError
-        The run has no tables yet, or the disk is full: files of an earlier report stay as they were.
+    Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay as they
+        were.
     """
     with changes_told(run.path):
         return _write(Material(run, words), out, figures=figures, budget=budget, stop=stop)

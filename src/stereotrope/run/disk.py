@@ -1,7 +1,5 @@
 """Writing to disk so that a file is either the old one or the new one, never half of either."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

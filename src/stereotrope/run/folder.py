@@ -1,7 +1,5 @@
 """The run folder, as its one writer sees it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

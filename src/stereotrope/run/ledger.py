@@ -1,7 +1,5 @@
 """The ledger: one row a finished work item, durable before anything else happens to it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """One writer a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Runs of format 1, read as format 2: what names, flags and prose said of an estimate stands in columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,10 +78,7 @@ def info_of_format_1(info: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_taken_factors(path: Path, info: Mapping[str, Any]) -> None:
     """Refuse a run whose factor has a name that is now one of a column.
 
-    Raises
-    ------
-    RunFormatError
-        It is so.
+    Raises RunFormatError: It is so.
     """
     taken = [name for name in info.get("factors", ()) if name in RESERVED and name not in SCOPES]
     if taken:

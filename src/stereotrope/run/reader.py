@@ -1,7 +1,5 @@
 """A run, opened to be read: any number of readers, at any time, beside a writer."""
 
-from __future__ import annotations
-
 import functools
 import html
 import io

@@ -7,8 +7,6 @@ and in its write-ahead log, wherever it stands. A row counts only if its checksu
 The layout read here is https://www.sqlite.org/fileformat2.html, sections 1.5, 1.6, 2.1 and 4.1.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """What the files of a run were when they were written: a changed file is told from a mistake of ours."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The pictures of a run: original bytes, named by their content."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

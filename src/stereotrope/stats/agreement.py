@@ -1,7 +1,5 @@
 """How far two annotators agree on pictures that both have labelled."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Bootstrap of counts: images drawn again within their condition, as weights times one-hot columns."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass

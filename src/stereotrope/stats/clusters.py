@@ -5,8 +5,6 @@ model over several prompts therefore has the prompt as its unit; a statement abo
 image. :func:`clusters` is the one place where this is decided.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special

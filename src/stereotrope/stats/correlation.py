@@ -1,7 +1,5 @@
 """Correlations, undefined where there is nothing to correlate."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Entropy and Jensen–Shannon divergence of counts, what they read by chance, and how far they may reach."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import combinations

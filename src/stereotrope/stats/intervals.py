@@ -1,7 +1,5 @@
 """Confidence intervals for shares, differences of shares and correlations."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """True shares behind the labels of an annotator whose errors are known from a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Many tests at once: false discovery rate, familywise error, and the exact tests they are fed with."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special

@@ -1,7 +1,5 @@
 """Before and after: tests of paired scores, and how much their mean changes in proportion."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray

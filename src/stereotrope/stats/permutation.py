@@ -1,7 +1,5 @@
 """Permutation tests of Jensen–Shannon divergences: whole images change groups, all attributes together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 

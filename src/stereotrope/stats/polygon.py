@@ -1,7 +1,5 @@
 """Areas of polygons with corners on equally spaced axes, as radar charts draw them."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """How stable a ranking of groups is over the things it was made on."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike

@@ -1,7 +1,5 @@
 """Smoothed multinomial weights: the bootstrap of any score that is made of sums over images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Words of texts as weighted vectors, so that texts can be compared by their cosine."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """How many different things a similarity kernel holds: the Vendi score, plain and resampled."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special

@@ -1,7 +1,5 @@
 """What a check of a paper's figures says."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,22 +28,13 @@ VERDICTS: Mapping[str, str] = {
 class FigureCheck:
     """One claim of a paper set beside what its own tables give.
 
-    Attributes
-    ----------
-    key
-        Short name, the same in every version.
-    section
-        Heading it stands under.
-    what
-        The claim, with the table or section it stands in.
-    published, recomputed
-        Both in words and figures; ``recomputed`` is empty where nothing can be.
-    verdict
-        One of :data:`VERDICTS`.
-    explanation
-        How it was computed, and what a difference may come from.
-    details
-        Figures behind it, one mapping a row, all with the same keys.
+    key: Short name, the same in every version.
+    section: Heading it stands under.
+    what: The claim, with the table or section it stands in.
+    published, recomputed: Both in words and figures; ``recomputed`` is empty where nothing can be.
+    verdict: One of :data:`VERDICTS`.
+    explanation: How it was computed, and what a difference may come from.
+    details: Figures behind it, one mapping a row, all with the same keys.
     """
 
     key: str

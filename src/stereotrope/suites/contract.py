@@ -11,8 +11,6 @@ The package that is the folder registers it::
 ``published/tables.yaml`` may name tables of the paper (:func:`stereotrope.suites.published.published`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,10 +38,7 @@ def register(file: str) -> None:
 def suite_named(name: str) -> Suite:
     """Return a suite.
 
-    Raises
-    ------
-    UsageError
-        There is none of that name; the message names the nearest.
+    Raises UsageError: There is none of that name; the message names the nearest.
     """
     if name not in SUITES:
         hint = did_you_mean(name, SUITES, otherwise=f"there is: {', '.join(SUITES)}")

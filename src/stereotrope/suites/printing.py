@@ -1,7 +1,5 @@
 """What a paper says, beside what its own tables give, in a terminal."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Figures that a suite's paper published, as one tidy frame to set beside one's own."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -37,23 +35,14 @@ PUBLISHED = (
 def published(suite: str) -> pl.DataFrame:
     """Return the figures that the paper of a suite gives, one a row.
 
-    Parameters
-    ----------
-    suite
-        Name of the suite, such as ``objects``.
+    suite: Name of the suite, such as ``objects``.
 
-    Returns
-    -------
-    polars.DataFrame
-        Columns :data:`PUBLISHED`. ``table`` is the paper's number of the table, ``definition`` the one
-        the figure follows, ``source`` says where it is from and its licence. What does not apply is null:
-        ``generator`` of a mean over models, ``object`` of one over objects. Shares and changes are
-        fractions, not per cent. A suite without published tables gives no row.
+    Returns columns :data:`PUBLISHED`. ``table`` is the paper's number of the table, ``definition`` the one
+    the figure follows, ``source`` says where it is from and its licence. What does not apply is null:
+    ``generator`` of a mean over models, ``object`` of one over objects. Shares and changes are fractions, not
+    per cent. A suite without published tables gives no row.
 
-    Raises
-    ------
-    UsageError
-        There is no such suite.
+    Raises UsageError: There is no such suite.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """The data of a suite, read from its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,8 @@ def load_yaml(file: Path) -> dict[str, Any]:
 def load_suite(name: str) -> dict[str, Any]:
     """Return the data of a suite: lists, templates, annotators and measures.
 
-    Raises
-    ------
-    UsageError
-        There is no such suite; the message names the nearest.
-    PluginError
-        Its ``suite.yaml`` cannot be read, or lacks what every suite says.
+    Raises UsageError: There is no such suite; the message names the nearest.
+    Raises PluginError: Its ``suite.yaml`` cannot be read, or lacks what every suite says.
     """
     suite = suite_named(name)
     file = f"suite {name!r}: suite.yaml of {suite.folder}"

@@ -3,8 +3,6 @@
 Its judge knows the pictures that it drew and looks at all others.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -1,7 +1,5 @@
 """The package's calibrated generator as the painter of a server: pictures that any annotator can read."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 

@@ -1,7 +1,5 @@
 """POST /v1/chat/completions: the question taken apart, the judge asked, the answer put together."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

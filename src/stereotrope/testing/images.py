@@ -1,7 +1,5 @@
 """POST /v1/images/generations: pictures drawn, numbered and wrapped."""
 
-from __future__ import annotations
-
 import base64
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """The default judge: knows what is in the pictures, and errs as often as it was told to."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The ways in which the loopback server can go wrong, and which request is met by one."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Mapping

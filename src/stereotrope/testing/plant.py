@@ -1,7 +1,5 @@
 """What the loopback server puts into its pictures: values by a bias that is written down, and the drawing."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

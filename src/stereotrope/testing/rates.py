@@ -1,7 +1,5 @@
 """How many requests came in any window of time."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """What can be seen in a picture that this server did not draw, read as the offline annotators read it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 

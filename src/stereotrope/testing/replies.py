@@ -1,7 +1,5 @@
 """Errors as an OpenAI-compatible server words them, and the routes to the server itself (``/_loopback/``)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """A JSON schema filled with answers or proposals, and found in the text of a question."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

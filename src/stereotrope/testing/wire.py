@@ -1,7 +1,5 @@
 """HTTP/1.1 by hand: requests read from a stream, answers written byte by byte where a test asks for it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Encoders on this computer; torch and transformers are loaded when one first encodes."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """Files of vectors made elsewhere: Parquet, JSON Lines or CSV; what is odd about them is said."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterable, Sequence

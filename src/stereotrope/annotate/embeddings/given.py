@@ -1,7 +1,5 @@
 """Vectors made elsewhere as an annotator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors at unit length, and as text for the ledger: exact, four bytes a number."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The generator: a prompt and a seed to one picture of planted values, or to a planted refusal."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os
@@ -43,19 +41,12 @@ def _shares(value: Any) -> Any:
 class CalibratedOptions(Options):
     """The calibrated generator.
 
-    Attributes
-    ----------
-    calibrated
-        File of a planted truth; the package's own where None.
-    name
-        Value of the ``generator`` column.
-    size
-        Side of the square picture in pixels.
-    format, quality
-        Of the picture's file; the quality is the JPEG's, whose colour is not subsampled.
-    refuse
-        Share of requests declined, in addition to what the truth plants (the larger counts): one
-        number for every prompt that names a cue, or cue → share.
+    calibrated: File of a planted truth; the package's own where None.
+    name: Value of the ``generator`` column.
+    size: Side of the square picture in pixels.
+    format, quality: Of the picture's file; the quality is the JPEG's, whose colour is not subsampled.
+    refuse: Share of requests declined, in addition to what the truth plants (the larger counts): one number
+        for every prompt that names a cue, or cue → share.
     """
 
     calibrated: File | None = None
@@ -73,19 +64,11 @@ class CalibratedGenerator(Generator):
     truth, size and format: the same bytes on one machine, in any order and from any thread. A negative
     prompt and further parameters have no effect.
 
-    Parameters
-    ----------
-    truth
-        A planted truth, or the file of one; the package's own where None.
-    options
-        As of :class:`CalibratedOptions`.
+    truth: A planted truth, or the file of one; the package's own where None.
+    options: As of :class:`CalibratedOptions`.
 
-    Raises
-    ------
-    UsageError
-        An option does not fit.
-    InputError
-        The truth file breaks a rule.
+    Raises UsageError: An option does not fit.
+    Raises InputError: The truth file breaks a rule.
     """
 
     kind = "calibrated"

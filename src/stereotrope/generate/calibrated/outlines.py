@@ -1,7 +1,5 @@
 """Outlines: closed curves as arrays of points, shape (n, 2), x to the right and y upwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Draws two colours with given shares that are different whenever the shares allow it."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -22,15 +20,9 @@ def partners(product: Shares, background: Shares) -> dict[str, dict[str, float]]
     by a factor for each i and each j (iterative proportional fitting). Equal colours have probability
     p_i + q_i − 1 for the one colour where that is positive, and 0 otherwise.
 
-    Parameters
-    ----------
-    product, background
-        Pairs of colour and share.
+    product, background: Pairs of colour and share.
 
-    Returns
-    -------
-    dict
-        Product colour → background colour → conditional share.
+    Returns product colour → background colour → conditional share.
     """
     rows, columns = [c for c, _ in product], [c for c, _ in background]
     p, q = (np.array([share for _, share in shares]) for shares in (product, background))

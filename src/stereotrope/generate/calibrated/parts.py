@@ -1,7 +1,5 @@
 """What the shapes in shapes.json are made of beside outlines: shades, colours and parts, by their names."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The products that can be drawn: shapes.json, read and painted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,18 +15,12 @@ from stereotrope.generate.calibrated.parts import COLOURS, PARTS, ROUND, SHADES
 class Shape:
     """One shape of a product, ground at y = 0 and x in about [-1, 1].
 
-    Attributes
-    ----------
-    unit
-        Length of 1 as a share of the picture's side.
-    word
-        Where a word is printed: x and y of its centre, width and height of the room it has.
-    paint
-        Steps in their order. A step names what it does (``fill``, ``line``, ``shadow``, or a part of
+    unit: Length of 1 as a share of the picture's side.
+    word: Where a word is printed: x and y of its centre, width and height of the room it has.
+    paint: Steps in their order. A step names what it does (``fill``, ``line``, ``shadow``, or a part of
         :data:`~stereotrope.generate.calibrated.parts.PARTS`) with its values; a fill has a shade by name
         (``as``) or by its fields.
-    hangs
-        Whether it hangs on the wall, its centre at the origin.
+    hangs: Whether it hangs on the wall, its centre at the origin.
     """
 
     unit: float

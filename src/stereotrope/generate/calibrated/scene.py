@@ -1,7 +1,5 @@
 """A whole picture: backdrop, lettering on the wall, one product with or without a printed word."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

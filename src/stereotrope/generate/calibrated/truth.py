@@ -50,11 +50,8 @@ class Truth(TruthFile):
     def load(cls, path: Path | str | None = None) -> Truth:
         """Read a truth file; the package's own where ``path`` is None.
 
-        Raises
-        ------
-        InputError
-            The file cannot be read or breaks a rule: shares that do not sum to 1 or are negative, an
-            unknown attribute, colour, shape, cue or key.
+        Raises InputError: The file cannot be read or breaks a rule: shares that do not sum to 1 or are
+            negative, an unknown attribute, colour, shape, cue or key.
         """
         if path is None:
             return _own()
@@ -99,10 +96,7 @@ class Truth(TruthFile):
 
         ``cues`` is one cue or several; none is the base.
 
-        Raises
-        ------
-        UsageError
-            The truth knows no such object, cue, attribute or wording.
+        Raises UsageError: The truth knows no such object, cue, attribute or wording.
         """
         entry = self.objects[_known("object", object, self.objects)]
         _known("attribute", attribute, ATTRIBUTES)
@@ -120,10 +114,7 @@ class Truth(TruthFile):
     def planted(self, text: str) -> dict[str, dict[str, float]]:
         """Closed-form truth of a prompt: attribute → value → share.
 
-        Raises
-        ------
-        UsageError
-            The text names no object of the truth.
+        Raises UsageError: The text names no object of the truth.
         """
         name = self.object_in(text)
         if name is None:

@@ -1,7 +1,5 @@
 """What a truth file holds: its models, and what must fit together in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal
@@ -110,18 +108,11 @@ class _Words(Options):
 class TruthFile(Options):
     """A planted truth.
 
-    Attributes
-    ----------
-    objects
-        Object → words that name it, and how its attributes are distributed, without a cue and with each.
-    cues
-        Cue → phrases it is recognised by and share of its prompts that are declined.
-    wordings
-        Wording → phrases, and how it bends every distribution; in the order they apply.
-    colours
-        Colour → sRGB of product and background.
-    words
-        ``product`` and ``background`` → words that are printed.
+    objects: Object → words that name it, and how its attributes are distributed, without a cue and with each.
+    cues: Cue → phrases it is recognised by and share of its prompts that are declined.
+    wordings: Wording → phrases, and how it bends every distribution; in the order they apply.
+    colours: Colour → sRGB of product and background.
+    words: ``product`` and ``background`` → words that are printed.
     """
 
     format: Literal[1]

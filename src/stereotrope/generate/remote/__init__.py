@@ -1,7 +1,5 @@
 """Generators behind an HTTP endpoint: OpenAI-shaped images, Google's Gemini and Imagen, Replicate."""
 
-from __future__ import annotations
-
 from stereotrope.generate.remote.generator import RemoteGenerator
 from stereotrope.generate.remote.google import GeminiGenerator, ImagenGenerator
 from stereotrope.generate.remote.images_api import ImagesApiGenerator

@@ -1,7 +1,5 @@
 """What came back from an image endpoint: the places of an answer, each a picture, a URL or a refusal."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence
@@ -70,12 +68,8 @@ def held(answer: Any, slots: Sequence[Slot]) -> Sequence[Slot]:
 
     Beside an error that the answer tells, an empty place is a failure and no refusal.
 
-    Raises
-    ------
-    ErrorReply
-        There is no picture, and it tells an error.
-    ModelError
-        There is neither a picture nor a refusal; asking again may bring one.
+    Raises ErrorReply: There is no picture, and it tells an error.
+    Raises ModelError: There is neither a picture nor a refusal; asking again may bring one.
     """
     is_error = tells_error(answer)
     if any(slot.is_picture for slot in slots):

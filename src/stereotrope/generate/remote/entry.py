@@ -1,7 +1,5 @@
 """The entry of a model behind a server: the adapter of its provider, or that of OpenAI's shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from stereotrope.clients import Account, split_model

@@ -1,7 +1,5 @@
 """What every remote generator does: calls, batches, refusals, prices and what is expected of a plan."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -47,20 +45,12 @@ class RemoteGenerator(Generator):
     classifies. A refusal is a result; a picture that is cut, broken or words is asked for once more and
     then a :class:`~stereotrope.errors.ModelError` of its item, so that the next run asks for it again.
 
-    Parameters
-    ----------
-    options
-        The entry of the audit file.
-    account
-        What calls are booked on.
+    options: The entry of the audit file.
+    account: What calls are booked on.
 
-    Attributes
-    ----------
-    fingerprint
-        Covers provider, model, parameters, ``version`` and whether negative prompts are sent: moving a
-        deployment, or asking it faster, redoes nothing.
-    takes_negative
-        Whether the request's negative prompt is sent.
+    fingerprint: Covers provider, model, parameters, ``version`` and whether negative prompts are sent: moving
+        a deployment, or asking it faster, redoes nothing.
+    takes_negative: Whether the request's negative prompt is sent.
     """
 
     most_at_once: ClassVar[int] = 1
@@ -155,10 +145,7 @@ class RemoteGenerator(Generator):
         that is refused as a whole is asked for again one picture at a time, because one filtered picture
         refuses the others with it on some endpoints.
 
-        Returns
-        -------
-        list
-            One outcome a request, in their order; a failure is that request's exception.
+        Returns one outcome a request, in their order; a failure is that request's exception.
         """
         alike: dict[tuple[Any, ...], list[int]] = {}
         for index, request in enumerate(requests):

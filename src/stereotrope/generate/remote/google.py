@@ -9,8 +9,6 @@ https://ai.google.dev/gemini-api/docs/imagen. The key goes in ``x-goog-api-key``
 it as a bearer token.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -141,10 +139,7 @@ def read_gemini(answer: Any) -> ImageReply:
 
     A refusal is a ``blockReason``, a ``finishReason`` of a filter, or words that decline.
 
-    Raises
-    ------
-    ErrorReply, ModelError
-        As :func:`held`.
+    Raises ErrorReply, ModelError: As :func:`held`.
     """
     content = mapping(answer)
     usage = mapping(content.get("usageMetadata"))
@@ -181,10 +176,7 @@ def read_imagen(answer: Any) -> ImageReply:
     Asked for reasons, it gives a picture or a reason for at least one place; fewer than asked for beside
     these are filtered.
 
-    Raises
-    ------
-    ErrorReply, ModelError
-        As :func:`held`.
+    Raises ErrorReply, ModelError: As :func:`held`.
     """
     slots = []
     for place in map(mapping, items(mapping(answer).get("predictions"))):

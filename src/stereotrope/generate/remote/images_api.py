@@ -7,8 +7,6 @@ Request and answer follow the Images API as the ``openai`` SDK 3.54 types it
 (``multimodal_gen/runtime/entrypoints/openai/protocol.py``), which take them beside OpenAI's own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -84,10 +82,7 @@ def read_reply(answer: Any) -> ImageReply:
     A place that holds null or an empty text where its picture belongs is a refusal, as is one that Azure's
     filter or a code of moderation speaks of, and an empty one beside pictures.
 
-    Raises
-    ------
-    ErrorReply, ModelError
-        As :func:`held`.
+    Raises ErrorReply, ModelError: As :func:`held`.
     """
     content = mapping(answer)
     places = items(content.get("data"))

@@ -1,7 +1,5 @@
 """Options of an entry that asks a model for pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -20,16 +18,10 @@ def _seed(value: Any) -> Any:
 class ImageModelOptions(ModelOptions):
     """A model behind a server, by ``provider:model``.
 
-    Attributes
-    ----------
-    name
-        In the ``generator`` column; the model's where None.
-    batch
-        Pictures a call.
-    seed, negative
-        Whether a seed and a negative prompt are sent; None leaves it to the adapter.
-    version
-        Tells one deployment of a model from another; part of the fingerprint.
+    name: In the ``generator`` column; the model's where None.
+    batch: Pictures a call.
+    seed, negative: Whether a seed and a negative prompt are sent; None leaves it to the adapter.
+    version: Tells one deployment of a model from another; part of the fingerprint.
     """
 
     slips: ClassVar[Mapping[str, str]] = {

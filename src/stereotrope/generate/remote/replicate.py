@@ -8,8 +8,6 @@ list (https://replicate.com/docs/topics/predictions/output-files). What a model 
 with the code E005 where the model is Replicate's own wrapper.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Files of captions as they come: what is odd about them is said and never silent."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence

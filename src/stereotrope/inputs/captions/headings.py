@@ -1,7 +1,5 @@
 """Headings of a table of captions: what a column is, whatever it is called."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables of captions as they come: every row with its line, and what each column is."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

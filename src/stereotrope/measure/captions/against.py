@@ -1,7 +1,5 @@
 """How far a model's scores are from those of a named baseline model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

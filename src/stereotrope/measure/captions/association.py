@@ -1,7 +1,5 @@
 """Which of the two lists a model leans to: stereotype-reinforcing or diversity-indicating terms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The two composite scores, and the bands that they are coloured by."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How the groups of an attribute share the captions: shares, amplification, entropy, divergence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The captions behind a finding: how many say what, and which pictures they are about."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What stands out in captions: who is named, what is missing, what does not belong, where models differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The scores as functions of sums over captions, so that one product resamples all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

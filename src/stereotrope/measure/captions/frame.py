@@ -1,7 +1,5 @@
 """The captions frame: one row an image, its caption, and what a lexicon found in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

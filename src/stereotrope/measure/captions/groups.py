@@ -1,7 +1,5 @@
 """Which group each caption names, and the sides that a parity sets against each other."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

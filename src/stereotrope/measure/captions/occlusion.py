@@ -1,7 +1,5 @@
 """What is left of a score when the captions that say a face is covered are set aside."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What captions lack of what the prompt says or implies, and what they hold that it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The gap between two groups' shares, with and without its sign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The composite scores of a model's prompts together: their mean, and the area of their radar."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Captions in an audit: whose they are, by which lexicon they are read, and what it says of the prompts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

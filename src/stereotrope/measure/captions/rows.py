@@ -1,7 +1,5 @@
 """From a score of a cell to its row among the estimates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Findings from captions in words: what captions call, name and leave out, with counts and intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """How alike captions are to each other, and to their prompt."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """All measures of captions that a lexicon declares something for, from one set of resamples."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Warnings about a lexicon: groups of captions that rest on hits which do not mean what they should."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words of captions in any script."""
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata

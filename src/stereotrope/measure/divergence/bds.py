@@ -1,7 +1,5 @@
 """Base versus demographic divergence: how far a group's pictures are from those without a cue."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from typing import Any

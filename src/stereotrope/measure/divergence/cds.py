@@ -1,7 +1,5 @@
 """Cross-demographic disparity: how far the groups of a dimension are from each other."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Any

@@ -1,7 +1,5 @@
 """Sensitivity and mitigation: how much a score changes when the prompt is put another way."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal

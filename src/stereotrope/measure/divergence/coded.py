@@ -1,7 +1,5 @@
 """Labels as coded images in scopes: one scope for each combination of levels that a score is given for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Whom the prompt without a cue stands for: groups ranked by how near they are to the baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

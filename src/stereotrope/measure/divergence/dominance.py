@@ -1,7 +1,5 @@
 """Values that take over: conditions that show one value only, and dominant values that change."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any

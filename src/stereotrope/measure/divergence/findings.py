@@ -1,7 +1,5 @@
 """What stands out among divergences: values that replace others, that leave no variety, that shift."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Homogenisation: groups are drawn more alike because each is drawn with less variety."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

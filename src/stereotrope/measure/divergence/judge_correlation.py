@@ -1,7 +1,5 @@
 """Whether two annotators find the same divergences: the robustness of a result to its instrument."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

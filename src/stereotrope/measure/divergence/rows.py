@@ -1,7 +1,5 @@
 """Rows of estimates for divergences between groups: score, floor, interval and permutation test."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

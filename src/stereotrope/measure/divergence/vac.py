@@ -1,7 +1,5 @@
 """Visual attribute concentration: how uniform the pictures of one condition are."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Value lists of closed attributes, one for all pictures or one a part of the design."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

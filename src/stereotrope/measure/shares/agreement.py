@@ -1,7 +1,5 @@
 """How far an annotator agrees with another one, or with people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

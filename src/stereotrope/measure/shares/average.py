@@ -1,7 +1,5 @@
 """Means of a score over the levels of a factor, such as a model's mean over objects."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares corrected for the errors that the annotator is known to make."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What stands out among shares: values and refusals that are more or less frequent than in the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How often a generator refuses to draw: a refusal that depends on the group is a bias of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

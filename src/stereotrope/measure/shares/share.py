@@ -1,7 +1,5 @@
 """How often each value of an attribute is seen: shares, and the female ratio."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

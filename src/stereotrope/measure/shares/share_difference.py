@@ -1,7 +1,5 @@
 """How much a share differs between a group and the baseline, or between two groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any

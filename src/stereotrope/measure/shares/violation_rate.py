@@ -1,7 +1,5 @@
 """How often pictures break what the prompt asks of all of them: one product only, no people."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Colours are CSS variables of the page (``var(--ink)``), so that one chart serves
 exports put the values of the light theme in their place.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap
@@ -109,28 +107,17 @@ def dots(
 ) -> dict[str, Any]:
     """One row an estimate: dot, interval, grey band up to the noise floor, its numbers at the right.
 
-    Parameters
-    ----------
-    rows
-        ``label, value, low, high, floor, text, short, sure``, with several series ``series``; ``sure`` is
-        False for a dot drawn hollow (q above 0.05), ``text`` stands at the right, ``short``
-        on a narrow page. The band lies between ``floor`` and ``base``, which is 0 unless given.
-    unit
-        Title of the axis.
-    domain
-        Ends of the axis, the same for panels set side by side.
-    series
-        Names of the series in their order; two or more get a colour and a shape each.
-    zero_line
-        Draw a line at 0, for differences.
-    bars
-        Draw a thin bar from 0 to each dot, for shares.
-    apart
-        Labels of the first rows that are set apart from the rest: in heavier type, above a line.
-    wrapped
-        Signs after which long labels are broken over lines instead of being cut; 0 cuts them.
-    ticks
-        Where the axis has its lines and numbers; about five round places unless given.
+    rows: ``label, value, low, high, floor, text, short, sure``, with several series ``series``; ``sure`` is
+        False for a dot drawn hollow (q above 0.05), ``text`` stands at the right, ``short`` on a narrow page.
+        The band lies between ``floor`` and ``base``, which is 0 unless given.
+    unit: Title of the axis.
+    domain: Ends of the axis, the same for panels set side by side.
+    series: Names of the series in their order; two or more get a colour and a shape each.
+    zero_line: Draw a line at 0, for differences.
+    bars: Draw a thin bar from 0 to each dot, for shares.
+    apart: Labels of the first rows that are set apart from the rest: in heavier type, above a line.
+    wrapped: Signs after which long labels are broken over lines instead of being cut; 0 cuts them.
+    ticks: Where the axis has its lines and numbers; about five round places unless given.
     """
     values = _told_apart(chart_texts(rows, 2 * _LONGEST if wrapped else _LONGEST), "label", "series")
     if wrapped:

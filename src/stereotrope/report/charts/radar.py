@@ -1,7 +1,5 @@
 """Vega-Lite pictures of composite scores: radar, plane of two scores, matrix of prompts and models."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -68,16 +66,10 @@ def radar(
 ) -> dict[str, Any]:
     """A polygon of one model over band rings, the polygons of the others behind it in grey.
 
-    Parameters
-    ----------
-    axes
-        What stands at the end of each axis, lines apart by a line feed.
-    own
-        ``value, low, high, text, tip`` of the model on each axis; ``value`` may be None.
-    others
-        Name → values on all axes, of models that have them all.
-    place
-        Of the model among all, for its colour, shape and dash.
+    axes: What stands at the end of each axis, lines apart by a line feed.
+    own: ``value, low, high, text, tip`` of the model on each axis; ``value`` may be None.
+    others: Name → values on all axes, of models that have them all.
+    place: Of the model among all, for its colour, shape and dash.
     """
     of = len(axes)
     rows: list[dict[str, Any]] = [{"kind": "ring", "x": 0.0, "y": 0.0}]
@@ -186,14 +178,9 @@ def plane(
 ) -> dict[str, Any]:
     """Two scores of each model as a dot with both intervals and its name beside it.
 
-    Parameters
-    ----------
-    rows
-        ``name, x, x_low, x_high, y, y_low, y_high, tip``; ends of intervals may be None.
-    x_title, y_title
-        What the axes say, and in which direction, a line each.
-    names
-        All models in their order, for colours and shapes.
+    rows: ``name, x, x_low, x_high, y, y_low, y_high, tip``; ends of intervals may be None.
+    x_title, y_title: What the axes say, and in which direction, a line each.
+    names: All models in their order, for colours and shapes.
     """
     placed = _beside(rows)
     values = chart_texts([{**row, **where} for row, where in zip(rows, placed, strict=True)], 80)

@@ -1,7 +1,5 @@
 """Stacked shares: one bar a condition, aligned, with its numbers in it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,17 +28,11 @@ def stacks(
 ) -> dict[str, Any]:
     """Shares that add up, one bar a line and series.
 
-    Parameters
-    ----------
-    rows
-        One piece each: ``line, series, group, start, end, text, tip``; a row without a group holds only what
-        stands behind its bar: ``said``, on a narrow page ``short``.
-    lines
-        Labels of the lines in their order.
-    series
-        Names of the bars of one line in their order; one name only, and every line is one bar.
-    colours
-        Group → colour, in the order of the pieces.
+    rows: One piece each: ``line, series, group, start, end, text, tip``; a row without a group holds only
+        what stands behind its bar: ``said``, on a narrow page ``short``.
+    lines: Labels of the lines in their order.
+    series: Names of the bars of one line in their order; one name only, and every line is one bar.
+    colours: Group → colour, in the order of the pieces.
     """
     values = chart_texts(rows, 80)
     names, labels = _shown(series), _shown(lines)

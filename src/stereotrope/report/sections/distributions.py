@@ -1,7 +1,5 @@
 """Pictures of the distributions: one row a condition, one column an attribute, one strip each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What stands out, the strongest findings with their pictures, and the cases in which all pictures agree."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

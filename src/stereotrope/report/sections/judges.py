@@ -1,7 +1,5 @@
 """Judge cards: what checks on pictures of known truth say of an annotator, as a run stores them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Methods and limits: every measure in words, who drew and who looked, and what it takes to do it again."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

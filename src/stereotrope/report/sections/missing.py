@@ -1,7 +1,5 @@
 """What is missing: refusals, pictures that cannot be used, labels without a value, by model and group."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import polars as pl

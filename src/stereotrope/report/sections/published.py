@@ -1,7 +1,5 @@
 """Two numbers of one thing side by side: ours and a published one, corrected and as labelled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

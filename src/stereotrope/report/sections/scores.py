@@ -1,7 +1,5 @@
 """The sections of scores that have figures of their measures alone."""
 
-from __future__ import annotations
-
 from stereotrope.report.contract import SCORES, add_section
 
 add_section(

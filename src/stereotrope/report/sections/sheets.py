@@ -1,7 +1,5 @@
 """Every picture, by condition."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the calls to model servers cost, as the run's ledger counted them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

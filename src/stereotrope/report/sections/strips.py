@@ -1,7 +1,5 @@
 """The section of the labels themselves: a strip a condition and attribute."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

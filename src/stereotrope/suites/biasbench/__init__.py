@@ -1,7 +1,5 @@
 """T2I-BiasBench: the paper's figures, and how the published ones came about."""
 
-from __future__ import annotations
-
 from stereotrope.suites.contract import register
 
 __all__: list[str] = []

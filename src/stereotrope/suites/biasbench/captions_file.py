@@ -1,7 +1,5 @@
 """Captions of the benchmark as files hold them: of which model and prompt each is."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator
@@ -92,10 +90,7 @@ def read_benchmark_captions(path: Path) -> list[CaptionsFile]:
     name says, or the file's. A file named for one prompt, which all its captions are of, is of the model that
     the rest of its name says, or its folder (``koala_beauty.csv``, ``koala/beauty.csv``).
 
-    Raises
-    ------
-    InputError
-        Nothing to read, or no caption can be told in it; the message says what was found.
+    Raises InputError: Nothing to read, or no caption can be told in it; the message says what was found.
     """
     if not path.is_dir():
         return [_read(path)]

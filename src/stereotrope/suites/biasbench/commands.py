@@ -1,7 +1,5 @@
 """The commands of the biasbench suite."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Every number of a captions file: paper formula, released definition and published figure side by side."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -132,17 +130,10 @@ class CaptionsReproduction:
 def compare_captions(captions: Path, lexicon: Path | None = None) -> CaptionsReproduction:
     """Set every number of the captions beside the paper's.
 
-    Parameters
-    ----------
-    captions
-        A file of captions, or a folder of such files (:func:`read_benchmark_captions`).
-    lexicon
-        The authors' lists (JSON) or a lexicon (YAML); the built-in one for None.
+    captions: A file of captions, or a folder of such files (:func:`read_benchmark_captions`).
+    lexicon: The authors' lists (JSON) or a lexicon (YAML); the built-in one for None.
 
-    Raises
-    ------
-    InputError
-        A file cannot be used; the message says why.
+    Raises InputError: A file cannot be used; the message says why.
     """
     lists, paper = read_wordlists(lexicon), data_of("checks.yaml")
     files = read_benchmark_captions(captions)

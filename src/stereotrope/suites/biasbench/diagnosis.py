@@ -1,7 +1,5 @@
 """What is odd about a file of captions, said before any number is made of it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The figures the paper prints, with the number of digits it prints them to."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import dataclass

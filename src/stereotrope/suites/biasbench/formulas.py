@@ -1,7 +1,5 @@
 """The paper's formulas on the same captions, with terms found in three ways."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -61,25 +59,16 @@ def paper_values(
 ) -> dict[Key, PaperValue]:
     """Compute the paper's formulas of every prompt, by prompt, measure and level.
 
-    Parameters
-    ----------
-    captions
-        Captions by prompt.
-    lists
-        Their lexicon finds groups and elements; a caption that names several groups without one of them
+    captions: Captions by prompt.
+    lists: Their lexicon finds groups and elements; a caption that names several groups without one of them
         deciding counts for none. Groups that go by patterns do so in every matching.
-    matching
-        One of :data:`MATCHINGS`, whatever the lexicon says of its own. With ``split`` a lexicon finds its
-        terms as it does everywhere else when it splits, and lists in the authors' shape find theirs in
+    matching: One of :data:`MATCHINGS`, whatever the lexicon says of its own. With ``split`` a lexicon finds
+        its terms as it does everywhere else when it splits, and lists in the authors' shape find theirs in
         captions split by :func:`split_words`, as the independent implementation does; the measures of the
         captions' likeness change too.
-    n_bootstrap, seed
-        Of the intervals; 0 for none where they need resampling.
+    n_bootstrap, seed: Of the intervals; 0 for none where they need resampling.
 
-    Returns
-    -------
-    dict
-        What the lexicon does not declare is not there.
+    Returns what the lexicon does not declare is not there.
     """
     ours = not lists.by_patterns
     how = Matching(

@@ -1,7 +1,5 @@
 """What the terms really hit, read as the released matching reads: letters anywhere in a word."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

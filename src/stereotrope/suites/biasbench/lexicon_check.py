@@ -1,7 +1,5 @@
 """What the terms of a lexicon hit in captions, and what of it to doubt."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,12 +71,8 @@ def check_lexicon(
 
     Without ``boundary`` terms are found as the lexicon says, and the authors' lists as their scripts do it.
 
-    Raises
-    ------
-    UsageError
-        An argument does not fit.
-    InputError
-        A file cannot be used, or no term is to be looked for in any caption.
+    Raises UsageError: An argument does not fit.
+    Raises InputError: A file cannot be used, or no term is to be looked for in any caption.
     """
     read, patterned, remarks = _read_lexicon(lexicon, boundary)
     named = _named_columns(columns)

@@ -1,7 +1,5 @@
 """The check of a lexicon in a terminal: what is odd first, then what to doubt, the worst first."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 import unicodedata
@@ -259,14 +257,10 @@ def _listed(words: Sequence[str]) -> str:
 def excerpt(caption: str, term: str, fits: Fits, about: int) -> Text:
     """Return the words around the first place of a term that ``fits``, the term marked, all of it inert.
 
-    Parameters
-    ----------
-    caption, term
-        The caption and a term in it; where the term is empty or not found, the caption's beginning.
-    fits
-        Says of a caption, a start and an end whether that place is wanted.
-    about
-        Columns of a terminal that the words may take.
+    caption, term: The caption and a term in it; where the term is empty or not found, the caption's
+        beginning.
+    fits: Says of a caption, a start and an end whether that place is wanted.
+    about: Columns of a terminal that the words may take.
     """
     words = [re.escape(word) for word in re.split(r"[\W_]+", term.strip("*")) if word]
     pattern = re.compile(r"[\W_]*".join(words) or re.escape(term), re.IGNORECASE)

@@ -1,7 +1,5 @@
 """The page of ``reproduce biasbench``, for a reader of the paper: where its figures come from."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from importlib import resources
@@ -34,17 +32,10 @@ _DASH = "–"
 def reproduction_page(found: CaptionsReproduction, *, command: Sequence[str] = ()) -> str:
     """Render a reproduction as one HTML file that needs nothing else.
 
-    Parameters
-    ----------
-    found
-        What was compared.
-    command
-        The words that made it, to be shown; names of files, not paths.
+    found: What was compared.
+    command: The words that made it, to be shown; names of files, not paths.
 
-    Returns
-    -------
-    str
-        The page. Captions, names and whatever else comes from files is inert in it.
+    Returns the page. Captions, names and whatever else comes from files is inert in it.
     """
     checks = reproduce_biasbench().checks
     models = [_model(model, f"model-{place}", found) for place, model in enumerate(found.models, start=1)]

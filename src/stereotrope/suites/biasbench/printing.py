@@ -1,7 +1,5 @@
 """Captions in a terminal: what is odd about them, then every number beside the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -54,12 +52,9 @@ def run_reproduction(
     one that figures are judged by, or ``all``, which leaves the intervals out. With ``report`` the page holds
     the numbers, and the terminal says only what comes out.
 
-    Raises
-    ------
-    UsageError
-        There is no such matching, ``report`` cannot be a page, or what is for captions is given without any.
-    InputError
-        The captions or the lexicon cannot be used.
+    Raises UsageError: There is no such matching, ``report`` cannot be a page, or what is for captions is
+        given without any.
+    Raises InputError: The captions or the lexicon cannot be used.
     """
     if captions is None:
         for option, given in (("--lexicon", lexicon), ("--matching", matching), ("--report", report)):

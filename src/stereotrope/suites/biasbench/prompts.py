@@ -1,7 +1,5 @@
 """What the suite's data files say: its prompts, and the words of its page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path

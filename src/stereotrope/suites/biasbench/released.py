@@ -13,8 +13,6 @@ Every statement of it is checked against all 57 values a model.
   named CLIP proxy is the mean share of keywords found.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
@@ -64,18 +62,11 @@ def fold(caption: str) -> str:
 def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[ReleasedScore]:
     """Compute every number the released scripts report, for the prompts there are captions of.
 
-    Parameters
-    ----------
-    captions
-        Captions by prompt, in the order of their file: the order matters to the score
-        named Vendi alone.
-    lists
-        The terms.
+    captions: Captions by prompt, in the order of their file: the order matters to the score named Vendi
+        alone.
+    lists: The terms.
 
-    Returns
-    -------
-    list[Cell]
-        Unrounded. A number whose terms the lists do not hold is null and says so.
+    Returns Unrounded. A number whose terms the lists do not hold is null and says so.
     """
     cells = []
     for prompt in BENCHMARK_PROMPTS:

@@ -1,7 +1,5 @@
 """The arithmetic of T2I-BiasBench, from its own tables: sums, means and formulas, without captions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """What a reproduction shows, in sentences with numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from stereotrope.report.numbers import count
@@ -97,12 +95,8 @@ def doubtful(hit: Hits) -> int:
 def hit_sentence(hit: Hits, prompt: str, of: str = "") -> str:
     """Say of how many captions a value is, and what of it to doubt.
 
-    Parameters
-    ----------
-    hit
-        The value.
-    prompt, of
-        The prompt's name, and the model's where that must be told.
+    hit: The value.
+    prompt, of: The prompt's name, and the model's where that must be told.
     """
     where = f" of {prompt}" if prompt else ""
     where += f" ({of})" if of else ""

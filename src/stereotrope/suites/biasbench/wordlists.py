@@ -1,7 +1,5 @@
 """Terms as the released definitions use them: from the authors' JSON lists, or from a lexicon in YAML."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -66,10 +64,7 @@ class WordLists:
 def read_wordlists(path: Path | None = None) -> WordLists:
     """Read a lexicon file: the authors' lists as JSON, or a lexicon of ours; the built-in one for None.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, or is neither; the message says what is missing.
+    Raises InputError: The file cannot be read, or is neither; the message says what is missing.
     """
     if path is None:
         return from_lexicon(read_lexicon("biasbench"))

@@ -1,7 +1,5 @@
 """The objects suite (SODA): its data, its published tables and the check of their arithmetic."""
 
-from __future__ import annotations
-
 from stereotrope.suites.contract import register
 
 __all__: list[str] = []

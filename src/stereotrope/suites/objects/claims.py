@@ -1,7 +1,5 @@
 """Means, totals and shares that the SODA paper gives, recomputed from its tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import chain

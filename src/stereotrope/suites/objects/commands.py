@@ -1,7 +1,5 @@
 """The command of the objects suite."""
 
-from __future__ import annotations
-
 from stereotrope.commands import AsJson, register
 
 

@@ -1,7 +1,5 @@
 """Whom the prompt without a cue stands for: every sentence of section 5.1 that ranks groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 

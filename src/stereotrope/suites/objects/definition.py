@@ -1,7 +1,5 @@
 """Which quantity the published BDS is: a divergence in bits, as the text says, or SciPy's distance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

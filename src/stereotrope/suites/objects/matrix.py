@@ -1,7 +1,5 @@
 """Published tables as arrays, and figures in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Made-up populations: what BDS reads at n = 20 when the cue does nothing, or as much as a paper reports."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

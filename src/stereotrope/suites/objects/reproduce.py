@@ -1,7 +1,5 @@
 """The arithmetic of the SODA paper, checked from its own tables."""
 
-from __future__ import annotations
-
 from stereotrope.suites.check import Reproduction, reproduction
 from stereotrope.suites.objects import claims, defaults, definition
 from stereotrope.suites.published import published

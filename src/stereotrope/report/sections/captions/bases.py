@@ -1,7 +1,5 @@
 """What estimates of one figure have in common: a definition, and a lexicon where a run has several."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,18 +17,11 @@ _LONGEST_MARK = 40
 class Basis:
     """Estimates that may stand in one figure.
 
-    Attributes
-    ----------
-    definition
-        The definition that they follow.
-    lexicon
-        The lexicon that read the captions, where the run has several; else None.
-    frame
-        The estimates.
-    told
-        What tells them from the others, in words; empty where nothing has to.
-    marks
-        The same, as parts of the name of a figure.
+    definition: The definition that they follow.
+    lexicon: The lexicon that read the captions, where the run has several; else None.
+    frame: The estimates.
+    told: What tells them from the others, in words; empty where nothing has to.
+    marks: The same, as parts of the name of a figure.
     """
 
     definition: str | None

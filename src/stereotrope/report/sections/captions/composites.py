@@ -1,7 +1,5 @@
 """The composite scores of each prompt with their intervals, against the bands they are read by."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Scores of captions less those of the model that the audit compares with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

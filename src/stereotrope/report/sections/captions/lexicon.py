@@ -1,7 +1,5 @@
 """What the terms of a lexicon hit in the captions: what values rest on, and the worst hits, quoted."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -33,10 +31,7 @@ Row = Mapping[str, Any]
 def lexicon_blocks(material: Material, shown: Exhibits) -> list[Block]:
     """A block a lexicon of the run, from what the run stores of its matching audit.
 
-    Raises
-    ------
-    RunDamaged
-        It is not what stereotrope stored.
+    Raises RunDamaged: It is not what stereotrope stored.
     """
     stored = material.info.get("lexicons") or ()
     try:

@@ -1,7 +1,5 @@
 """Whether captions name no group because a face is covered, and what that does to the composite."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What captions lack and what they hold: keywords, implied elements, terms that nobody asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

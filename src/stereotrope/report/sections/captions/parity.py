@@ -1,7 +1,5 @@
 """How much more often captions name one declared side than the other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The parts of the page that speak of captions, in the order in which they are read."""
 
-from __future__ import annotations
-
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material

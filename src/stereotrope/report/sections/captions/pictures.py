@@ -1,7 +1,5 @@
 """Which pictures stand for a score of captions, and which group their captions name most."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any

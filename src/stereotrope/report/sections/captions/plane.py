@@ -1,7 +1,5 @@
 """Cultural accuracy beside contextual association: two scores of one model as a place in a plane."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The profile of each model over the prompts: a radar of its composite scores, its area and its rank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

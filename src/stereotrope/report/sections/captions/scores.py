@@ -1,7 +1,5 @@
 """Composite scores of captions: of which prompt, in which band, with what an interval reaches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,20 +23,12 @@ _MOST_PLACES = 4
 class Part:
     """Estimates that may be set side by side: one definition, lexicon and level of each further factor.
 
-    Attributes
-    ----------
-    definition
-        The definition that they follow.
-    lexicon
-        The lexicon that read the captions, where the run has several.
-    scope
-        Levels of the factors that are neither model nor prompt.
-    lines
-        Columns that tell the lines of a figure apart: the prompts.
-    frame
-        The estimates.
-    named
-        What tells it from the other parts, in words; empty where there is only one.
+    definition: The definition that they follow.
+    lexicon: The lexicon that read the captions, where the run has several.
+    scope: Levels of the factors that are neither model nor prompt.
+    lines: Columns that tell the lines of a figure apart: the prompts.
+    frame: The estimates.
+    named: What tells it from the other parts, in words; empty where there is only one.
     """
 
     definition: str | None

@@ -1,7 +1,5 @@
 """Which groups captions name: shares that add up, and how even they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What captions say, as a few small tables: the first screen of a run in the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,13 +33,10 @@ Row = Mapping[str, Any]
 def captions_tables(material: Material) -> list[dict[str, Any]]:
     """Composite scores with their bands, signed parity of declared sides, what captions lack most often.
 
-    Returns
-    -------
-    list of dict
-        ``{what, title, follows, lexicon, columns, rows, estimates, replaces}`` each: ``what`` is
-        ``composites``, ``parity`` or ``missing``; ``follows`` the definition and ``lexicon`` who read the
-        captions, named in the title where a run has several; ``rows`` are texts, ``estimates`` the numbers
-        behind them. Prompts stand in the order of the design. Empty for a run without captions.
+    Returns ``{what, title, follows, lexicon, columns, rows, estimates, replaces}`` each: ``what`` is
+    ``composites``, ``parity`` or ``missing``; ``follows`` the definition and ``lexicon`` who read the
+    captions, named in the title where a run has several; ``rows`` are texts, ``estimates`` the numbers behind
+    them. Prompts stand in the order of the design. Empty for a run without captions.
     """
     measures = (*COMPOSITE_MEASURES, MEAN, SIGNED, *MISSING)
     every = material.scores.filter(pl.col("measure").is_in(measures))

@@ -1,7 +1,5 @@
 """How captions are worded: which list of terms they lean to, how varied they are, how near the prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
