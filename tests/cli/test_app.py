@@ -229,7 +229,7 @@ def test_ctrl_c_finishes_what_is_in_flight_says_how_to_continue_and_exits_130(tm
     while time.monotonic() < deadline and not list(tmp_path.glob("run/pictures/*/*")):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 130
     assert re.search(r"^continue with: .*", errors, flags=re.MULTILINE)
     assert "run audit.yaml -o run" in errors

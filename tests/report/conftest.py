@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.report.in_browser import CHROMIUM, FLAGS, Visit
+from tests.report.in_browser import CHROMIUM, FLAGS, PATIENCE, Visit
 from tests.report.made_up import (
     FINDING_TYPES,
     IMAGE_TYPES,
@@ -170,7 +170,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
-        started = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        started = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
         yield started
         started.close()
 

@@ -16,6 +16,7 @@ FLAGS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
+PATIENCE = 600_000  # milliseconds; how long a page takes on a busy machine proves nothing
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -26,6 +27,7 @@ class Visit:
         self.said: list[str] = []
         self.asked: list[str] = []
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
+        self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
         self.page.on("console", lambda m: self.said.append(f"{m.type}: {m.text}"))
         self.page.on("pageerror", lambda e: self.said.append(f"error: {e}"))
@@ -35,9 +37,9 @@ class Visit:
     def opened(self) -> Visit:
         """Open every line, and wait until what is behind them is drawn too."""
         self.page.evaluate("for (const line of document.querySelectorAll('details')) line.open = true")
-        self.page.wait_for_selector(".chart:not(:has(> svg))", state="detached", timeout=120_000)
+        self.page.wait_for_selector(".chart:not(:has(> svg))", state="detached")
         return self
 
     def drawn(self) -> Visit:
-        self.page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
+        self.page.wait_for_selector("html[data-charts=drawn]", state="attached")
         return self

@@ -50,7 +50,7 @@ def test_a_page_with_everything_of_a_remote_run_fits_every_width(
 
 def test_charts_below_the_fold_wait(visit: Any, objects_report: Path) -> None:
     page = visit(objects_report).page
-    page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=60_000)
+    page.wait_for_selector("html[data-charts=drawn]", state="attached")
     assert page.evaluate("[...document.images].every(i => i.loading === 'lazy')")
 
 

@@ -16,7 +16,7 @@ class Http:
     def __init__(self, server):
         host, port = server.root.removeprefix("http://").split(":")
         self.address = (host, int(port))
-        self.connection = http.client.HTTPConnection(host, int(port), timeout=10)
+        self.connection = http.client.HTTPConnection(host, int(port), timeout=600)
 
     def ask(self, method, path, body=None, **headers):
         data = None if body is None else json.dumps(body)
@@ -41,7 +41,7 @@ class Http:
 
     def raw(self, data):
         """Send bytes and return all that comes back before the server closes."""
-        with socket.create_connection(self.address, timeout=10) as connection:
+        with socket.create_connection(self.address, timeout=600) as connection:
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             parts = []
