@@ -77,7 +77,7 @@ def test_the_suite_and_demo_audit_files_plan():
 
     for name in ("suites/objects/audit.yaml", "cli/demo.yaml"):
         text = (resources.files("stereotrope") / name).read_text("utf-8")
-        assert Audit.from_text(text, name=name).plan().requests
+        assert Audit.from_text(text, name=name).plan().requests.height
 
 
 def test_the_mistake_of_the_first_tutorial_gets_the_message_it_shows():

@@ -423,7 +423,7 @@ def test_a_mistake_in_comparing_models_is_told_before_a_picture_is_paid_for(tmp_
 def test_the_template_of_the_suite_plans_five_prompts():
     plan = Audit.from_text(audit_template("biasbench")).plan()
     assert plan.prompts["prompt"].to_list() == ["beauty", "doctor", "animal", "nature", "culture"]
-    assert len(plan.requests) == 500
+    assert plan.requests.height == 500
     assert {call.name for call in plan.measures} == {"refusal_rate", "profile", *CAPTION_MEASURES}
     assert published("biasbench").height == 0
 

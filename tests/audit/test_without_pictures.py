@@ -17,7 +17,7 @@ import stereotrope.report
 from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
-from stereotrope.generate import FolderGenerator, LabelledGenerator, create
+from stereotrope.generate import FolderGenerator, LabelledGenerator, create, image_requests
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 FEW = {"permutations": 99, "resamples": 100}
@@ -285,8 +285,12 @@ def test_a_row_without_a_name_cannot_be_used(tmp_path: Path) -> None:
     generator = create({"labels": "labels.csv", "name_from": "model"}, relative_to=tmp_path)
     assert isinstance(generator, LabelledGenerator)
     _, requests = generator.requests()
-    assert [generator.process(request).status for request in requests] == ["absent", "excluded", "excluded"]
-    assert len({request.image_id for request in requests}) == 3
+    assert [generator.process(request).status for request in image_requests(requests)] == [
+        "absent",
+        "excluded",
+        "excluded",
+    ]
+    assert requests["image_id"].n_unique() == 3
 
 
 def models_by_colour(folder: Path) -> None:

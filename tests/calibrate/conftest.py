@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stereotrope.calibrate import Calibration, calibrate, calibration_audit
+from stereotrope.generate import image_requests
 from stereotrope.testing import Judge, Loopback
 
 NOWHERE = "http://127.0.0.1:1/v1"
@@ -26,7 +27,10 @@ def spec(model: str, url: str = NOWHERE, **more: object) -> dict[str, object]:
 def drawn(images: int) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
     """What a judge can see in every picture of a calibration, and what is painted into it."""
     truth, painted = {}, {}
-    for generator, request in calibration_audit([spec("any")], images=images).plan().requests:
+    plan = calibration_audit([spec("any")], images=images).plan()
+    drawn_by = {generator.name: generator for generator in plan.generators}
+    for name, request in zip(plan.requests["drawn_by"], image_requests(plan.requests), strict=True):
+        generator = drawn_by[name]
         sha256 = hashlib.sha256(generator.process(request).data).hexdigest()
         motif = getattr(generator, "motifs", {}).get(request.text)
         if motif is None or motif.kind != "blank":

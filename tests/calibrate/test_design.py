@@ -21,8 +21,8 @@ def test_check_prompts_are_the_baseline_of_each_object_by_kind_and_claimed_attri
     drawn = plan.prompts.filter(pl.col("check") != "plain")
     assert set(drawn["group"]) == {"base"}
     assert set(drawn["claim"].drop_nulls()) == {"product_colour", "background_colour"}
-    assert len(plan.requests) == len({r.image_id for _, r in plan.requests}) == 44 * 3
-    assert {r.prompt_id for _, r in plan.requests} == set(plan.prompts["prompt_id"])
+    assert plan.requests.height == plan.requests["image_id"].n_unique() == 44 * 3
+    assert set(plan.requests["prompt_id"]) == set(plan.prompts["prompt_id"])
 
 
 def test_variants_are_shown_the_plain_baseline_alone() -> None:
@@ -43,7 +43,7 @@ def test_values_of_an_attribute_of_ones_own_are_claimed_too() -> None:
 def test_a_calibration_without_a_model_has_no_check_pictures() -> None:
     plan = calibration_audit(["colour", "text"], images=1).plan()
     assert "check" not in plan.factors
-    assert len(plan.requests) == 24
+    assert plan.requests.height == 24
 
 
 def test_attributes_that_are_still_to_be_found_cannot_be_checked() -> None:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from stereotrope.errors import InputError, MetadataError, PictureUnavailable, UsageError
-from stereotrope.generate import FolderGenerator, ImageResult, create
+from stereotrope.generate import FolderGenerator, ImageResult, create, image_requests
 from stereotrope.generate.containment import FolderIndex
 
 
@@ -42,7 +42,7 @@ def listing(folder: Path, *names: str, **columns: list[Any]) -> None:
 
 
 def results(generator: FolderGenerator) -> list[ImageResult]:
-    return [generator.process(request) for request in generator.requests()[1]]
+    return [generator.process(request) for request in image_requests(generator.requests()[1])]
 
 
 def reasons(generator: FolderGenerator) -> list[str | None]:
@@ -61,12 +61,12 @@ def test_rows_become_prompts_and_requests_in_their_order(folder: Path) -> None:
     prompts, requests = generator.requests()
     assert prompts.drop("prompt_id").rows() == [("nurse", "t1", None), ("ceo", "t2", None)]
     assert prompts.columns == ["prompt_id", "occupation", "text", "negative"]
-    assert [r.source for r in requests] == ["c.png", "a.png", "b.png"]
-    assert [r.generator for r in requests] == ["m1", "m2", "m1"]
-    assert [r.seed for r in requests] == [7, None, 9]
+    assert requests["source"].to_list() == ["c.png", "a.png", "b.png"]
+    assert requests["generator"].to_list() == ["m1", "m2", "m1"]
+    assert requests["seed"].to_list() == [7, None, 9]
     nurse, ceo = prompts["prompt_id"]
-    assert [r.prompt_id for r in requests] == [nurse, ceo, nurse]
-    assert len({r.image_id for r in requests}) == 3
+    assert requests["prompt_id"].to_list() == [nurse, ceo, nurse]
+    assert requests["image_id"].n_unique() == 3
     assert [r.data for r in results(generator)] == [png(2), png(0), png(1)]
     assert generator.notes == [
         f"{folder.name}: 1 pictures in the folder have no row in the metadata and are left out: 'd.png'"
@@ -83,19 +83,19 @@ def test_image_ids_do_not_depend_on_where_the_folder_lies_or_on_other_rows(
     folder: Path, tmp_path: Path
 ) -> None:
     listing(folder, "a.png", "b.png")
-    first = [r.image_id for r in FolderGenerator(folder, name="m").requests()[1]]
+    first = FolderGenerator(folder, name="m").requests()[1]["image_id"].to_list()
     shutil.copytree(folder, tmp_path / "elsewhere")
     listing(tmp_path / "elsewhere", "d.png", "b.png", "a.png")
-    again = [r.image_id for r in FolderGenerator(tmp_path / "elsewhere", name="m").requests()[1]]
+    again = FolderGenerator(tmp_path / "elsewhere", name="m").requests()[1]["image_id"].to_list()
     assert again[:0:-1] == first
 
 
 def test_a_changed_file_is_another_image_and_a_changed_factor_is_not(folder: Path) -> None:
     listing(folder, "a.png", "b.png", group=["x", "x"])
-    before = [r.image_id for r in FolderGenerator(folder, factors=["group"]).requests()[1]]
+    before = FolderGenerator(folder, factors=["group"]).requests()[1]["image_id"].to_list()
     (folder / "a.png").write_bytes(png(200))
     listing(folder, "a.png", "b.png", group=["x", "y"])
-    after = [r.image_id for r in FolderGenerator(folder, factors=["group"]).requests()[1]]
+    after = FolderGenerator(folder, factors=["group"]).requests()[1]["image_id"].to_list()
     assert after[0] != before[0]
     assert after[1] == before[1]
 
@@ -103,7 +103,7 @@ def test_a_changed_file_is_another_image_and_a_changed_factor_is_not(folder: Pat
 def test_a_file_that_changes_after_it_was_listed_is_unavailable_until_it_is_back(folder: Path) -> None:
     listing(folder, "a.png")
     generator = FolderGenerator(folder)
-    _, (request,) = generator.requests()
+    (request,) = image_requests(generator.requests()[1])
     before = (folder / "a.png").read_bytes()
     for other in (png(200), before[:40], b""):
         (folder / "a.png").write_bytes(other)
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_read_just_now_is_unavailable(
     for planned in (True, False):
         generator = FolderGenerator(folder)
         if planned:
-            _, (request,) = generator.requests()
+            (request,) = image_requests(generator.requests()[1])
         generator._index = FolderIndex(folder)
         with monkeypatch.context() as patched:
             patched.setattr(f"stereotrope.generate.containment.os.{call}", fail)
@@ -202,7 +202,7 @@ def test_a_link_that_is_turned_outwards_after_listing_is_not_followed(folder: Pa
     (folder / "link.png").symlink_to("a.png")
     listing(folder, "link.png")
     generator = FolderGenerator(folder)
-    _, (request,) = generator.requests()
+    (request,) = image_requests(generator.requests()[1])
     (folder / "link.png").unlink()
     (folder / "link.png").symlink_to(folder.parent / "outside" / "secret.png")
     with pytest.raises(PictureUnavailable, match="link leads out of the folder, and was there before"):
@@ -252,7 +252,7 @@ def test_a_file_over_the_limit_is_excluded_unread(folder: Path, monkeypatch: pyt
 def test_a_row_said_twice_counts_once_and_is_noted(folder: Path) -> None:
     listing(folder, "a.png", "absent.png", "a.png", "./a.png", "absent.png", group=["x"] * 5)
     generator = FolderGenerator(folder, factors=["group"])
-    assert [r.source for r in generator.requests()[1]] == ["a.png", "absent.png"]
+    assert generator.requests()[1]["source"].to_list() == ["a.png", "absent.png"]
     assert (
         "3 rows say the same again and count once: 'metadata.jsonl:3', 'metadata.jsonl:4'"
         in generator.notes[0]
@@ -275,7 +275,7 @@ def test_pictures_without_a_row_are_noted_not_read(folder: Path) -> None:
     (folder / "notes.txt").write_text("no picture")
     (folder / ".hidden.png").write_bytes(b"")
     generator = FolderGenerator(folder)
-    assert len(generator.requests()[1]) == 1
+    assert generator.requests()[1].height == 1
     assert "12 pictures in the folder have no row" in generator.notes[0]
     assert generator.notes[0].endswith("'b.png', 'c.png', 'd.png', 'x0.png', 'x1.png' and 7 more")
 
@@ -284,7 +284,7 @@ def test_file_names_that_are_not_utf8_are_noted(folder: Path) -> None:
     with open(os.fsencode(folder) + b"/caf\xe9.png", "wb") as file:
         file.write(png())
     generator = FolderGenerator(folder)
-    assert len(generator.requests()[1]) == 4
+    assert generator.requests()[1].height == 4
     assert "1 file names are not UTF-8 and are left out: 'caf\\udce9.png'" in generator.notes[0]
 
 
@@ -312,7 +312,7 @@ def test_metadata_that_is_a_link_out_of_the_folder_is_not_read_unasked(folder: P
     (folder / name).symlink_to(outside)
     with pytest.raises(MetadataError, match=f"{name}: link leads out of the folder; name the file to read"):
         FolderGenerator(folder).requests()
-    assert len(FolderGenerator(folder, metadata=name).requests()[1]) == 1
+    assert FolderGenerator(folder, metadata=name).requests()[1].height == 1
 
 
 def test_a_hugging_face_imagefolder_with_splits_is_read(folder: Path) -> None:
@@ -324,9 +324,9 @@ def test_a_hugging_face_imagefolder_with_splits_is_read(folder: Path) -> None:
         )
     generator = FolderGenerator(folder, factors=["split"], prompt="text")
     prompts, requests = generator.requests()
-    assert [r.source for r in requests][::2] == ["test/deep/a.png", "train/deep/a.png"]
+    assert requests["source"].to_list()[::2] == ["test/deep/a.png", "train/deep/a.png"]
     assert prompts.select("split", "text").rows()[::2] == [("test", "test prompt"), ("train", "train prompt")]
-    found = [generator.process(r) for r in requests]
+    found = [generator.process(r) for r in image_requests(requests)]
     assert [r.data for r in found][::2] == [png(21), png(20)]
     assert {r.reason for r in found[1::2]} == {"file name leads out of the folder (..)"}
 
@@ -345,7 +345,7 @@ def test_class_named_sub_folders_become_the_label(folder: Path) -> None:
     generator = FolderGenerator(folder)
     prompts, requests = generator.requests()
     assert prompts["label"].to_list() == [None, "ceo", "nurse"]
-    assert [r.source for r in requests][-3:] == ["test/ceo/1.png", "train/ceo/1.png", "train/nurse/1.png"]
+    assert requests["source"].to_list()[-3:] == ["test/ceo/1.png", "train/ceo/1.png", "train/nurse/1.png"]
     both, _ = FolderGenerator(folder, factors=["split", "label"]).requests()
     assert both.height == 4
     assert reasons(generator) == [None] * 7
@@ -354,7 +354,7 @@ def test_class_named_sub_folders_become_the_label(folder: Path) -> None:
 def test_a_folder_of_pictures_alone_is_one_prompt(folder: Path) -> None:
     prompts, requests = FolderGenerator(folder).requests()
     assert prompts.columns == ["prompt_id", "text", "negative"]
-    assert (prompts.height, len(requests)) == (1, 4)
+    assert (prompts.height, requests.height) == (1, 4)
 
 
 def test_designed_prompts_are_matched_by_text_or_by_factors(folder: Path) -> None:
@@ -369,11 +369,11 @@ def test_designed_prompts_are_matched_by_text_or_by_factors(folder: Path) -> Non
     by_factors = FolderGenerator(folder, factors=["object", "group"])
     prompts, requests = by_factors.requests(designed)
     assert prompts is designed
-    assert [(r.prompt_id, r.text) for r in requests] == [("p2", "T2"), ("p1", "T1")]
+    assert requests.select("prompt_id", "text").rows() == [("p2", "T2"), ("p1", "T1")]
     assert "1 of 3 pictures belong to no designed prompt and are left out; " in by_factors.notes[-1]
     assert by_factors.notes[-1].endswith("the first, metadata.jsonl:3, says object=car, group=women")
     _, by_text = FolderGenerator(folder, prompt="said").requests(designed)
-    assert [(r.prompt_id, r.source) for r in by_text] == [("p1", "a.png"), ("p2", "c.png")]
+    assert by_text.select("prompt_id", "source").rows() == [("p1", "a.png"), ("p2", "c.png")]
 
 
 def test_pictures_of_one_prompt_may_not_differ_in_a_factor_that_the_design_lacks(folder: Path) -> None:
@@ -404,13 +404,13 @@ DESIGNED = pl.DataFrame(
 def test_columns_named_like_designed_factors_say_the_prompt(folder: Path) -> None:
     listing(folder, "a.png", "b.png", object=["car", "car"], group=["women", "base"])
     _, requests = FolderGenerator(folder).requests(DESIGNED)
-    assert [(r.prompt_id, r.text) for r in requests] == [("p3", "a car for women"), ("p1", "a car")]
+    assert requests.select("prompt_id", "text").rows() == [("p3", "a car for women"), ("p1", "a car")]
 
 
 def test_a_column_with_the_prompt_says_the_prompt(folder: Path) -> None:
     listing(folder, "a.png", "b.png", prompt=["a car for men", "a car"])
     _, requests = FolderGenerator(folder).requests(DESIGNED)
-    assert [r.prompt_id for r in requests] == ["p2", "p1"]
+    assert requests["prompt_id"].to_list() == ["p2", "p1"]
 
 
 def test_metadata_that_says_nothing_of_the_design_is_refused(folder: Path) -> None:
@@ -422,7 +422,7 @@ def test_metadata_that_says_nothing_of_the_design_is_refused(folder: Path) -> No
 def test_pictures_of_a_design_of_one_prompt_need_not_say_it_and_a_note_does(folder: Path) -> None:
     generator = FolderGenerator(folder, name="m")
     _, requests = generator.requests(DESIGNED.head(1))
-    assert {r.prompt_id for r in requests} == {"p1"}
+    assert set(requests["prompt_id"]) == {"p1"}
     assert any("m: nothing says which prompt a picture belongs to" in note for note in generator.notes)
 
 
@@ -480,14 +480,14 @@ def test_metadata_may_be_separated_by_semicolons(folder: Path) -> None:
     generator = FolderGenerator(folder, factors=["group"], prompt="prompt", seed="seed")
     prompts, requests = generator.requests()
     assert prompts.select("group", "text").rows() == [("men", "a nurse, at work"), ("women", "x; y")]
-    assert [(request.source, request.seed) for request in requests] == [("a.png", 3), ("b.png", None)]
+    assert requests.select("source", "seed").rows() == [("a.png", 3), ("b.png", None)]
 
 
 def test_metadata_without_a_file_column_says_which_one_is_needed(folder: Path) -> None:
     (folder / "metadata.csv").write_text("picture,group\na.png,x\n")
     with pytest.raises(MetadataError, match=r"no column 'file_name' .*There are 'picture', 'group'"):
         FolderGenerator(folder).requests()
-    assert len(FolderGenerator(folder, file="picture").requests()[1]) == 1
+    assert FolderGenerator(folder, file="picture").requests()[1].height == 1
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
@@ -521,7 +521,7 @@ def test_a_spec_from_an_audit_file_makes_a_folder_generator(folder: Path) -> Non
     listing(folder, "a.png", condition=["plain"])
     generator = create({"folder": str(folder), "name": "imagen-4", "factors": ["condition"]})
     assert isinstance(generator, FolderGenerator)
-    assert generator.requests()[1][0].generator == generator.name == "imagen-4"
+    assert generator.requests()[1]["generator"][0] == generator.name == "imagen-4"
 
 
 def made(base: Path, metadata: str) -> list[str | None]:
@@ -529,8 +529,8 @@ def made(base: Path, metadata: str) -> list[str | None]:
     spec = {"folder": "pictures", "metadata": metadata, "factors": ["condition"]}
     prompts, requests = create(spec, relative_to=base).requests()
     as_paths = create({**spec, "folder": Path("pictures"), "metadata": Path(metadata)}, relative_to=str(base))
-    assert as_paths.requests()[1] == requests
-    assert [request.source for request in requests] == ["a.png"]
+    assert as_paths.requests()[1].equals(requests)
+    assert requests["source"].to_list() == ["a.png"]
     return prompts["condition"].to_list()
 
 
@@ -572,5 +572,5 @@ def test_the_study_of_occupations_is_read_whole(shared: Path) -> None:
         factors=["occupation", "condition"],
     )
     prompts, requests = generator.requests()
-    assert (prompts.height, len(requests), generator.notes) == (10, 300, [])
-    assert {r.status for r in map(generator.process, requests)} == {"ok"}
+    assert (prompts.height, requests.height, generator.notes) == (10, 300, [])
+    assert {r.status for r in map(generator.process, image_requests(requests))} == {"ok"}

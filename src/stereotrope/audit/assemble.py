@@ -1,7 +1,6 @@
 """From the ledger to the tables: what was planned, with what came of it, in the order of the plan."""
 
 import contextlib
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from stereotrope.audit.work import GENERATE
 from stereotrope.inputs.options import shorten
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.suites.published import published_for
-from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, Column, polars_types
+from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -29,30 +28,15 @@ MOST_LISTED = 1000
 """Values of several writings, and sets of look-alikes, that ``run.json`` names."""
 
 
-def _frame(rows: list[dict[str, Any]], columns: tuple[Column, ...]) -> pl.DataFrame:
-    types = polars_types(columns)
-    return pl.DataFrame({name: [row.get(name) for row in rows] for name in types}, schema=types)
-
-
 def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     """One row a planned image whose outcome the ledger holds, in the order of the plan."""
-    outcomes = ledger.get_all(GENERATE)
-    rows = []
-    for _, request in plan.requests:
-        outcome = outcomes.get(request.image_id)
-        if outcome is not None:
-            rows.append(
-                {
-                    **outcome,
-                    "image_id": request.image_id,
-                    "prompt_id": request.prompt_id,
-                    "generator": request.generator,
-                    "seed": request.seed,
-                    "params": json.dumps(dict(request.params), sort_keys=True),
-                    "source": request.source,
-                }
-            )
-    return _frame(rows, IMAGES)
+    types = polars_types(IMAGES)
+    asked = [name for name in types if name in plan.requests.columns]
+    came = {name: kind for name, kind in types.items() if name not in asked} | {"image_id": pl.String}
+    rows = [{**outcome, "image_id": image_id} for image_id, outcome in ledger.get_all(GENERATE).items()]
+    outcomes = pl.DataFrame({name: [row.get(name) for row in rows] for name in came}, schema=came)
+    images = plan.requests.select(asked).join(outcomes, on="image_id", maintain_order="left")
+    return images.select(*types)
 
 
 def open_attributes(plan: Plan) -> dict[str, list[str]]:
@@ -87,6 +71,7 @@ def info_of(
     """What ``run.json`` says of a run: no clock, no absolute path."""
     said = [note for a in plan.annotators for note in a.notes]
     folded = _folded(folds)
+    made_by = {one.name: one for one in plan.generators}
     alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
     told = [*discovery_notes(plan, labels), *_fold_notes(folded)]
     return {
@@ -98,8 +83,10 @@ def info_of(
         "sensitive": plan.spec.report.sensitive,
         "audit_base": os.path.relpath(plan.source.base, into.path),
         "generators": [
-            {"name": name, "kind": made_by.kind, "fingerprint": made_by.fingerprint, "note": made_by.note}
-            for name, made_by in {r.generator: g for g, r in plan.requests}.items()
+            {"name": name, **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")}}
+            for name, by in dict(
+                plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows()
+            ).items()
         ],
         "annotators": [
             {

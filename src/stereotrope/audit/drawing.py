@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from stereotrope.audit.order import ordered
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.watcher import Watcher
 from stereotrope.audit.work import GENERATE, HALTING, Missing, Task, carry_out, kind_of, said_of
 from stereotrope.errors import ModelUnusable, PictureError, PictureUnavailable
-from stereotrope.generate import ImageRequest, ImageResult
+from stereotrope.generate import ImageResult, image_requests
 from stereotrope.pictures import inspect as inspect_picture
 from stereotrope.run import Job, RunFolder, Stage
 
@@ -33,9 +35,6 @@ def generate_images(
     Generators work side by side: none waits for another's limits, and a model that cannot be reached
     leaves the others alone.
     """
-    by_generator: dict[str, dict[str, ImageRequest]] = {g.name: {} for g in plan.generators}
-    for generator, request in plan.requests:
-        by_generator[generator.name][request.image_id] = request
     tasks = []
     for generator in plan.generators:
         stage = Stage(
@@ -46,7 +45,8 @@ def generate_images(
             batch_size=generator.batch,
             halting=HALTING,
         )
-        items = list(by_generator[generator.name].items())
+        asked = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
+        items = [(request.image_id, request) for request in image_requests(asked)]
         job = Job(stage, items, commit=lambda key, item, result: _store(result, into))
         tasks.append(Task(GENERATE, generator.name, job))
     return carry_out(tasks, into, watcher, stop)
@@ -59,7 +59,7 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
     Raises PictureUnavailable: Pictures made elsewhere that cannot be read just now.
     Raises ModelUnusable: A server that does not answer, or does not let this key in.
     """
-    asked = [request.image_id for _, request in plan.requests]
+    asked = plan.requests["image_id"].to_list()
     answered = len(asked) - len(into.ledger.missing(GENERATE, asked))
     if answered or not missing or any(one.budget for one in missing):
         return
@@ -104,7 +104,7 @@ def retry_passing(plan: Plan, into: RunFolder) -> None:
     A file that was missing may be there now. What a ledger holds without saying that the bytes prove it may
     have been for want of memory: pictures that are at hand, or are kept in the run, are looked at again.
     """
-    at_hand = {request.image_id for _, request in plan.requests if request.source is not None}
+    at_hand = set(plan.requests.filter(pl.col("source").is_not_null())["image_id"])
 
     def passing(stage: str, key: str, payload: Mapping[str, Any]) -> bool:
         if stage == GENERATE:

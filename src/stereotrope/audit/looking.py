@@ -148,11 +148,7 @@ def _waiting(
 
 def coming_images(plan: Plan, images: pl.DataFrame, generators: Any = None) -> pl.DataFrame:
     """Images that were asked for and are not there yet, of some generators alone where they are given."""
-    there = set(images["image_id"])
-    rows = [
-        (request.image_id, request.prompt_id, request.generator)
-        for drawn_by, request in plan.requests
-        if request.image_id not in there and (generators is None or drawn_by.name in generators)
-    ]
-    schema = dict.fromkeys(("image_id", "prompt_id", "generator"), pl.String)
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    asked = plan.requests
+    if generators is not None:
+        asked = asked.filter(pl.col("drawn_by").is_in(list(generators)))
+    return asked.join(images, on="image_id", how="anti").select("image_id", "prompt_id", "generator")

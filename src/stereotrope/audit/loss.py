@@ -102,10 +102,10 @@ def _torn(folder: Path) -> Path | None:
 
 def _shown_by_tables(plan: Plan, folder: Path) -> dict[tuple[str, str], int]:
     """Items that the tables of an earlier end of this run have, by verb and name; empty without tables."""
-    requested = [request.image_id for _, request in plan.requests]
     try:
         run = open_run(folder)
-        images = run.images.filter(pl.col("image_id").is_in(requested), pl.col("status").is_in(_SETTLED))
+        asked = pl.col("image_id").is_in(plan.requests["image_id"].implode())
+        images = run.images.filter(asked, pl.col("status").is_in(_SETTLED))
         labels = run.labels
     except RunError:
         return {}

@@ -105,13 +105,16 @@ def _ledger(folder: Path) -> Any:
 
 
 def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
-    drawn = ledger.get_all(GENERATE) if ledger is not None else {}
+    drawn = pl.DataFrame(
+        {"image_id": list(ledger.get_all(GENERATE)) if ledger is not None else []},
+        schema={"image_id": pl.String},
+    )
     work = []
     for generator in plan.generators:
-        requests = {r.image_id: r for made_by, r in plan.requests if made_by is generator}
-        left = [request for image_id, request in requests.items() if image_id not in drawn]
-        drawn_before = len(requests) - len(left)
-        work.append(Work(GENERATE, generator.name, len(requests), drawn_before, generator.expect(left)))
+        requests = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
+        left = requests.join(drawn, on="image_id", how="anti")
+        expected = generator.expect(left)
+        work.append(Work(GENERATE, generator.name, requests.height, requests.height - left.height, expected))
     return work
 
 
@@ -165,12 +168,11 @@ def _pictures(plan: Plan, annotator: str, images: pl.DataFrame) -> tuple[int, in
     What is not drawn yet counts one each.
     """
     shown = plan.shown.get(annotator)
-    at_hand = [request for _, request in plan.requests if not request.absent]
-    asked = {r.image_id for r in at_hand if shown is None or r.prompt_id in shown}
-    own = images.filter(pl.col("status") != ABSENT)
-    own = own if shown is None else own.filter(pl.col("prompt_id").is_in(list(shown)))
+    is_shown = pl.lit(True) if shown is None else pl.col("prompt_id").is_in(list(shown))
+    asked = plan.requests.filter(~pl.col("absent"), is_shown)["image_id"].n_unique()
+    own = images.filter(pl.col("status") != ABSENT, is_shown)
     drawn = own.filter(status="ok")["sha256"].n_unique()
-    return len(asked) - own["image_id"].n_unique() + drawn, drawn
+    return asked - own["image_id"].n_unique() + drawn, drawn
 
 
 def _price(plan: Plan, annotator: Annotator) -> float:

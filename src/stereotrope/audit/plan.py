@@ -16,7 +16,7 @@ from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.audit.order import require_needs
-from stereotrope.audit.requests import Requests, requests_of
+from stereotrope.audit.requests import NO_REQUESTS, requests_of
 from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.inputs.options import shorten
@@ -63,7 +63,7 @@ class Plan:
     title: str
     prompts: pl.DataFrame
     generators: tuple[generate.Generator, ...]
-    requests: Requests
+    requests: pl.DataFrame
     annotators: tuple[Annotator, ...]
     measures: tuple[MeasureCall, ...]
     baseline: Mapping[str, str]
@@ -79,8 +79,8 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<stereotrope plan {self.title!r}: {self.prompts.height} prompts, {len(self.requests)} images, "
-            f"generators {', '.join(g.name for g in self.generators) or 'none'}>"
+            f"<stereotrope plan {self.title!r}: {self.prompts.height} prompts, {self.requests.height} "
+            f"images, generators {', '.join(g.name for g in self.generators) or 'none'}>"
         )
 
     def _repr_html_(self) -> str:
@@ -88,7 +88,7 @@ class Plan:
         rows = {
             "prompts": f"{self.prompts.height}, factors: {', '.join(self.factors) or 'none'}",
             "generators": ", ".join(g.name for g in self.generators),
-            "images": str(len(self.requests)),
+            "images": str(self.requests.height),
             "annotators": ", ".join(a.name for a in self.annotators),
             "measures": ", ".join(dict.fromkeys(call.name for call in self.measures)),
         }
@@ -139,7 +139,7 @@ def make_plan(
     suite = _suite(spec, source)
     account = Account(max_cost)
     generators: tuple[generate.Generator, ...] = ()
-    requests: Requests = ()
+    requests = NO_REQUESTS
     notes: tuple[str, ...] = ()
     if stored is None:
         make = partial(generate.create, relative_to=source.base, account=account)
@@ -149,7 +149,7 @@ def make_plan(
             designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
         )
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
-        names: Sequence[str] = list(dict.fromkeys(request.generator for _, request in requests))
+        names: Sequence[str] = requests["generator"].unique(maintain_order=True).to_list()
     else:
         prompts, names = stored
     annotators, checked = _annotators(spec, suite, source, account)
@@ -286,10 +286,10 @@ def _refuse_names_of_factors(annotators: Sequence[Annotator], prompts: pl.DataFr
                 )
 
 
-def _require_said(annotators: Sequence[Annotator], requests: Requests, source: Source) -> None:
+def _require_said(annotators: Sequence[Annotator], requests: pl.DataFrame, source: Source) -> None:
     """Refuse a study without any picture of which nobody says anything."""
     told = any(annotator.process is None and not annotator.needs for annotator in annotators)
-    if requests and not told and all(request.absent for _, request in requests):
+    if requests.height and not told and requests["absent"].all():
         raise source.error(
             "annotators: no picture is at hand, and nothing brings what others said of them; add the file of "
             "labels, for example `annotators: [{labels: labels.csv, name: people}]`",

@@ -136,9 +136,9 @@ class Subjects:
         rows = self.images.select(*_PLACED, "status")
         if self._coming is not None:
             more = self._coming.select(*_PLACED, pl.lit("ok").alias("status"))
-            order = {r.image_id: n for n, (_, r) in enumerate(self.plan.requests)}
-            place = pl.col("image_id").replace_strict(order, default=None, return_dtype=pl.Int64)
-            rows = pl.concat([rows, more]).sort(place, maintain_order=True, nulls_last=True)
+            order = self.plan.requests.select("image_id").with_row_index().unique("image_id", keep="last")
+            rows = pl.concat([rows, more]).join(order, on="image_id", how="left", maintain_order="left")
+            rows = rows.sort("index", maintain_order=True, nulls_last=True).drop("index")
         return with_factors(rows, self.plan)
 
     def _bound(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator | None:

@@ -17,7 +17,7 @@ from stereotrope.calibrate.judging import InstrumentCheck
 from stereotrope.calibrate.pictures import CheckPictures, Motif
 from stereotrope.design import BASE
 from stereotrope.errors import UsageError
-from stereotrope.generate import CalibratedGenerator, ImageRequest, request_id
+from stereotrope.generate import CalibratedGenerator, ImageRequest, image_requests, request_id, requests_frame
 from stereotrope.run import open as open_run
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of, prompt_id
 
@@ -81,8 +81,7 @@ def planted_labels(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
     """What was put into each planted picture: ``image_id, attribute, value``."""
     rows = [
         {"image_id": request.image_id, "attribute": attribute, "value": value}
-        for drawn_by, request in plan.requests
-        if drawn_by is generator
+        for request in image_requests(plan.requests.filter(drawn_by=generator.name))
         for attribute, value in generator.values(request.text or "", request.seed or 0).items()
     ]
     return pl.DataFrame(rows, schema={"image_id": pl.String, "attribute": pl.String, "value": pl.String})
@@ -109,12 +108,11 @@ def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
     base = frozenset(prompts.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["prompt_id"])
     shown = {a.name: plain for a in plan.annotators if a not in judges}
     shown |= {variant.name: base for variant in variants}
-    requests = (*plan.requests, *(_requests(prompts, drawer, plan) if stored is None else ()))
     return replace(
         plan,
         prompts=prompts,
         generators=(*plan.generators, drawer) if stored is None else plan.generators,
-        requests=requests,
+        requests=plan.requests if stored is not None else _requests(prompts, drawer, plan),
         annotators=(*plan.annotators, *variants),
         shown=shown,
         check=InstrumentCheck(replace(plan, prompts=prompts), tested, inner, drawer),
@@ -164,7 +162,7 @@ def _extended(plan: Plan, claims: Sequence[str]) -> tuple[Plan, pl.DataFrame]:
     order = ["prompt_id", *factors, "text", "negative"]
     schema = dict.fromkeys(order, pl.String)
     prompts = pl.DataFrame({name: [row[name] for row in rows] for name in order}, schema=schema)
-    requests = tuple((g, replace(r, prompt_id=renamed[r.prompt_id])) for g, r in plan.requests)
+    requests = plan.requests.with_columns(pl.col("prompt_id").replace_strict(renamed))
     return replace(plan, requests=requests), prompts
 
 
@@ -180,22 +178,20 @@ def _drawer(prompts: pl.DataFrame, inner: CalibratedGenerator, judges: Sequence[
     return CheckPictures(inner, motifs, _options(judges, inner))
 
 
-def _requests(
-    prompts: pl.DataFrame, drawer: CheckPictures, plan: Plan
-) -> list[tuple[CheckPictures, ImageRequest]]:
-    seeds = list(dict.fromkeys(request.seed for _, request in plan.requests))
-    return [
-        (
-            drawer,
-            ImageRequest(
-                request_id(drawer.fingerprint, row["text"], row["negative"], seed, {}),
-                row["prompt_id"],
-                drawer.name,
-                row["text"],
-                row["negative"],
-                seed,
-            ),
+def _requests(prompts: pl.DataFrame, drawer: CheckPictures, plan: Plan) -> pl.DataFrame:
+    """Those of the plan, and those of the check pictures."""
+    seeds = plan.requests["seed"].unique(maintain_order=True)
+    texts = prompts.filter(pl.col("check") != PLAIN).select("prompt_id", "text", "negative")
+    further = requests_frame(
+        ImageRequest(
+            request_id(drawer.fingerprint, text, negative, seed, {}),
+            prompt_id,
+            drawer.name,
+            text,
+            negative,
+            seed,
         )
-        for row in prompts.filter(pl.col("check") != PLAIN).iter_rows(named=True)
+        for prompt_id, text, negative in texts.iter_rows()
         for seed in seeds
-    ]
+    )
+    return pl.concat([plan.requests, further.with_columns(drawn_by=pl.lit(drawer.name))])

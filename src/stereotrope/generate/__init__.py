@@ -3,12 +3,15 @@
 from stereotrope.generate.calibrated import CalibratedGenerator, Truth
 from stereotrope.generate.contract import (
     GENERATORS,
+    REQUESTS,
     Generator,
     ImageRequest,
     ImageResult,
     create,
     generator,
+    image_requests,
     request_id,
+    requests_frame,
 )
 from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
@@ -26,6 +29,7 @@ __all__ = [
     "GENERATORS",
     "METADATA_NAMES",
     "PRESETS",
+    "REQUESTS",
     "CalibratedGenerator",
     "FolderGenerator",
     "GeminiGenerator",
@@ -41,5 +45,7 @@ __all__ = [
     "Truth",
     "create",
     "generator",
+    "image_requests",
     "request_id",
+    "requests_frame",
 ]

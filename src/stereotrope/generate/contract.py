@@ -3,7 +3,7 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +46,31 @@ class ImageRequest:
     params: Mapping[str, Any] = field(default_factory=dict)
     source: str | None = None
     absent: bool = False
+
+
+REQUESTS = {
+    **dict.fromkeys(("image_id", "prompt_id", "generator", "text", "negative"), pl.String),
+    "seed": pl.Int64,
+    "params": pl.String,
+    "source": pl.String,
+    "absent": pl.Boolean,
+}
+"""Columns of a frame of requests: what an :class:`ImageRequest` says, ``params`` as JSON with sorted keys."""
+
+
+def requests_frame(requests: Iterable[ImageRequest]) -> pl.DataFrame:
+    """One row a request."""
+    rows = (
+        (*list(vars(r).values())[:6], json.dumps(dict(r.params), sort_keys=True), r.source, r.absent)
+        for r in requests
+    )
+    return pl.DataFrame(list(rows), schema=REQUESTS, orient="row")
+
+
+def image_requests(requests: pl.DataFrame) -> Iterator[ImageRequest]:
+    """The rows of a frame of requests, one by one, as a generator's ``process`` takes them."""
+    for row in requests.select(*REQUESTS).iter_rows(named=True):
+        yield ImageRequest(**{**row, "params": json.loads(row["params"])})
 
 
 @dataclass(frozen=True)
@@ -114,21 +139,16 @@ class Generator(ABC):
         """Say why no picture can be had for a prompt; None where it can, or it is not known beforehand."""
         return None
 
-    def requests(
-        self, designed: pl.DataFrame | None = None
-    ) -> tuple[pl.DataFrame, list[ImageRequest]] | None:
+    def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame] | None:
         """Say which pictures there are, where they are not drawn; None for a model that draws.
 
         designed: The prompts of the design; None where it has none.
-
-        Returns
-        -------
-        prompts, requests
-            The ``prompts`` table (``designed`` where given), and what is asked for.
+        Returns: The ``prompts`` table (``designed`` where given), and a frame of requests with the columns
+            ``REQUESTS``.
         """
         return None
 
-    def expect(self, requests: Sequence[ImageRequest]) -> Expectation | None:
+    def expect(self, requests: pl.DataFrame) -> Expectation | None:
         """Say what calls, money and time these requests will take; None where they are free."""
         return None
 

@@ -12,7 +12,14 @@ import polars as pl
 from stereotrope.errors import PictureError, PictureUnavailable, UsageError
 from stereotrope.generate.columns import FolderOptions, ListedOptions
 from stereotrope.generate.containment import FolderIndex
-from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, generator, request_id
+from stereotrope.generate.contract import (
+    Generator,
+    ImageRequest,
+    ImageResult,
+    generator,
+    request_id,
+    requests_frame,
+)
 from stereotrope.generate.listing import (
     LABEL,
     Designed,
@@ -71,7 +78,7 @@ class FolderGenerator(Generator):
         self._column = ""
         self._index: FolderIndex | None = None
 
-    def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, list[ImageRequest]]:
+    def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Read the metadata and say which pictures there are, one request a row in their order.
 
         Rows are matched to the ``designed`` prompts by the prompt's text where ``prompt`` is given, by their
@@ -91,7 +98,7 @@ class FolderGenerator(Generator):
         if designed is not None:
             matched = self._matched(entries, designed, list(factors))
             self._note_absent([entry for entry, _ in matched])
-            return designed, [self._request(entry, row) for entry, row in matched]
+            return designed, requests_frame(self._request(entry, row) for entry, row in matched)
         self._note_absent(entries)
         prompts: dict[str, dict[str, str | None]] = {}
         requests = []
@@ -101,7 +108,7 @@ class FolderGenerator(Generator):
             requests.append(self._request(entry, row))
         columns = ["prompt_id", *factors, "text", "negative"]
         frame = pl.DataFrame(list(prompts.values()), schema=dict.fromkeys(columns, pl.String))
-        return frame, requests
+        return frame, requests_frame(requests)
 
     def _matched(
         self, entries: Sequence[ListedPicture], designed: pl.DataFrame, factors: Sequence[str]

@@ -8,7 +8,7 @@ from tests.generate.remote.asking import SECRET, ask, fast, made, one, request, 
 
 from stereotrope.clients import Account
 from stereotrope.errors import BudgetError, ModelError, ModelUnusable, UsageError
-from stereotrope.generate import create
+from stereotrope.generate import create, requests_frame
 from stereotrope.testing import Loopback
 
 BASE = {"images": "openai:sd35", "base_url": "http://localhost:8091/v1", "steps": 30}
@@ -72,7 +72,7 @@ def test_what_is_expected_counts_calls_pictures_and_time():
     requests = [request("a car", number=i) for i in range(20)] + [
         request("a cup", number=i) for i in range(6)
     ]
-    expected = generator.expect(requests)
+    expected = generator.expect(requests_frame(requests))
     assert expected.calls == 5 + 2
     assert expected.cost == pytest.approx((26 * 0.04, 26 * 0.04))
     assert expected.seconds == pytest.approx((7, 7))
@@ -81,12 +81,12 @@ def test_what_is_expected_counts_calls_pictures_and_time():
 
 
 def test_an_unknown_price_is_expected_to_be_unknown():
-    assert create(BASE).expect([request("a car", seed=1)]).cost is None
-    assert create(BASE | {"price": 0}).expect([request("a car", seed=1)]).cost == (0, 0)
+    assert create(BASE).expect(requests_frame([request("a car", seed=1)])).cost is None
+    assert create(BASE | {"price": 0}).expect(requests_frame([request("a car", seed=1)])).cost == (0, 0)
 
 
 def test_seeded_requests_are_a_call_each():
-    assert create(BASE).expect([request("a car", seed=i) for i in range(5)]).calls == 5
+    assert create(BASE).expect(requests_frame(request("a car", seed=i) for i in range(5))).calls == 5
 
 
 def test_an_empty_prompt_is_refused(server):

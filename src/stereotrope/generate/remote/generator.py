@@ -6,10 +6,11 @@ import json
 import re
 import time
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
+
+import polars as pl
 
 from stereotrope.clients import (
     Account,
@@ -114,10 +115,10 @@ class RemoteGenerator(Generator):
             )
         return None
 
-    def expect(self, requests: Sequence[ImageRequest]) -> Expectation:
+    def expect(self, requests: pl.DataFrame) -> Expectation:
         """Say what calls, money and time these requests will take; nothing is asked."""
-        alike = Counter((r.text, r.negative, r.seed) for r in requests)
-        calls = [(text or "", -(-count // self.batch)) for (text, _, _), count in alike.items()]
+        alike = requests.group_by("text", "negative", "seed", maintain_order=True).len()
+        calls = [(text or "", -(-count // self.batch)) for text, count in alike.select("text", "len").rows()]
         most, least = _CHARACTERS_A_TOKEN
         tokens = (
             sum(-(-len(text) // least) * n for text, n in calls),
@@ -128,7 +129,7 @@ class RemoteGenerator(Generator):
             self.price,
             calls=sum(n for _, n in calls),
             input_tokens=tokens,
-            images=len(requests),
+            images=requests.height,
         )
 
     async def process(self, request: ImageRequest) -> ImageResult:
