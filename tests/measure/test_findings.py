@@ -420,25 +420,38 @@ def test_an_annotator_that_failed_its_check_does_not_lead(strong_and_weak, how: 
     assert last.endswith("; the annotator failed a check of it.") == (how != "card of another attribute")
 
 
+def marked(
+    generator: str, annotator: str, marks: list[dict[str, str]], of: int = 1
+) -> dict[str, pl.DataFrame]:
+    """Pictures of a model and the table of labels, by which the first of them have a mark."""
+    ids = [f"i{n}" for n in range(of)]
+    seen = [{"subject_id": i, "attribute": "text_presence", "value": "absent"} for i in ids]
+    seen += [{"subject_id": i, "attribute": "text_mark", **mark} for i, mark in zip(ids, marks, strict=False)]
+    read = pl.DataFrame(seen).with_columns(annotator=pl.lit(annotator), status=pl.lit("ok"))
+    images = pl.DataFrame({"image_id": ids, "sha256": ids, "generator": generator, "status": "ok"})
+    return {"images": images, "read": read}
+
+
 def test_text_that_a_judge_reads_in_pictures_with_a_mark_does_not_lead(strong_and_weak) -> None:
     labels = strong_and_weak.with_columns(
         annotator=pl.lit("judge"),
         attribute=pl.when(pl.col("object") == "car").then(pl.lit("text_presence")).otherwise("attribute"),
     )
     table = share_difference(labels, value="y", within=("generator", "object", "annotator"))
-    reading = {"image_id": "i", "mark": "ACME", "words": "ACME", "place": "bottom right", "of": 20}
+    mark = {"value": "ACME", "written": "ACME", "rationale": "bottom right"}
     for generator, annotator, leads in (("m", "text", "cup"), ("n", "text", "car"), ("m", "judge", "car")):
-        marks = pl.DataFrame([{"generator": generator, "annotator": annotator, **reading}])
-        first, last = first_and_last(findings(table, labels, marks=marks))
+        run = marked(generator, annotator, [mark])
+        first, last = first_and_last(findings(table, labels, **run))
         assert f"of the {leads}" in first
         assert last.endswith("which may be what is read.") == (leads == "cup")
 
 
 def test_a_mark_that_is_read_otherwise_each_time_is_quoted_so(labels) -> None:
-    reading = {"generator": "m", "annotator": "text", "mark": "a b", "place": "bottom right", "of": 9}
     words = ["a b", "a b", "c\u202ed", "e", "f“", "g"]
-    marks = pl.DataFrame([{**reading, "image_id": str(i), "words": w} for i, w in enumerate(words)])
-    (sentence,) = findings(share_difference(labels).clear(), labels, marks=marks)["sentence"].to_list()
+    run = marked(
+        "m", "text", [{"value": "a b", "written": w, "rationale": "bottom right"} for w in words], of=9
+    )
+    (sentence,) = findings(share_difference(labels).clear(), labels, **run)["sentence"].to_list()
     assert sentence == (
         "m: the text read in 6 of 9 pictures is a mark at one place (bottom right), read as “a b”, “c d”, "
         "“e” and otherwise; it is not counted as text of the pictures."

@@ -241,20 +241,11 @@ def _measure(
     refuse_stopped(stop, "measure: stopped before the first measure")
     partial = bool(missing or (kept or {}).get("missing"))
     parts = subjects.table(labels)
-    filled = fill_tables(TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators))
+    sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)
+    filled = fill_tables(sources)
     said = {key: value for _, more in filled.values() for key, value in more.items()}
     estimates, findings = estimate(
-        plan,
-        tidy,
-        subjects,
-        watcher,
-        labels=labels,
-        parts=parts,
-        embeddings=embeddings,
-        said=said,
-        reference=reference,
-        partial=partial,
-        stop=stop,
+        subjects, tidy, sources, watcher, said=said, reference=reference, partial=partial, stop=stop
     )
     into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
     into.write_table("images", images, IMAGES)

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -15,8 +15,8 @@ from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import EMBEDDED, Subjects, leaves_out
 from stereotrope.audit.watcher import Watcher
 from stereotrope.errors import InputError, UsageError
+from stereotrope.further_tables import TableSources
 from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables
-from stereotrope.measure.instrument_warnings import marks_read
 from stereotrope.measure.join import BREAKS, NOT_LABELLED, SEEN
 from stereotrope.run import refuse_stopped
 from stereotrope.tables import CONSTRAINTS, ESTIMATES, QUALITY_ATTRIBUTES
@@ -67,14 +67,11 @@ def _left_out(tidy: pl.DataFrame, which: pl.DataFrame, reason: str) -> pl.DataFr
 
 
 def estimate(
-    plan: Plan,
-    tidy: pl.DataFrame,
     subjects: Subjects,
+    tidy: pl.DataFrame,
+    sources: TableSources,
     watcher: Watcher,
     *,
-    labels: pl.DataFrame,
-    parts: pl.DataFrame | None = None,
-    embeddings: pl.DataFrame | None = None,
     said: Mapping[str, Any] = MappingProxyType({}),
     reference: pl.DataFrame | None = None,
     partial: bool = False,
@@ -84,27 +81,27 @@ def estimate(
 
     With ``partial``, where pictures or labels are missing, a measure that cannot be computed from what is
     there is one row without a value that says why; rates that need no baseline are computed without it.
+    Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a second
+    time without these, as a subset. When ``stop`` is set the measure at hand is finished and
+    :class:`~stereotrope.errors.Interrupted` raised.
 
-    ``tidy`` is the frame of :func:`tidy_with_quality`, ``labels`` holds all labels, captions among them,
-    ``parts`` the regions and sets that they are of; ``said`` is what further tables say
-    beside.
-    Where an annotator says which pictures break their prompt, measures with ``subsets`` are computed a
-    second time without these, as a subset. When ``stop`` is set the measure at hand is
-    finished and :class:`~stereotrope.errors.Interrupted` raised.
+    tidy: The frame of :func:`tidy_with_quality`.
+    said: What further tables say beside.
     """
-    images = subjects.images
+    plan, images = subjects.plan, subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
-    checked = bool(tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS))).height)
-    looks, kept = _looks(tidy), _looks(_without_violations(tidy)) if checked else None
+    looks, kept = _looks(tidy), None
+    if tidy["attribute"].is_in(list(CONSTRAINTS)).any():
+        kept = _looks(_without_violations(tidy))
     tables = RunTables(
         plan.prompts,
         images,
-        labels,
-        embeddings,
+        sources.labels,
+        sources.embeddings,
         tidy,
         looks if kept is None or plan.spec.violations != "out" else kept,
         looks,
-        subjects=parts,
+        subjects=sources.subjects,
         encoders=[one.name for one in plan.annotators if EMBEDDED in one.gives],
         reference=reference,
         confusions={name: check.confusion for name, check in plan.checks.items()},
@@ -115,40 +112,53 @@ def estimate(
     read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
     frames = {frame: frame.of(tables) for frame in read}
     taxonomy = subjects.taxonomy()
+    calls = [call.with_taxonomy(taxonomy) for call in plan.measures]
     done: list[pl.DataFrame] = []
-    watcher.stage("measure", len(plan.measures), 0)
-    for number, planned in enumerate(plan.measures, start=1):
-        call = planned.with_taxonomy(taxonomy)
-        try:
-            done.append(call(_stack(done) if call.reads else frames[call.frame]))
-            done += _unasked(call, tables)
-            if kept is not None and plan.spec.violations == "both":
-                done += _without(call, done, kept)
-        except (UsageError, InputError) as error:
-            if not partial:
-                raise
-            done.append(_what_there_is(call, frames, str(error)))
-        else:
-            if partial and not done[-1].height:
-                done.append(_what_there_is(call, frames, "there is nothing of what it compares"))
+    watcher.stage("measure", len(calls), 0)
+    for number, call in enumerate(calls, start=1):
+        done += _rows(call, tables, frames, done, kept if plan.spec.violations == "both" else None, partial)
         watcher.advance("measure", number)
-        refuse_stopped(stop, f"measure: stopped after {number} of {len(plan.measures)} measures")
+        refuse_stopped(stop, f"measure: stopped after {number} of {len(calls)} measures")
     done += _unasked(None, tables)
     if plan.check is not None:
         done.append(plan.check.estimates(_looks(everything), images))
     estimates = _stack(done)
-    shown = _answered(plan, looks) if partial else looks
-    lexicons_read = dict.fromkeys(call.frame for call in plan.measures if call.info.needs == "captions")
-    found = measure.findings(
+    taken: dict[str, list[pl.DataFrame]] = {}
+    for needs, frame in dict.fromkeys((call.info.needs, call.frame) for call in calls if not call.reads):
+        taken.setdefault(needs, []).append(frames[frame])
+    return estimates, measure.findings(
         estimates,
-        shown,
+        _answered(plan, looks) if partial else looks,
         images=images,
-        captions=[frames[read] for read in lexicons_read],
-        lexicons=said.get("lexicons", ()),
-        marks=marks_read(labels, images),
+        read=sources.labels,
+        frames=taken,
+        said=said,
         failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.failed},
     )
-    return estimates, found
+
+
+def _rows(
+    call: MeasureCall,
+    tables: RunTables,
+    frames: Mapping[MeasureFrame, pl.DataFrame],
+    done: Sequence[pl.DataFrame],
+    kept: pl.DataFrame | None,
+    partial: bool,
+) -> list[pl.DataFrame]:
+    """What a measure gives, of all pictures and of those that are ``kept`` beside."""
+    rows: list[pl.DataFrame] = []
+    try:
+        rows.append(call(_stack(done) if call.reads else frames[call.frame]))
+        rows += _unasked(call, tables)
+        if kept is not None:
+            rows += _without(call, [*done, *rows], kept)
+    except (UsageError, InputError) as error:
+        if not partial:
+            raise
+        return [*rows, _what_there_is(call, frames, str(error))]
+    if partial and not rows[-1].height:
+        rows.append(_what_there_is(call, frames, "there is nothing of what it compares"))
+    return rows
 
 
 def _unasked(call: MeasureCall | None, tables: RunTables) -> list[pl.DataFrame]:
@@ -182,7 +192,7 @@ def _answered(plan: Plan, looks: pl.DataFrame) -> pl.DataFrame:
     return looks.filter(~owed)
 
 
-def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) -> list[pl.DataFrame]:
+def _without(call: MeasureCall, done: Sequence[pl.DataFrame], kept: pl.DataFrame) -> list[pl.DataFrame]:
     """The same measure on the pictures that keep to their prompt, or on the scores of these."""
     if call.arguments.get("definition", PAPER) != PAPER or call.definition not in (None, PAPER):
         return []
@@ -195,7 +205,7 @@ def _without(call: MeasureCall, done: list[pl.DataFrame], kept: pl.DataFrame) ->
     return [replace(call, subset=WITHOUT_VIOLATIONS)(_stack(done))]
 
 
-def _stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
+def _stack(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Estimates of several measures in one frame; a factor a measure does not use is null.
 
     ``generator`` is there even where every measure pools the models: readers of a run count on it.

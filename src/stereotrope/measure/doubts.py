@@ -34,8 +34,8 @@ class Doubts:
     images
         The table ``images``, for copies; None leaves these out.
     marks
-        Readings of text that are marks, ``generator, annotator`` and more; None for none. Annotators that do
-        not know a model's mark may count it as text.
+        Readings of text that are marks, ``generator, annotator`` and more. Annotators that do not know a
+        model's mark may count it as text.
     """
 
     def __init__(
@@ -43,15 +43,14 @@ class Doubts:
         estimates: pl.DataFrame,
         failed: Collection[tuple[str, str | None]],
         images: pl.DataFrame | None,
-        marks: pl.DataFrame | None,
+        marks: pl.DataFrame,
     ) -> None:
         low = disagreeing(estimates)
         names = low["annotator"] if "annotator" in low.columns else [None] * low.height
         self._failed = {*failed, *zip(names, low["attribute"], strict=True)}
         self._marking: dict[str, set[str]] = {}
-        if marks is not None:
-            for generator, reader in marks.select("generator", "annotator").iter_rows():
-                self._marking.setdefault(generator, set()).add(reader)
+        for generator, reader in marks.select("generator", "annotator").iter_rows():
+            self._marking.setdefault(generator, set()).add(reader)
         self._bytes: dict[str, str] = {}
         if images is not None:
             known = images.filter(pl.col("sha256").is_not_null())

@@ -112,9 +112,9 @@ class RunEvidence:
     estimates: pl.DataFrame
     labels: pl.DataFrame
     images: pl.DataFrame | None = None
-    captions: Sequence[pl.DataFrame] = ()
-    lexicons: Sequence[Mapping[str, Any]] = ()
-    marks: pl.DataFrame | None = None
+    read: pl.DataFrame | None = None
+    frames: Mapping[str, Sequence[pl.DataFrame]] = field(default_factory=dict)
+    said: Mapping[str, Any] = field(default_factory=dict)
     failed: Collection[tuple[str, str | None]] = ()
     alpha: float = 0.05
     compares: Collection[str] = field(default=())

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from stereotrope.measure.combined import by_all_annotators, by_all_readers, move
 from stereotrope.measure.doubts import Doubts
 from stereotrope.measure.evidence import counted
 from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
+from stereotrope.measure.instrument_warnings import marks_read
 from stereotrope.measure.tidy import to_polars
 from stereotrope.tables import FINDINGS, plain_scores
 
@@ -24,9 +26,9 @@ def findings(
     labels: Any,
     *,
     images: Any | None = None,
-    captions: Sequence[Any] = (),
-    lexicons: Sequence[Mapping[str, Any]] = (),
-    marks: Any | None = None,
+    read: Any | None = None,
+    frames: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    said: Mapping[str, Any] = MappingProxyType({}),
     failed: Collection[tuple[str, str | None]] = (),
     limit: int = 50,
     alpha: float = 0.05,
@@ -49,13 +51,13 @@ def findings(
         Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
     images
         The table ``images``, to report byte-for-byte copies; None leaves that out.
-    captions
-        Captions frames, one a lexicon, that lead from findings about captions to their pictures.
-    lexicons
-        What the matching audit says of each lexicon: its ``annotator`` and its ``values``, rows of counts.
-    marks
-        Readings of text that are marks of a model: ``generator, annotator, image_id, mark, words, place`` and
-        ``of``, how many of the model's pictures were read.
+    read
+        The table ``labels``: all that annotators read, for what they say of themselves.
+    frames
+        Frames that measures took, by what these need, such as ``captions``: they lead from a finding to its
+        pictures.
+    said
+        What further tables say of the run, as in ``run.json``.
     failed
         Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
     limit
@@ -98,9 +100,9 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         table,
         tidy,
         images=None if images is None else to_polars(images, what="images"),
-        captions=[to_polars(frame, what="captions") for frame in captions],
-        lexicons=lexicons,
-        marks=None if marks is None else to_polars(marks, what="marks"),
+        read=None if read is None else to_polars(read),
+        frames={name: [to_polars(one, what=name) for one in some] for name, some in frames.items()},
+        said=said,
         failed=failed,
         alpha=alpha,
         compares={measure for finder in finders for measure in finder.compares},
@@ -109,7 +111,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
     warnings = [c for c in found if c.warning][:limit]
     of_labels = strongest([c for c in found if c.wording is not None], evidence.pictures, order)
-    doubted = Doubts(table, failed, evidence.images, evidence.marks).cast(of_labels, evidence.pictures)
+    doubted = Doubts(table, failed, evidence.images, marks_read(evidence)).cast(of_labels, evidence.pictures)
     ranked = sorted(
         [
             *by_all_annotators(doubted, evidence, order),

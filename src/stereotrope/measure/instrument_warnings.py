@@ -74,13 +74,18 @@ def disagreements(evidence: RunEvidence) -> Iterator[Candidate]:
         yield Candidate.warns(scope_of(row), row["attribute"], sentence, "agreement")
 
 
-def marks_read(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+def marks_read(evidence: RunEvidence) -> pl.DataFrame:
     """Readings of text that are marks of a model, and how many of its pictures were read.
 
     ``generator, annotator, of, image_id, mark, words, place``.
     """
     keys = ["generator", "annotator"]
-    placed = labels.join(images.select(subject_id="image_id", generator="generator"), on="subject_id")
+    if evidence.read is None or evidence.images is None:
+        return pl.DataFrame(
+            schema=dict.fromkeys((*keys, "of", "image_id", "mark", "words", "place"), pl.String)
+        )
+    images = evidence.images
+    placed = evidence.read.join(images.select(subject_id="image_id", generator="generator"), on="subject_id")
     read = placed.filter(status="ok").group_by(keys).agg(of=pl.col("subject_id").n_unique())
     return (
         placed.filter(attribute=MARK)
@@ -98,10 +103,8 @@ def marks_read(labels: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
 @finder("instrument", place=93)
 def marked_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
     """Text that a model puts at one place of its pictures, which is nothing that they show."""
-    if evidence.marks is None:
-        return
     keys = ["generator", "annotator", "mark", "place", "of"]
-    for key, part in evidence.marks.group_by(keys, maintain_order=True):
+    for key, part in marks_read(evidence).group_by(keys, maintain_order=True):
         generator, annotator, mark, place, of = key
         shown = part["image_id"].unique(maintain_order=True).to_list()
         read = part["words"].value_counts(sort=True)

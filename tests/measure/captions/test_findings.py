@@ -60,7 +60,7 @@ def found(rows: Rows, declared: Mapping[str, Any], *kinds: str, **more: Any) -> 
     """The findings of some kinds in captions."""
     captions = frame(rows)
     estimates = caption_measures(captions, declared, n_bootstrap=400)
-    told = findings(estimates, NO_LABELS, captions=[captions], **more)
+    told = findings(estimates, NO_LABELS, frames={"captions": [captions]}, **more)
     assert told.columns == [c.name for c in FINDINGS]
     return told.filter(pl.col("kind").is_in(kinds)) if kinds else told
 
@@ -93,7 +93,7 @@ def test_what_two_captioners_find_alike_is_one_finding_with_both_counts() -> Non
         caption_measures(one, lexicon(), n_bootstrap=200).with_columns(annotator=pl.lit(name))
         for name, one in captions.items()
     ]
-    told = findings(pl.concat(made), NO_LABELS, captions=[captions["a"]]).filter(kind="group_gap")
+    told = findings(pl.concat(made), NO_LABELS, frames={"captions": [captions["a"]]}).filter(kind="group_gap")
     (sentence,) = told["sentence"].to_list()
     assert "“male” in 60 of 80" in sentence
     assert "; by “b”: For “doctor”" in sentence
@@ -277,9 +277,9 @@ def test_of_two_definitions_only_the_papers_make_findings() -> None:
     both = [
         caption_measures(captions, lexicon(), n_bootstrap=200, definition=d) for d in ("released", "paper")
     ]
-    told = findings(pl.concat(both, how="diagonal"), NO_LABELS, captions=[captions])
-    assert told.equals(findings(both[1], NO_LABELS, captions=[captions]))
-    assert findings(both[0], NO_LABELS, captions=[captions]).filter(kind="group_gap").height == 1
+    told = findings(pl.concat(both, how="diagonal"), NO_LABELS, frames={"captions": [captions]})
+    assert told.equals(findings(both[1], NO_LABELS, frames={"captions": [captions]}))
+    assert findings(both[0], NO_LABELS, frames={"captions": [captions]}).filter(kind="group_gap").height == 1
 
 
 def test_without_captions_findings_are_told_without_pictures() -> None:
@@ -369,7 +369,7 @@ def test_a_group_that_rests_on_doubtful_hits_is_a_warning(
 ) -> None:
     lexicons = [{"annotator": "words", "values": [{**WARNED, **changed}]}]
     rows = cell(80, kind={"male": 40, "female": 40})
-    told = found(rows, lexicon(), "instrument", lexicons=lexicons)
+    told = found(rows, lexicon(), "instrument", said={"lexicons": lexicons})
     assert told["sentence"].to_list() == ([sentence] if sentence else [])
     if sentence:
         (row,) = told.to_dicts()
@@ -380,7 +380,7 @@ def test_a_group_that_rests_on_doubtful_hits_is_a_warning(
 def test_warnings_of_one_attribute_are_told_apart_and_come_last() -> None:
     values = [{**WARNED, "value": value, "n": n, "n_doubtful": n} for value, n in (("a", 3), ("b", 9))]
     rows = cell(80, kind={"male": 60, "female": 20})
-    told = found(rows, lexicon(), lexicons=[{"annotator": "words", "values": values}])
+    told = found(rows, lexicon(), said={"lexicons": [{"annotator": "words", "values": values}]})
     assert told["kind"].to_list()[-2:] == ["instrument", "instrument"]
     assert told["finding_id"].n_unique() == told.height
     assert "“b”" in told["sentence"][-2]
@@ -420,7 +420,9 @@ def test_chance_alone_makes_few_findings() -> None:
                     for kind in kinds
                 ]
         captions = frame(rows)
-        told = findings(caption_measures(captions, declared, n_bootstrap=200), NO_LABELS, captions=[captions])
+        told = findings(
+            caption_measures(captions, declared, n_bootstrap=200), NO_LABELS, frames={"captions": [captions]}
+        )
         for kind in told["kind"].unique():
             seen[kind] += 1
     assert seen["group_gap"] <= 0.05 * runs

@@ -103,7 +103,9 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
     rows, level, alpha = _rows(evidence.estimates), evidence.level, evidence.alpha
     if not rows.height:
         return []
-    said = _Said(CaptionEvidence(rows, evidence.captions), CaptionWording(rows, level), rows, level)
+    said = _Said(
+        CaptionEvidence(rows, evidence.frames.get("captions", ())), CaptionWording(rows, level), rows, level
+    )
     found = [
         *said.one_group(),
         *said.group_gaps(alpha),

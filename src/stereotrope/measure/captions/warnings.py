@@ -24,7 +24,7 @@ _NOUNS = "words for clothes, hair or a background"
 @finder("instrument", place=92)
 def lexicon_warnings(evidence: RunEvidence) -> list[Candidate]:
     """Groups that a matching audit doubts, those with most doubtful captions first."""
-    found = [pair for lexicon in evidence.lexicons for pair in _of(lexicon)]
+    found = [pair for lexicon in evidence.said.get("lexicons", ()) for pair in _of(lexicon)]
     return [c for _, _, c in sorted(found, key=lambda pair: (-pair[0], pair[1]))[:_MOST]]
 
 
