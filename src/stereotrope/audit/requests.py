@@ -76,7 +76,9 @@ def _drawn(
             )
     numbers = range(spec.seed * SEEDS_PER_AUDIT, spec.seed * SEEDS_PER_AUDIT + count)
     return requests_frame(
-        _request(generator, *row, number) for row in texts.iter_rows() for number in numbers
+        _request(generator, prompt_id, text, negative, number)
+        for prompt_id, text, negative in texts.iter_rows()
+        for number in numbers
     )
 
 
