@@ -45,7 +45,7 @@ def test_a_second_name_of_an_image_and_images_without_captions_are_noted(tmp_pat
     made = annotator.derive(IMAGES, labels_frame([]))
     assert made["value"].to_list() == ["first"]
     assert annotator.notes == [
-        "c.csv: 1 row names an image that has a caption; the first counts (line 3)",
+        "c.csv: 1 row (line 3) of images that have a caption already; the first counts",
         "c.csv: 2 of 3 images have no caption",
     ]
 

@@ -1,6 +1,6 @@
 """Exact and near duplicates, so that one picture is not counted twice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.label import Attributes, Label, labels_frame
+from stereotrope.annotate.label import Attributes, Label, image_labels
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.entries import Context
@@ -70,47 +70,34 @@ class DuplicatesAnnotator(Annotator):
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of all copies, in the order of ``images``, exact ones first."""
         usable = images.filter((pl.col("status") == "ok") & pl.col("sha256").is_not_null())
-        rows = [
-            {"attribute": attribute, "subject_id": copy, "value": first, "confidence": confidence}
-            for attribute, pairs in (
-                ("exact_duplicate_of", _exact(usable)),
-                ("near_duplicate_of", _near(usable, labels)),
-            )
-            for copy, first, confidence in pairs
-        ]
-        fixed = {"subject_kind": "image", "annotator": self.name, "status": "ok", "derived_from": self.name}
-        return labels_frame([{**fixed, **row} for row in rows])
+        rows = pl.concat([_exact(usable), _near(usable, labels)])
+        return image_labels(rows, annotator=self.name, derived_from=self.name)
 
 
-def _exact(images: pl.DataFrame) -> Iterator[tuple[str, str, float | None]]:
+def _exact(images: pl.DataFrame) -> pl.DataFrame:
     first = pl.col("image_id").first().over("sha256")
-    copies = images.select("image_id", first=first).filter(pl.col("image_id") != pl.col("first"))
-    for copy, original in copies.iter_rows():
-        yield copy, original, 1.0
-
-
-def _near(images: pl.DataFrame, labels: pl.DataFrame) -> Iterator[tuple[str, str, float | None]]:
-    hashes = labels.filter((pl.col("attribute") == "perceptual_hash") & (pl.col("status") == "ok")).select(
-        image_id="subject_id", hash="value"
+    copies = images.select(subject_id="image_id", value=first, confidence=pl.lit(1.0))
+    return copies.filter(pl.col("subject_id") != pl.col("value")).with_columns(
+        attribute=pl.lit("exact_duplicate_of")
     )
+
+
+def _near(images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    hashes = labels.filter(pl.col("attribute") == "perceptual_hash", pl.col("status") == "ok")
     hashed = images.select("image_id", "prompt_id", "generator").join(
-        hashes.unique("image_id", keep="first", maintain_order=True),
+        hashes.select(image_id="subject_id", hash="value").unique("image_id", keep="first"),
         on="image_id",
         how="inner",
         maintain_order="left",
     )
-    found: dict[str, tuple[str, float]] = {}
+    pairs: list[tuple[str, str, float]] = []
     for _, group in hashed.group_by("prompt_id", "generator", maintain_order=True):
-        ids = group["image_id"].to_list()
-        for copy, original, distance in _close_pairs(_words(group["hash"].to_list())):
-            found[ids[copy]] = (ids[original], 1 - distance / 64)
-    for copy in hashed["image_id"]:
-        if copy in found:
-            yield copy, *found[copy]
-
-
-def _words(hashes: Sequence[str]) -> NDArray[np.uint64]:
-    return np.array([int(h, 16) for h in hashes], dtype=np.uint64)
+        ids, words = group["image_id"], np.array([int(each, 16) for each in group["hash"]], np.uint64)
+        pairs += [(ids[copy], ids[first], 1 - bits / 64) for copy, first, bits in _close_pairs(words)]
+    types = {"subject_id": pl.String, "value": pl.String, "confidence": pl.Float64}
+    near = pl.DataFrame(pairs, types, orient="row").with_columns(attribute=pl.lit("near_duplicate_of"))
+    order = hashed.select(subject_id="image_id")
+    return order.join(near, on="subject_id", how="inner", maintain_order="left")
 
 
 def _close_pairs(words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:

@@ -4,39 +4,26 @@ from pathlib import Path
 
 import polars as pl
 
-from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.file_annotator import FileAnnotator
+from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.captions.file import read_captions
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.lookup import HASH, Design, PictureMatching, outside_design
+from stereotrope.inputs.lookup import HASH, outside_design
 from stereotrope.inputs.options import File, Name, Options, Text
-from stereotrope.tables import CAPTION, LABELLED, fingerprint_of
+from stereotrope.tables import CAPTION, fingerprint_of
 
-_SHOWN = 5
 _FIRST = 200
 """So many rows say what another column holds."""
 
 
-class ImportedCaptions(Annotator):
+class ImportedCaptions(FileAnnotator):
     """Captions from a CSV or JSON Lines file.
 
-    The file's images are found by ``image_id``, by ``sha256`` where the column is called so, else by the
-    path or name of the file they came from, with or without its extension.
-
-    file: The file, as the user wrote it.
-    name: Who wrote them, the ``annotator`` of the labels.
     image, caption: Columns; found by their usual names when None (see :func:`read_captions`).
-    folder: Folder that a relative ``file`` starts from.
-
-    notes: What was odd about the file, and what the last derivation could not match, one sentence each.
-    trouble: Why the last derivation gave no caption at all; None where it gave some.
-    design: What the prompts of the audit say, where that is known.
 
     Raises MetadataError: The file cannot be used.
     """
-
-    version = 1
 
     def __init__(
         self,
@@ -47,82 +34,29 @@ class ImportedCaptions(Annotator):
         caption: str | None = None,
         folder: Path | str | None = None,
     ) -> None:
-        self.name: str = name
-        self.file = str(file)
+        super().__init__(file, name=name, folder=folder)
         self.attributes: Attributes = {CAPTION: None}
-        self._read = read_captions(Path(folder or ".") / file, image=image, caption=caption, name=self.file)
-        self.notes: list[str] = list(self._read.notes)
-        self.trouble: str | None = None
-        self.design: Design = {}
+        self._read = read_captions(self.path, image=image, caption=caption, name=self.file)
+        self.notes += self._read.notes
         self._column = HASH if self._read.by_hash else image or "image"
         parameters = {"image": image, "caption": caption}
         self.fingerprint: str = fingerprint_of(f"captions:{name}", self.version, parameters, self._read.data)
 
-    def tell_design(self, design: Design) -> None:
-        """Know a row of another prompt, which lacks no image."""
-        self.design = design
-
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the captions of the images in the table, in the table's order."""
         self.notes = list(self._read.notes)
-        usable = images.filter(pl.col("status").is_in(LABELLED))
         read = self._read.frame
-        matching = PictureMatching(
+        others = read.drop("line", "image", "caption").select(pl.col(pl.String)).head(_FIRST)
+        rows = self.first_rows(
             images,
-            read.select("line", "image").iter_rows(),
-            file=self.file,
+            read.select("line", "image").rows(),
+            "caption",
             column=self._column,
-            bare=True,
-            others={
-                name: read[name].head(_FIRST).drop_nulls().to_list()
-                for name in read.columns
-                if name not in ("line", "image", "caption") and read[name].dtype == pl.String
-            },
-            option="image",
+            others={name: others[name].drop_nulls().to_list() for name in others.columns},
             outside=outside_design(read.iter_rows(named=True), self.design),
         )
-        self.notes += matching.notes
-        self.trouble = matching.trouble
-        said: dict[str, str] = {}
-        several, again = [], []
-        captions = read.select("line", "caption").iter_rows()
-        for (line, caption), ids, many in zip(captions, matching.ids, matching.several, strict=True):
-            if many:
-                several.append(line)
-                continue
-            again += [line] if any(one in said for one in ids) else []
-            for one in ids:
-                said.setdefault(one, caption)
-        self._note(
-            "row names several images and was left out", "rows name several images and were left out", several
-        )
-        self._note(
-            "row names an image that has a caption; the first counts",
-            "rows name an image that has a caption; the first counts",
-            again,
-        )
-        missing = usable.height - len(said)
-        if missing:
-            self.notes.append(f"{self.file}: {missing} of {usable.height} images have no caption")
-        return labels_frame(
-            [
-                {
-                    "subject_kind": "image",
-                    "subject_id": image_id,
-                    "attribute": CAPTION,
-                    "value": said[image_id],
-                    "annotator": self.name,
-                    "status": "ok",
-                }
-                for image_id in usable["image_id"]
-                if image_id in said
-            ]
-        )
-
-    def _note(self, one: str, many: str, lines: list[int]) -> None:
-        if lines:
-            shown = ", ".join(map(str, lines[:_SHOWN])) + (" …" if len(lines) > _SHOWN else "")
-            self.notes.append(f"{self.file}: {len(lines)} {one if len(lines) == 1 else many} (line {shown})")
+        said = pl.DataFrame({"subject_id": list(rows), "value": read["caption"].gather(list(rows.values()))})
+        return image_labels(said, attribute=CAPTION, annotator=self.name)
 
 
 class ImportedCaptionOptions(Options):

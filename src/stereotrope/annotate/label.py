@@ -50,3 +50,10 @@ class Label:
 def labels_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Frame of labels from dictionaries; columns not given are null."""
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in _TYPES}, schema=_TYPES)
+
+
+def image_labels(rows: pl.DataFrame, **fixed: str) -> pl.DataFrame:
+    """Frame of labels of images from some of its columns and what all rows have alike: ``ok`` unless said."""
+    alike = {"subject_kind": "image", "status": "ok", **fixed}
+    more = [pl.lit(alike.get(name), kind).alias(name) for name, kind in _TYPES.items() if name not in rows]
+    return rows.with_columns(more).select(pl.col(name).cast(kind) for name, kind in _TYPES.items())

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError
@@ -95,8 +94,25 @@ class LexiconAnnotator(Annotator):
         elif self.lexicon.prompts:
             self._note_strangers(shown)
         self.reading = Reading(self.lexicon, shown, self.factor)
-        return labels_frame(
-            [row for said in self.reading.framed.iter_rows(named=True) for row in self._rows(said)]
+        said = pl.concat([self._said(self.reading.framed, name) for name in self.attributes])
+        order = shown.select(subject_id="image_id")
+        said = order.join(said, on="subject_id", how="inner", maintain_order="left_right")
+        return image_labels(said, annotator=self.name)
+
+    def _said(self, framed: pl.DataFrame, attribute: str) -> pl.DataFrame:
+        """What captions say of an attribute: of a list each element, of a group also why there is none."""
+        is_ok = pl.col("status") == "ok"
+        if attribute in self.lexicon.attributes:
+            said = framed.filter(pl.col(attribute).is_not_null() | ~is_ok)
+        else:
+            said = framed.explode(attribute).drop_nulls(attribute)
+        return said.select(
+            "status",
+            subject_id="image_id",
+            attribute=pl.lit(attribute),
+            value=attribute,
+            rationale=pl.when(~is_ok).then("rationale"),
+            derived_from="annotator",
         )
 
     def _captions(self, labels: pl.DataFrame) -> pl.DataFrame:
@@ -129,29 +145,6 @@ class LexiconAnnotator(Annotator):
             )
             alike = lookalikes(dict.fromkeys(strange, 1), self.lexicon.prompts)
             self.notes += [one.sentence("prompts of captions") for one in alike]
-
-    def _rows(self, said: dict[str, Any]) -> list[dict[str, Any]]:
-        rows = []
-        for attribute in self.lexicon.attributes:
-            if said["status"] != "ok":
-                rows.append(self._row(said, attribute, None, said["status"]))
-            elif said[attribute] is not None:
-                rows.append(self._row(said, attribute, said[attribute], "ok"))
-        for name in self.lexicon.lists:
-            rows += [self._row(said, name, element, "ok") for element in said[name] or ()]
-        return rows
-
-    def _row(self, said: dict[str, Any], attribute: str, value: str | None, status: str) -> dict[str, Any]:
-        return {
-            "subject_kind": "image",
-            "subject_id": said["image_id"],
-            "attribute": attribute,
-            "value": value,
-            "annotator": self.name,
-            "status": status,
-            "rationale": None if status == "ok" else said["rationale"],
-            "derived_from": said["annotator"],
-        }
 
 
 def _values(grouped: Grouped) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, one_line
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN, check_attributes
 from stereotrope.annotate.chat import ChatOptions
 from stereotrope.annotate.discovery import Discoverer
-from stereotrope.annotate.label import Attributes, labels_frame
+from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, taxonomy_for
 from stereotrope.annotate.taxonomy_file import read_taxonomies
@@ -108,15 +108,9 @@ class QuestionAnnotator(ModelAnnotator):
         """Return labels that say which pictures its attributes were discovered on."""
         seen = {image_id for taxonomy in self.taxonomies.values() for image_id in taxonomy.pictures}
         usable = images.filter(pl.col("status") == "ok", pl.col("image_id").is_in(list(seen)))
-        fixed = {
-            "subject_kind": "image",
-            "attribute": SEEN_IN_DISCOVERY,
-            "value": "yes",
-            "annotator": self.name,
-            "status": "ok",
-            "derived_from": self.name,
-        }
-        return labels_frame([{**fixed, "subject_id": image_id} for image_id in usable["image_id"]])
+        fixed = {"attribute": SEEN_IN_DISCOVERY, "value": "yes"}
+        rows = usable.select(subject_id="image_id")
+        return image_labels(rows, **fixed, annotator=self.name, derived_from=self.name)
 
     def asking(self, attributes: Attributes, *, subject: str | None) -> Self:
         """Return this annotator for other attributes and another subject: same name, same model.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stereotrope.annotate import foreground, marks
 from stereotrope.annotate.chosen import chosen
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.label import Attributes, Label, labels_frame
+from stereotrope.annotate.label import Attributes, Label, image_labels
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.entries import Context
@@ -125,27 +125,15 @@ class TextAnnotator(Annotator):
             image_id="subject_id", words="value", region="region"
         )
         found = marks.find_marks(readings, images.filter(pl.col("image_id").is_in(looked.implode())))
-        order = images.select("image_id").join(found, on="image_id", how="inner", maintain_order="left")
-        fixed = {
-            "subject_kind": "image",
-            "attribute": marks.MARK,
-            "annotator": self.name,
-            "status": "ok",
-            "derived_from": self.name,
-        }
-        return labels_frame(
-            [
-                {
-                    **fixed,
-                    "subject_id": image,
-                    "region": region,
-                    "value": mark,
-                    "written": words if words != mark else None,
-                    "rationale": place,
-                }
-                for image, region, words, mark, place in order.iter_rows()
-            ]
+        rows = images.select("image_id").join(found, on="image_id", how="inner", maintain_order="left")
+        rows = rows.select(
+            "region",
+            subject_id="image_id",
+            value="mark",
+            written=pl.when(pl.col("words") != pl.col("mark")).then("words"),
+            rationale="place",
         )
+        return image_labels(rows, attribute=marks.MARK, annotator=self.name, derived_from=self.name)
 
     def _pair(self) -> tuple[Any, Any]:
         if not hasattr(self._engines, "pair"):

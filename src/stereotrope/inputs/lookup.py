@@ -2,12 +2,13 @@
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from stereotrope.inputs.mismatch import likeliest_cause
+from stereotrope.inputs.rows import places
 from stereotrope.tables import LABELLED
 
 IMAGE_COLUMNS = (
@@ -34,7 +35,6 @@ _BY_BYTES = (HASH, "path")
 Design = Mapping[str, Collection[str]]
 """What the prompts of an audit say, by the column in which a file may say it too."""
 
-_SHOWN = 5
 _SAMPLE = 200
 
 
@@ -43,26 +43,28 @@ class Lookup:
 
     def __init__(self, images: pl.DataFrame, column: str) -> None:
         self.column = column
-        self._exact: dict[str, list[str]] = defaultdict(list)
-        self._tail: dict[str, list[str]] = defaultdict(list)
-        for image_id, value in zip(images["image_id"], images[column], strict=True):
-            if value is None:
-                continue
-            key = normal_path(value) if column in _PATHS else value
-            self._exact[key].append(image_id)
-            if column in _PATHS:
-                for tail in _tails(key)[1:]:
-                    self._tail[tail].append(image_id)
+        is_path = column in _PATHS
+        self._exact = _by_key(images, column, lambda value: [normal_path(value) if is_path else value])
+        self._tail = _by_key(images, column, _tails) if is_path else {}
 
     def find(self, key: str) -> list[str]:
         """Ids of the images that the key names; empty where there is none."""
         if self.column not in _PATHS:
             return self._exact.get(key.lower() if self.column == HASH else key, [])
-        key = normal_path(key)
-        for tail in _tails(key):
-            if tail in self._exact:
-                return self._exact[tail]
-        return self._tail.get(key, [])
+        tails = _tails(key)
+        known = next((tail for tail in tails if tail in self._exact), None)
+        return self._tail.get(tails[0], []) if known is None else self._exact[known]
+
+
+def _by_key(
+    images: pl.DataFrame, column: str, keys: Callable[[str], Iterable[str]]
+) -> Mapping[str, list[str]]:
+    """Key → the images that have it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for image_id, value in zip(images["image_id"], images[column], strict=True):
+        for key in keys(value) if value is not None else ():
+            found[key].append(image_id)
+    return found
 
 
 class ImageFinder:
@@ -78,19 +80,16 @@ class ImageFinder:
         strict = column == HASH or not bare
         ways = _WAYS.get(column if strict else "", ("image_id", *_PATHS, HASH))
         self._ways = [Lookup(images, way) for way in ways if way in images.columns]
-        self._bare: dict[str, list[str]] = defaultdict(list)
-        if bare and "source" in ways:
-            for image_id, source in images.select("image_id", "source").iter_rows():
-                if source is not None:
-                    self._bare[_stem(source)].append(image_id)
+        self._bare = (
+            _by_key(images, "source", lambda name: [_stem(name)]) if bare and "source" in ways else {}
+        )
 
     def __call__(self, image: str) -> tuple[list[str], bool]:
         """Ids of the images that are called so, empty where there is none; whether that is by their bytes."""
         for way in self._ways:
-            ids = way.find(image)
-            if ids:
+            if ids := way.find(image):
                 return ids, way.column in _BY_BYTES
-        return (self._bare.get(_stem(image), []) if self._bare else []), False
+        return self._bare.get(_stem(image), []), False
 
 
 _WAYS: Mapping[str, tuple[str, ...]] = {"file_name": _PATHS, "source": _PATHS, HASH: (HASH, "source")}
@@ -136,7 +135,7 @@ class PictureMatching:
         self._strays: dict[int, str] = {}
         self._useless: dict[int, str] = {}
         self._outside: dict[int, str] = {}
-        places = set()
+        seen = set()
         made_by = dict(images.select("image_id", "generator").iter_rows()) if models is not None else {}
         for number, (at, called) in enumerate(rows):
             there, by_bytes = find(called)
@@ -145,14 +144,14 @@ class PictureMatching:
             found = [one for one in there if one in usable]
             self.ids.append(found)
             self.several.append(len(found) > 1 and not by_bytes)
-            places.add(at)
+            seen.add(at)
             if not there and outside is not None and (said := outside[number]) is not None:
                 self._outside[at] = said
             elif not there:
                 self._strays[at] = called
             elif not found:
                 self._useless[at] = there[0]
-        self.n_rows = len(places)
+        self.n_rows = len(seen)
         self.notes: list[str] = []
         self.trouble: str | None = None
         self._explain()
@@ -179,10 +178,9 @@ class PictureMatching:
     def _note(self, lines: Mapping[int, str], does: str, do: str, what: str, why: str) -> None:
         if not lines:
             return
-        listed = sorted(lines)
-        shown = ", ".join(map(str, listed[:_SHOWN])) + (" …" if len(listed) > _SHOWN else "")
-        rows = f"row {does}" if len(listed) == 1 else f"rows {do}"
-        self.notes.append(f"{self.file}: {len(listed)} {rows} {what} ({self.place} {shown}){why}")
+        rows = f"row {does}" if len(lines) == 1 else f"rows {do}"
+        where = places(sorted(lines), self.place)
+        self.notes.append(f"{self.file}: {len(lines)} {rows} {what} {where}{why}")
 
     def _reasons(self) -> str:
         """``3 × file is missing``, most frequent first, of the pictures that cannot be used."""
@@ -197,11 +195,7 @@ class PictureMatching:
         strays = dict(list(self._strays.items())[:_SAMPLE])
         named = self._named_otherwise(list(strays.values()))
         if named is None:
-            names = [
-                name
-                for pair in self.images.select("source", "image_id").iter_rows()
-                if (name := pair[0] or pair[1])
-            ]
+            names = [source or one for source, one in self.images.select("source", "image_id").iter_rows()]
             named = likeliest_cause(strays, names, place=self.place, column=self.column)
             if named is None and few:
                 shown = ", ".join(map(repr, names[:2]))
@@ -261,7 +255,7 @@ def _stem(name: str) -> str:
 
 
 def _tails(path: str) -> list[str]:
-    parts = path.split("/")
+    parts = normal_path(path).split("/")
     return ["/".join(parts[at:]) for at in range(len(parts))]
 
 

@@ -51,6 +51,7 @@ _PICTURE = re.compile(r"\.(png|jpe?g|webp|gif|bmp|tiff?|avif|heic)$", re.IGNOREC
 _SEP = re.compile(r"sep=([^\r\n])[\r\n]", re.IGNORECASE)
 """The line that Excel reads to learn the delimiter."""
 
+_SHOWN = 5
 _LONGEST_FIELD = 64 * 1024 * 1024
 _FIELD_LIMIT = threading.Lock()
 _PART = 2**20
@@ -203,6 +204,12 @@ def _kind_of(path: Path, name: str, text: str) -> str:
             f"{name}:1: must be CSV, as {path.suffix} says, found a JSON object; call the file .jsonl"
         )
     return kind
+
+
+def places(numbers: Iterable[int], place: str = "line") -> str:
+    """Return where something stands: ``(line 3, 9)``, the first five places of many."""
+    listed = list(map(str, numbers))
+    return f"({place} {', '.join(listed[:_SHOWN])}{' …' if len(listed) > _SHOWN else ''})"
 
 
 def _clean(name: str) -> str:

@@ -87,8 +87,8 @@ def test_what_is_odd_about_a_file_is_noted(tmp_path):
         "e.parquet: 1 row (row 5) without a vector left out",
         "e.parquet: 1 row (row 7) that name neither a picture nor a prompt left out",
         "e.parquet: 1 row matches no image (row 3)",
-        "e.parquet: 1 row (row 2) of pictures that have a vector already; the first counts",
-        "e.parquet: 2 of 3 pictures have no vector",
+        "e.parquet: 1 row (row 2) of images that have a vector already; the first counts",
+        "e.parquet: 2 of 3 images have no vector",
         "e.parquet: 1 row (row 6) of texts that are no prompt of the run, word for word; left out",
         "e.parquet: 2 of 2 prompts have no vector of their text",
     ]
@@ -100,7 +100,7 @@ def test_a_name_that_several_pictures_have_is_left_out(tmp_path):
     images = IMAGES.with_columns(source=pl.Series(["a/x.png", "b/x.png", None, None]))
     given = parquet(tmp_path, {"image": ["x.png"], "vector": [[1.0]]})
     assert given.embed(images, PROMPTS, {}).height == 0
-    assert "e.parquet: 1 row (row 1) whose name several pictures have; left out" in given.notes
+    assert "e.parquet: 1 row (row 1) whose name several images have; left out" in given.notes
     assert given.trouble == "e.parquet: none of its rows (1) names one picture alone"
 
 

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
 from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.inputs.lookup import IMAGE_COLUMNS
-from stereotrope.inputs.rows import Row, read_rows, read_whole
+from stereotrope.inputs.rows import Row, places, read_rows, read_whole
 
 _VECTOR = ("vector", "embedding", "embeddings", "features", "image_embeds", "image_embedding")
 _TEXT = ("prompt_id", "text", "prompt")
 _HASH = "sha256"
 _OTHERS = (".npz", ".npy", ".pt", ".pkl", ".safetensors", ".h5")
-_SHOWN = 5
 _MOST_BYTES = 2**33
 
 Numbers = NDArray[np.float64]
@@ -169,7 +168,10 @@ def _read(content: _Content, name: str, image: str, vector: str, texts: Sequence
             named.append((place, text, unit))
         else:
             odd.setdefault("that name neither a picture nor a prompt", []).append(place)
-    notes = tuple(f"{name}: {said_of(places, content.place)} {why} left out" for why, places in odd.items())
+    notes = tuple(
+        f"{name}: {len(at)} {'row' if len(at) == 1 else 'rows'} {places(at, content.place)} {why} left out"
+        for why, at in odd.items()
+    )
     by_hash = image.strip().casefold() == _HASH
     return EmbeddingFile(images, named, notes, image, by_hash, content.place, content.data)
 
@@ -202,10 +204,3 @@ def _text(value: Any) -> str | None:
     if value is None or isinstance(value, list | dict):
         return None
     return str(value).strip() or None
-
-
-def said_of(places: Iterable[int], place: str) -> str:
-    """``2 rows (row 3, 9)``."""
-    listed = list(places)
-    shown = ", ".join(map(str, listed[:_SHOWN])) + (" …" if len(listed) > _SHOWN else "")
-    return f"{len(listed)} {'row' if len(listed) == 1 else 'rows'} ({place} {shown})"

@@ -10,11 +10,10 @@ import polars as pl
 
 from stereotrope.inputs.captions.headings import is_header_row, numbered_stem, plain_heading
 from stereotrope.inputs.captions.table import CaptionTable, read_caption_table
-from stereotrope.inputs.rows import Row
+from stereotrope.inputs.rows import Row, places
 
 _HASH = "sha256"
 _LONGEST_NUMBER = 40
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,8 @@ class _Reading:
         nested = {c for row in table.rows for c, v in row.values.items() if isinstance(v, dict | list)}
         self.columns = [column for column in table.columns if column not in nested]
 
-    def _note(self, text: str, lines: Sequence[int] = ()) -> None:
-        shown = ", ".join(map(str, lines[:_SHOWN])) + (" …" if len(lines) > _SHOWN else "")
-        where = f" (line {shown})" if lines else ""
-        self.notes.append(f"{self.table.file}: {text}{where}")
+    def _note(self, text: str, lines: Sequence[int]) -> None:
+        self.notes.append(f"{self.table.file}: {text} {places(lines)}")
 
     def done(self) -> CaptionFile:
         usable = self._without_gaps(self._without_headers(self.table.rows))
