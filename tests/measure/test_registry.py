@@ -45,10 +45,10 @@ def test_a_measure_documents_what_a_reader_must_know(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_a_measure_takes_at_most_three_positional_arguments_and_returns_estimates(name: str) -> None:
-    signature = inspect.signature(REGISTRY[name].function)
+    signature = inspect.signature(REGISTRY[name].function, eval_str=True)
     positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     assert len(positional) <= 3
-    assert signature.return_annotation == "pl.DataFrame"
+    assert signature.return_annotation is pl.DataFrame
 
 
 @pytest.mark.parametrize("name", sorted(n for n in dir(measure) if inspect.isfunction(getattr(measure, n))))

@@ -16,7 +16,7 @@ from stereotrope.measure.contract import (
     bounds_of,
     register,
 )
-from stereotrope.measure.definitions import DEFINITIONS, require_one_definition
+from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.findings import findings
 from stereotrope.measure.join import effective_n, tidy_labels, with_factors
@@ -26,7 +26,6 @@ from stereotrope.measure.tidy import estimate_frame
 from stereotrope.measure.words import measure_words
 
 __all__ = [
-    "DEFINITIONS",
     "FRAMES",
     "GENERATOR",
     "PAPER",

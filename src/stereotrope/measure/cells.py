@@ -60,6 +60,12 @@ class Cell:
         return sorted({p for counter in self.seen.values() for p in counter}, key=lambda p: p or "")
 
     @property
+    def flags(self) -> str | None:
+        """What to mind of its shares."""
+        flags = ["clustered"] * (len(self.prompts) > 1) + ["small_n"] * (self.n < SMALL_N)
+        return ",".join(flags) or None
+
+    @property
     def missing(self) -> int:
         """Images whose label is missing for any reason but that it is another value than those asked for."""
         return sum(n for reason, n in self.excluded.items() if not reason.startswith(NOT_IN_OF))
@@ -86,14 +92,19 @@ class Cell:
         return effective_counts(np.bincount(member, hit), np.bincount(member), level=level)
 
 
-def as_names(names: str | Sequence[str] | None, *, what: str) -> tuple[str, ...]:
-    """Return one name or many as a tuple without repeats.
+def share_row(cell: Cell, by: Sequence[str], reference: Cell | None = None) -> dict[str, Any]:
+    """What rows of a cell's shares, or of their differences from a reference, have in common."""
+    return {
+        "definition": "share",
+        **dict(zip(by, cell.key, strict=True)),
+        "attribute": cell.attribute,
+        "n": cell.n,
+        **excluded_columns(cell, reference),
+    }
 
-    Raises
-    ------
-    UsageError
-        A name is given twice.
-    """
+
+def as_names(names: str | Sequence[str] | None, *, what: str) -> tuple[str, ...]:
+    """One name or many as a tuple; UsageError where one is given twice."""
     if names is None:
         return ()
     given = (names,) if isinstance(names, str) else tuple(names)
@@ -112,28 +123,14 @@ def read_cells(
 ) -> list[Cell]:
     """Count a tidy frame of labels by factors and attribute.
 
-    Parameters
-    ----------
-    data
-        As for :func:`stereotrope.measure.tidy.read_labels`. A column ``prompt_id`` says which images
-        share a prompt.
-    by
-        Factor columns.
-    attributes
-        Keep only these attributes; all but those of a picture's quality when None.
-    of
-        Values the denominator is restricted to; other values are left out with a reason.
-    argument
-        What the caller's own argument with the factors is called, for the hint of a message.
+    data: As for :func:`stereotrope.measure.tidy.read_labels`; ``prompt_id`` says which images share a prompt.
+    attributes: Keep only these attributes; all but those of a picture's quality when None.
+    of: Values the denominator is restricted to; other values are left out with a reason.
 
-    Returns
-    -------
-    list of Cell
-        Sorted by attribute, then by factor levels in the order in which they first appear. A
-        combination in which an attribute has no row, though each of its levels has some elsewhere, is
-        a cell without labels: missing is said, not skipped. Where ``by`` tells more apart than models and
-        objects, this holds only inside a model and object that has the attribute at all: each may
-        have its own.
+    Returns: Sorted by attribute, then by factor levels in the order in which they first appear. A combination
+    in which an attribute has no row, though each of its levels has some elsewhere, is a cell without labels:
+    missing is said, not skipped. Where ``by`` tells more apart than models and objects, this holds only
+    inside a model and object that has the attribute at all: each may have its own.
     """
     frame = to_polars(data)
     if attributes is None and "attribute" in frame.columns:
@@ -142,11 +139,11 @@ def read_cells(
     named = frame.select(as_text(frame, f).alias(f) for f in by)
     # A frame without a column has no rows: without factors all images are one combination.
     design = named.unique(maintain_order=True).rows() if by else [()]
-    if "prompt_id" in frame.columns and "prompt_id" not in by:
+    prompts: pl.Series | pl.Expr = pl.lit(None, pl.String)
+    if "prompt_id" in frame.columns:
         kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
-        tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String))
-    else:
-        tidy = tidy.with_columns(pl.lit(None, pl.String).alias("prompt_id"))
+        prompts = kept["prompt_id"].cast(pl.String)
+    tidy = tidy.with_columns(prompt_id=prompts)
     if of is not None:
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
         reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
@@ -160,8 +157,7 @@ def read_cells(
             cell.seen.setdefault(value, Counter())[prompt] += count
         else:
             cell.excluded[excluded] += count
-    attributes_seen = dict.fromkeys(attribute for _, attribute in cells)
-    for attribute in attributes_seen:
+    for attribute in dict.fromkeys(attribute for _, attribute in cells):
         for key in _unlabelled(attribute, cells, design, by):
             cells[key, attribute] = Cell(key, attribute)
     place = {key: at for at, key in enumerate(design)}
@@ -189,13 +185,8 @@ def categories(cells: Collection[Cell]) -> dict[str, list[str]]:
     """Values seen of each attribute over all cells, the most frequent first, ties by name."""
     totals: dict[str, Counter[str]] = {}
     for cell in cells:
-        total = totals.setdefault(cell.attribute, Counter())
-        for value in cell.seen:
-            total[value] += cell.count(value)
-    return {
-        attribute: [value for value, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))]
-        for attribute, total in totals.items()
-    }
+        totals.setdefault(cell.attribute, Counter()).update({v: cell.count(v) for v in cell.seen})
+    return {name: sorted(total, key=lambda v: (-total[v], v)) for name, total in totals.items()}
 
 
 def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
@@ -204,26 +195,22 @@ def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
     A baseline without a phrasing is so the baseline of every phrasing. A reference with more levels in
     common goes first.
 
-    Raises
-    ------
-    TableError
-        Two references fit equally well.
+    Raises TableError: Two references fit equally well.
     """
-    if key in references:
-        return references[key]
-    fits: dict[int, list[Key]] = {}
-    for candidate in references:
-        if all(level is None or level == mine for level, mine in zip(candidate, key, strict=True)):
-            fits.setdefault(sum(level is not None for level in candidate), []).append(candidate)
-    if not fits:
+
+    def fits(candidate: Key) -> bool:
+        return all(level in (None, mine) for level, mine in zip(candidate, key, strict=True))
+
+    fitting = sorted(filter(fits, references), key=lambda candidate: candidate.count(None))
+    if not fitting:
         return None
-    best = fits[max(fits)]
-    if len(best) > 1:
+    best, *others = fitting
+    if others and others[0].count(None) == best.count(None):
         raise TableError(
-            f"labels: {key} has two baselines that fit it equally well, {best[0]} and {best[1]}; keep one of "
+            f"labels: {key} has two baselines that fit it equally well, {best} and {others[0]}; keep one of "
             "them in the frame"
         )
-    return references[best[0]]
+    return references[best]
 
 
 def bound_columns(value: str, cell: Cell, reference: Cell | None = None) -> dict[str, float]:
@@ -240,10 +227,7 @@ def bound_columns(value: str, cell: Cell, reference: Cell | None = None) -> dict
 
 def excluded_columns(*cells: Cell | None) -> dict[str, Any]:
     """The columns ``n_excluded`` and ``excluded`` of an estimate made from these cells."""
-    total: Counter[str] = Counter()
-    for cell in cells:
-        if cell is not None:
-            total.update(cell.excluded)
+    total = sum((cell.excluded for cell in cells if cell is not None), Counter[str]())
     return {"n_excluded": total.total(), "excluded": excluded_json(total)}
 
 

@@ -26,14 +26,9 @@ PAPER = "paper"
 class MeasureFrame:
     """A frame that measures read: when an audit has it, and how a measure of it is called.
 
-    Attributes
-    ----------
-    words
-        What it is, for the reference page.
-    options
-        Further options of its measures in an audit file: name → type.
-    content
-        Option that stands for itself: ``{share: gender}`` is ``{share: {attribute: gender}}``.
+    words: What it is, for the reference page.
+    options: Further options of its measures in an audit file: name → type.
+    content: Option that stands for itself: ``{share: gender}`` is ``{share: {attribute: gender}}``.
     """
 
     words = "labels"
@@ -58,10 +53,7 @@ class MeasureFrame:
     ) -> MeasureCall:
         """The call of a measure: what the file says, else what the audit decides.
 
-        Raises
-        ------
-        UsageError
-            Something does not fit the audit.
+        Raises UsageError: Something does not fit the audit.
         """
         raise NotImplementedError
 
@@ -210,28 +202,30 @@ class MeasureCall:
     def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
         """Compute the estimates."""
         if not self.reads:
-            return _with_instrument(self._computed(data), data)
-        own = (pl.col("aggregate").is_null(), pl.col("baseline").is_null())
-        data = data.filter(*own, pl.col("subset").eq_missing(self.subset))
-        data = data.filter(pl.col("measure").is_in(self.reads))
-        if self.info.several:
-            if self.definition is not None:
-                data = data.filter(pl.col("definition") == self.definition)
-            made = [
-                _with_instrument(self._computed(part), part)
-                for part in data.partition_by("definition", maintain_order=True)
-            ]
-            return pl.concat(made, how="diagonal") if made else estimate_frame([], factors=(GENERATOR,))
-        if data["definition"].n_unique() > 1:
-            data = data.filter(pl.col("definition") == (self.definition or PAPER))
-        return _with_instrument(self._computed(data), data)
+            return self._computed(data)
+        data = data.filter(
+            pl.col("measure").is_in(self.reads),
+            pl.col("aggregate").is_null(),
+            pl.col("baseline").is_null(),
+            pl.col("subset").eq_missing(self.subset),
+        )
+        if not self.info.several:
+            if data["definition"].n_unique() > 1:
+                data = data.filter(definition=self.definition or PAPER)
+            return self._computed(data)
+        if self.definition is not None:
+            data = data.filter(definition=self.definition)
+        made = [self._computed(part) for part in data.partition_by("definition", maintain_order=True)]
+        return pl.concat(made, how="diagonal") if made else estimate_frame([], factors=(GENERATOR,))
 
     def _computed(self, data: pl.DataFrame) -> pl.DataFrame:
         if self.info.shared:
-            return self.frame.rows(self, data)
-        if self.info.compute is not None:
-            return self.info.compute(self, data)
-        return self.info.function(data, **self.arguments)
+            made = self.frame.rows(self, data)
+        elif self.info.compute is not None:
+            made = self.info.compute(self, data)
+        else:
+            made = self.info.function(data, **self.arguments)
+        return _with_instrument(made, data)
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:
@@ -257,10 +251,15 @@ Function = TypeVar("Function", bound=Callable[..., pl.DataFrame])
 
 
 def register(**facts: Any) -> Callable[[Function], Function]:
-    """Register a function as the measure of its name; ``facts`` are fields of :class:`MeasureInfo`."""
+    """Register a function as the measure of its name; ``facts`` are fields of :class:`MeasureInfo`.
+
+    Its ``summary`` is the first line of the function's docstring, unless another one is given.
+    """
 
     def registered(function: Function) -> Function:
-        REGISTRY.add(function.__name__, MeasureInfo(function.__name__, function, **facts))
+        summary = (inspect.getdoc(function) or function.__name__).partition("\n")[0]
+        info = MeasureInfo(function.__name__, function, **{"summary": summary, **facts})
+        REGISTRY.add(function.__name__, info)
         return function
 
     return registered

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import polars as pl
-
 from stereotrope.errors import DefinitionError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import PAPER, MeasureCall
@@ -14,52 +12,29 @@ DEFINITIONS = ("paper", "released")
 """``paper``: as a method's paper writes it; ``released``: as its authors' published scripts compute it."""
 
 
-def check_definition(definition: str, measure: str) -> str:
-    """Return the definition, or raise.
-
-    Raises
-    ------
-    UsageError
-        It is none of :data:`DEFINITIONS`.
-    """
+def check_definition(definition: str, measure: str) -> None:
+    """Refuse a definition that is none of :data:`DEFINITIONS`."""
     if definition not in DEFINITIONS:
         raise UsageError(
             f"{measure}: definition must be one of {', '.join(map(repr, DEFINITIONS))}, found {definition!r}"
         )
-    return definition
 
 
-def require_one_definition(estimates: Any) -> str | None:
-    """Return the one definition of each measure in a frame of estimates, or refuse to compare them.
+def require_one_definition(estimates: Any) -> None:
+    """Refuse estimates of one measure under two definitions: their scores have different scales and floors.
 
-    Parameters
-    ----------
-    estimates
-        Frame with the columns ``measure`` and ``definition``.
-
-    Returns
-    -------
-    str or None
-        The definition where all rows share one, None where measures differ in it or the frame is
-        empty.
-
-    Raises
-    ------
-    DefinitionError
-        One measure occurs under two definitions: their scores have different scales and floors.
+    Raises DefinitionError: There are two; it says how to keep the rows of one.
     """
-    frame = to_polars(estimates, what="estimates")
+    frame = to_polars(estimates, what="estimates", needs=("measure", "definition"))
     pairs = frame.select("measure", "definition").drop_nulls().unique().sort("measure", "definition")
     for (measure,), rows in pairs.group_by(["measure"], maintain_order=True):
         if rows.height > 1:
-            found = ", ".join(map(repr, rows["definition"].to_list()))
+            found = ", ".join(map(repr, rows["definition"]))
             raise DefinitionError(
                 f"{measure}: scores under the definitions {found} cannot be compared: their scales and "
                 f"floors differ; keep the rows of one, e.g. "
                 f"estimates.filter(pl.col('definition') == {rows['definition'][0]!r})"
             )
-    names = pairs.get_column("definition").unique(maintain_order=True)
-    return str(names[0]) if isinstance(names, pl.Series) and len(names) == 1 else None
 
 
 def definition_read(
@@ -67,10 +42,7 @@ def definition_read(
 ) -> str | None:
     """The definition that a measure of several is asked to read; None for each that there is.
 
-    Raises
-    ------
-    UsageError
-        No score that it reads is computed by it.
+    Raises UsageError: No score that it reads is computed by it.
     """
     definition: str | None = given.get("definition")
     computed = {call.arguments.get("definition", PAPER) for call in calls if set(call.rows) & set(reads)}

@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import SMALL_N, Key
 from stereotrope.measure.contract import register
-from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
-from stereotrope.measure.tidy import as_text, estimate_frame, excluded_json, factor_names, to_polars
+from stereotrope.measure.join import picture_reason, with_factors
+from stereotrope.measure.tidy import (
+    as_text,
+    estimate_frame,
+    excluded_json,
+    factor_names,
+    reason_given,
+    to_polars,
+)
 from stereotrope.stats import (
     clusters,
     jackknife_interval,
@@ -21,22 +28,15 @@ from stereotrope.stats import (
     vendi_score,
     vendi_standard_error,
 )
-from stereotrope.tables import ABSENT, LABELLED, PROMPTS
+from stereotrope.tables import factors_of
 
 Floats = NDArray[np.float64]
-Row = dict[str, Any]
 
-BY = ("generator", "prompt")
-"""Factors whose combinations are the cells, unless said otherwise."""
-
-NO_EMBEDDING = "no embedding"
-"""Reason where a picture is there and the encoder gave no vector of it."""
-
-NO_TEXT = "no vector of the prompt's text"
-"""Reason where a picture has a vector and its prompt has none."""
-
-NO_PICTURE = "no picture with an embedding"
-ONE_PICTURE = "a single picture shows no diversity"
+_BY = ("generator", "prompt")
+_NO_EMBEDDING = "no embedding"
+_NO_TEXT = "no vector of the prompt's text"
+_NO_PICTURE = "no picture with an embedding"
+_ONE_PICTURE = "a single picture shows no diversity"
 
 _LEFT_OUT = 1_000
 """Pictures up to which each is left out once; beyond, the infinitesimal jackknife is as good and faster."""
@@ -50,28 +50,18 @@ def embeddings_frame(
 ) -> pl.DataFrame:
     """Join prompts, images and vectors to the frame that measures of embeddings read.
 
-    Parameters
-    ----------
-    prompts, images, embeddings
-        The tables of a run.
-    encoders
-        Names of the encoders that were to encode every picture; those seen when None. One that gave no
+    prompts, images, embeddings: The tables of a run.
+    encoders: Names of the encoders that were to encode every picture; those seen when None. One that gave no
         vector at all has its rows too.
 
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, prompt_id, generator, <factors>, annotator, vector, cosine, excluded``, a row an image
-        and encoder: ``annotator`` is the encoder's name, ``cosine`` that of the picture's vector and its
-        prompt's, null where either is missing. ``excluded`` is null where there is a vector of the picture,
-        else ``refused by the generator``, ``picture excluded``, ``picture not at hand``
-        (the encoder has vectors of none of those) or ``no embedding``.
+    Returns: ``image_id, prompt_id, generator, <factors>, annotator, vector, cosine, excluded``, a row an
+    image and encoder: ``annotator`` is the encoder's name, ``cosine`` that of the picture's vector and its
+    prompt's, null where either is missing. ``excluded`` is null where there is a vector of the picture, else
+    ``refused by the generator``, ``picture excluded``, ``picture not at hand`` (the encoder has vectors of
+    none of those) or ``no embedding``.
 
-    Raises
-    ------
-    TableError
-        A column is missing, a subject has two vectors of one encoder, or vectors of one encoder differ in
-        length.
+    Raises TableError: A column is missing, a subject has two vectors of one encoder, or these differ in
+    length.
 
     Examples
     --------
@@ -87,38 +77,27 @@ def embeddings_frame(
     >>> embeddings_frame(prompts, images, embeddings).select("image_id", "cosine", "excluded").rows()
     [('i', 0.6, None), ('j', None, 'refused by the generator')]
     """
-    made = with_factors(prompts, images)
-    known = {column.name for column in PROMPTS}
-    factors = [c for c in to_polars(prompts, what="prompts").columns if c not in known]
-    given = to_polars(embeddings, what="embeddings")
-    needed = ("subject_kind", "subject_id", "encoder", "vector")
-    if absent := [name for name in needed if name not in given.columns]:
-        raise TableError(f"embeddings: no column {absent[0]!r}; found {', '.join(map(repr, given.columns))}")
-    given = given.select(*needed[:3], pl.col("vector").cast(pl.List(pl.Float64)))
-    doubled = given.filter(given.select(needed[:3]).is_duplicated())
-    if doubled.height:
+    keys = ["subject_kind", "subject_id", "encoder"]
+    given = to_polars(embeddings, what="embeddings", needs=(*keys, "vector"))
+    given = given.select(*keys, pl.col("vector").cast(pl.List(pl.Float64)))
+    if (doubled := given.filter(given.select(keys).is_duplicated())).height:
         kind, subject, encoder, _ = doubled.row(0)
         raise TableError(f"embeddings: {kind} {subject!r} has two vectors by {encoder!r}; keep one")
+    factors = factors_of(to_polars(prompts, what="prompts").columns)
+    design = ("image_id", "prompt_id", "generator", *factors)
+    rows = with_factors(prompts, images).select(*design, _picture="status")
     names = list(encoders) if encoders is not None else given["encoder"].unique(maintain_order=True).to_list()
-    rows = made.select("image_id", "prompt_id", "generator", *factors, pl.col("status").alias("_picture"))
     empty = rows.clear().with_columns(
-        pl.lit(None, pl.String).alias("annotator"),
-        pl.lit(None, pl.List(pl.Float64)).alias("vector"),
-        pl.lit(None, pl.Float64).alias("cosine"),
+        annotator=pl.lit(None, pl.String),
+        vector=pl.lit(None, pl.List(pl.Float64)),
+        cosine=pl.lit(None, pl.Float64),
     )
-    parts = [_of_encoder(rows, given.filter(encoder=name), name) for name in names]
-    away, given_one = pl.col("_picture") == ABSENT, pl.col("vector").is_not_null()
-    reason = (
-        pl.when(pl.col("_picture") == "refused")
-        .then(pl.lit(PICTURE_REFUSED))
-        .when(~pl.col("_picture").is_in(LABELLED))
-        .then(pl.lit(PICTURE_EXCLUDED))
-        .when(away & ~(away & given_one).any().over("annotator"))
-        .then(pl.lit(PICTURE_ABSENT))
-        .when(pl.col("vector").is_null())
-        .then(pl.lit(NO_EMBEDDING))
+    found = pl.concat([empty, *(_of_encoder(rows, given.filter(encoder=name), name) for name in names)])
+    has_vector = pl.col("vector").is_not_null()
+    reason = pl.coalesce(
+        picture_reason(pl.col("_picture"), has_vector), pl.when(~has_vector).then(pl.lit(_NO_EMBEDDING))
     )
-    return pl.concat([empty, *parts]).with_columns(reason.alias("excluded")).drop("_picture")
+    return found.with_columns(excluded=reason).drop("_picture")
 
 
 def _of_encoder(rows: pl.DataFrame, given: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -133,18 +112,13 @@ def _of_encoder(rows: pl.DataFrame, given: pl.DataFrame, name: str) -> pl.DataFr
     joined = rows.join(of_pictures, on="image_id", how="left", maintain_order="left").join(
         of_texts, on="prompt_id", how="left", maintain_order="left"
     )
-    both = (pl.col("vector").is_not_null() & pl.col("text").is_not_null()).to_physical()
-    at = np.flatnonzero(joined.select(both.alias("_"))["_"].to_numpy())
+    at = np.flatnonzero((joined["vector"].is_not_null() & joined["text"].is_not_null()).to_numpy())
     cosines = np.full(joined.height, np.nan)
     if len(at):
         pictures, texts = (_matrix(joined[at.tolist()][column]) for column in ("vector", "text"))
         cosines[at] = np.einsum("ij,ij->i", pictures, texts)
-    return joined.drop("text").select(
-        *rows.columns,
-        pl.lit(name).alias("annotator"),
-        "vector",
-        pl.Series("cosine", cosines, pl.Float64).fill_nan(None),
-    )
+    known = pl.Series(cosines).fill_nan(None)
+    return joined.select(*rows.columns, pl.lit(name).alias("annotator"), "vector", known.alias("cosine"))
 
 
 def _matrix(vectors: pl.Series) -> Floats:
@@ -170,34 +144,21 @@ class _Cell:
         return bool(self.frame.height) and int(self.units.max()) + 1 < self.frame.height
 
     @property
-    def unit(self) -> str:
-        """What is left out once for the interval."""
-        return "prompt" if self.clustered else "picture"
+    def jackknife(self) -> str:
+        """How its intervals are made."""
+        return f"interval: Student's t, jackknife by {'prompt' if self.clustered else 'picture'}"
 
 
 def _cells(frame: Any, by: Sequence[str], measure: str, column: str, lacks: str) -> Iterator[_Cell]:
-    """Part a frame into the cells of a design; rows without ``column`` are left out for the reason ``lacks``.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or an image stands there twice for one encoder.
-    UsageError
-        ``by`` is no list of factors.
-    """
+    """The cells of a design; rows without ``column`` are left out for the reason ``lacks``."""
     factors = factor_names(by, measure=measure, taken=("annotator",), what="by")
-    data = to_polars(frame, what="embeddings")
     keys = ["annotator", *factors]
-    wanted = dict.fromkeys(["image_id", column, *keys])
-    if absent := [name for name in wanted if name not in data.columns]:
-        raise TableError(f"embeddings: no column {absent[0]!r}; found {', '.join(map(repr, data.columns))}")
-    given = pl.col("excluded").cast(pl.String) if "excluded" in data.columns else pl.lit(None, pl.String)
+    data = to_polars(frame, what="embeddings", needs=("image_id", column, *keys))
     data = data.with_columns(
-        pl.coalesce(given, pl.when(pl.col(column).is_null()).then(pl.lit(lacks))).alias("excluded"),
-        *[as_text(data, name).alias(name) for name in keys],
+        *[as_text(data, name) for name in keys],
+        excluded=pl.coalesce(reason_given(data), pl.when(pl.col(column).is_null()).then(pl.lit(lacks))),
     )
-    doubled = data.filter(data.select("image_id", *keys).is_duplicated())
-    if doubled.height:
+    if (doubled := data.filter(data.select("image_id", *keys).is_duplicated())).height:
         raise TableError(f"embeddings: image {doubled['image_id'][0]!r} stands there twice; keep one vector")
     for key, part in data.group_by(keys, maintain_order=True):
         counts = part.group_by("excluded", maintain_order=True).len().drop_nulls()
@@ -207,7 +168,7 @@ def _cells(frame: Any, by: Sequence[str], measure: str, column: str, lacks: str)
         yield _Cell(tuple(key), kept, reasons, clusters(prompts, kept.height))
 
 
-def _base(cell: _Cell, by: Sequence[str], measure: str, source: str, level: float) -> Row:
+def _base(cell: _Cell, by: Sequence[str], measure: str, source: str, level: float) -> dict[str, Any]:
     n = cell.frame.height
     flags = ["small_n"] * (n < SMALL_N) + ["clustered"] * cell.clustered
     return {
@@ -224,7 +185,6 @@ def _base(cell: _Cell, by: Sequence[str], measure: str, source: str, level: floa
 
 
 @register(
-    summary="How many different pictures there are in effect, as an encoder sees them.",
     suite="biasbench",
     bounds=(0.0, None),
     direction="1: all alike; n: no two alike; grows with the number of pictures; normalised, 0 to 1",
@@ -233,8 +193,8 @@ def _base(cell: _Cell, by: Sequence[str], measure: str, source: str, level: floa
     also=("image_vendi_normalised",),
     own_bounds={"image_vendi_normalised": (0.0, 1.0)},
 )
-def image_vendi(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95) -> pl.DataFrame:
-    r"""Vendi score of pictures: the effective number of different ones, as an encoder sees them.
+def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95) -> pl.DataFrame:
+    r"""How many different pictures there are in effect, as an encoder sees them: their Vendi score.
 
     Formula
     -------
@@ -246,10 +206,8 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95)
     embeddings
         Frame of :func:`stereotrope.measure.embeddings_frame`: ``image_id``, ``annotator`` (the encoder),
         ``vector`` and the factors in ``by``; optional ``prompt_id`` and ``excluded``.
-    by
-        Factors whose combinations are the cells. Encoders are always apart.
-    level
-        Nominal coverage of the interval.
+    by, level
+        Factors whose combinations are the cells, encoders always apart; nominal coverage.
 
     Returns
     -------
@@ -261,13 +219,6 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95)
     ---------
     ``a single picture shows no diversity`` (n = 1); ``no picture with an embedding``. No interval where all
     vectors are the same, or a cell of several prompts has one cluster.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or an image stands in the frame twice for one encoder.
-    UsageError
-        ``by`` is no list of factors.
 
     Notes
     -----
@@ -293,20 +244,19 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95)
     [2.0, 0.333333]
     """
     normal_quantile(level)
-    rows: list[Row] = []
-    for cell in _cells(embeddings, by, "image_vendi", "vector", NO_EMBEDDING):
-        names = ("image_vendi", "image_vendi_normalised")
-        base = [_base(cell, by, name, _VENDI, level) for name in names]
+    rows: list[dict[str, Any]] = []
+    for cell in _cells(embeddings, by, "image_vendi", "vector", _NO_EMBEDDING):
+        base = [_base(cell, by, f"image_vendi{name}", _VENDI, level) for name in ("", "_normalised")]
         n = cell.frame.height
         if n < 2:
-            rows += [{**row, "undefined": ONE_PICTURE if n else NO_PICTURE} for row in base]
+            rows += [{**row, "undefined": _ONE_PICTURE if n else _NO_PICTURE} for row in base]
             continue
         value, low, high, method = _diversity(cell, level)
-        raw = {"value": value, "low": max(low, 1.0), "high": min(high, float(n))}
-        if low != low:
-            raw |= {"low": low, "high": high}
+        if low == low:
+            low, high = max(low, 1.0), min(high, float(n))
+        raw = {"value": value, "low": low, "high": high}
         unit = {name: (end - 1.0) / (n - 1.0) for name, end in raw.items()}
-        rows += [{**base[0], **raw, "method": method}, {**base[1], **unit, "method": method}]
+        rows += [{**row, **ends, "method": method} for row, ends in zip(base, (raw, unit), strict=True)]
     return estimate_frame(rows, factors=("annotator", *by))
 
 
@@ -326,19 +276,18 @@ def _diversity(cell: _Cell, level: float) -> tuple[float, float, float, str]:
     else:
         without = vendi_left_out(x @ x.T)
     low, high = jackknife_interval(value, without, level=level)
-    return value, low, high, f"interval: Student's t, jackknife by {cell.unit}"
+    return value, low, high, cell.jackknife
 
 
 @register(
-    summary="How near pictures are to the text of their prompt, as an encoder sees both.",
     suite="biasbench",
     bounds=(-1.0, 1.0),
     direction="higher: nearer to the prompt; in practice from about 0 to about 0.4 for CLIP",
     source="Hessel et al. 2021, eq. 1; Tukey 1958",
     needs="embeddings",
 )
-def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 0.95) -> pl.DataFrame:
-    r"""Prompt alignment: how near pictures are to their own prompt, as an encoder sees both.
+def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95) -> pl.DataFrame:
+    r"""How near pictures are to the text of their prompt, as an encoder sees both.
 
     Formula
     -------
@@ -350,10 +299,8 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 
     embeddings
         Frame of :func:`stereotrope.measure.embeddings_frame`: ``image_id``, ``annotator`` (the encoder),
         ``cosine`` and the factors in ``by``; optional ``prompt_id`` and ``excluded``.
-    by
-        Factors whose combinations are the cells. Encoders are always apart.
-    level
-        Nominal coverage of the interval.
+    by, level
+        Factors whose combinations are the cells, encoders always apart; nominal coverage.
 
     Returns
     -------
@@ -365,12 +312,6 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 
     ``no vector of the prompt's text`` where pictures have vectors and their prompts none; ``no picture with
     an embedding``. No interval for one picture, or where all cosines are the same.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or an image stands in the frame twice for one encoder.
-    UsageError
-        ``by`` is no list of factors.
 
     Notes
     -----
@@ -396,11 +337,11 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 
     """
     normal_quantile(level)
     rows = []
-    for cell in _cells(embeddings, by, "prompt_alignment", "cosine", NO_TEXT):
+    for cell in _cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT):
         row = _base(cell, by, "prompt_alignment", _ALIGNMENT, level)
         n = cell.frame.height
         if not n:
-            rows.append({**row, "undefined": NO_TEXT if NO_TEXT in cell.excluded else NO_PICTURE})
+            rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in cell.excluded else _NO_PICTURE})
             continue
         cosines = cell.frame["cosine"].cast(pl.Float64).to_numpy()
         sums, sizes = (np.bincount(cell.units, weights) for weights in (cosines, np.ones(n)))
@@ -410,6 +351,5 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = BY, level: float = 
         low, high = jackknife_interval(value, without, level=level)
         if low == low:
             low, high = max(low, -1.0), min(high, 1.0)
-        method = f"interval: Student's t, jackknife by {cell.unit}"
-        rows.append({**row, "value": value, "low": low, "high": high, "method": method})
+        rows.append({**row, "value": value, "low": low, "high": high, "method": cell.jackknife})
     return estimate_frame(rows, factors=("annotator", *by))

@@ -3,13 +3,14 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from stereotrope.confusables import amount, lookalikes
 from stereotrope.folding import fold
-from stereotrope.measure.tidy import as_text
+from stereotrope.measure.cells import as_names
+from stereotrope.measure.tidy import as_text, reason_given, to_polars
 from stereotrope.tables import NOT_VALUES
 
 _SAME = (
@@ -35,12 +36,14 @@ Part = tuple[str, str | None]
 class Named(NamedTuple):
     """What became of named values.
 
-    ``labels`` are the labels with each of these values written in one way, that of ``spelt``; ``trouble``
-    has, for an attribute and annotator whose labels cannot show what is asked, the reason.
+    labels: With each of these values written in one way.
+    wanted, allowed: The values to count, and those of the denominator, as the labels write them.
+    trouble: Attribute and annotator whose labels cannot show what is asked → the reason.
     """
 
     labels: pl.DataFrame
-    spelt: Mapping[str, str]
+    wanted: tuple[str, ...]
+    allowed: tuple[str, ...] | None
     trouble: Mapping[Part, str]
 
     def why_not(self, attribute: str, scope: Mapping[str, str | None]) -> str | None:
@@ -51,47 +54,47 @@ class Named(NamedTuple):
 
 
 def named_values(
-    frame: pl.DataFrame,
+    labels: Any,
     attributes: Sequence[str] | None,
-    named: Mapping[str, str],
+    value: str | Sequence[str] | None,
+    of: Sequence[str] | None,
     *,
-    only: Sequence[str] | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Named:
     """Find the values that a caller names among those of the labels.
 
     Each annotator writes each attribute in its own way. A value that it does not have is taken for the one
     that :func:`~stereotrope.folding.fold` writes alike or that is the same number, where there is just one
     and nobody names it: signs and amounts never differ. Nothing else is taken for it: a word of the same
-    meaning or one that looks the same, or labels among which none of the values in ``only`` is, are reasons
+    meaning or one that looks the same, or labels among which none of the values in ``of`` is, are reasons
     for no number; so are labels that have a named value and another word for it, as ``female`` and ``f``.
 
-    Parameters
-    ----------
-    frame
-        Tidy labels.
-    attributes
-        Those that are asked for; all when None.
-    named
-        Value → the argument that names it.
-    only
-        Values that the denominator is restricted to.
+    attributes: Those that are asked for; all when None.
+    value, of: Values to count, and those that the denominator is restricted to.
+    arguments: Value → the argument that names it; ``value`` or ``of`` when None.
     """
+    frame = to_polars(labels)
+    wanted = as_names(value, what="value")
+    allowed = None if of is None else as_names(of, what="of")
+    named = arguments or {**dict.fromkeys(allowed or (), "of"), **dict.fromkeys(wanted, "value")}
     if not {"attribute", "value"} <= set(frame.columns):
-        return Named(frame, {value: value for value in named}, {})
+        return Named(frame, wanted, allowed, {})
     spellings: dict[Part, dict[str, str]] = {}
     trouble: dict[Part, str] = {}
     for part, values in _parts(frame, attributes):
         spellings[part] = own = _own_spellings(named, values)
-        lost = [value for value in named if value not in own]
-        meant = {**named, **{there: named[value] for value, there in own.items()}}
-        listed = None if only is None else {own.get(value, value) for value in only}
+        lost = [name for name in named if name not in own]
+        meant = {**named, **{there: named[name] for name, there in own.items()}}
+        listed = None if allowed is None else {own.get(name, name) for name in allowed}
         if why := _trouble(values, lost, named, listed) or _mixed(values, meant):
             trouble[part] = why
     spelt = {}
-    for value in named:
-        ways = {own[value] for own in spellings.values() if value in own}
-        spelt[value] = ways.pop() if len(ways) == 1 else value
-    return Named(_rewritten(frame, spellings, spelt), spelt, trouble)
+    for name in named:
+        ways = {own[name] for own in spellings.values() if name in own}
+        spelt[name] = ways.pop() if len(ways) == 1 else name
+    counted, restricted = (tuple(dict.fromkeys(spelt[v] for v in names)) for names in (wanted, allowed or ()))
+    written = _rewritten(frame, spellings, spelt)
+    return Named(written, counted, None if allowed is None else restricted, trouble)
 
 
 def _parts(frame: pl.DataFrame, attributes: Sequence[str] | None) -> Iterator[tuple[Part, list[str]]]:
@@ -102,7 +105,7 @@ def _parts(frame: pl.DataFrame, attributes: Sequence[str] | None) -> Iterator[tu
         pl.col("attribute").cast(pl.String),
         _annotator(frame).alias("annotator"),
         as_text(frame, "value").alias("value"),
-        (pl.col("excluded") if "excluded" in frame.columns else pl.lit(None)).alias("excluded"),
+        reason_given(frame).alias("excluded"),
     ).filter(pl.col("excluded").is_null(), pl.col("value").is_not_null(), ~pl.col("value").is_in(NOT_VALUES))
     keys = ["attribute", "annotator"]
     listed = counted.select(*keys, "value").unique().sort(*keys, "value")

@@ -19,28 +19,16 @@ GENERATOR = "generator"
 class MeasureSetting:
     """What an audit decides.
 
-    Attributes
-    ----------
-    prompts
-        The prompts with their factors.
-    annotators
-        The annotators.
-    attributes
-        Attribute of looks → its values, None where they are open.
-    of_subjects
-        The same of other subjects than images: ``region`` → attributes, ``set`` → …
-    shared
-        Whether two annotators label one attribute.
-    discovers
-        Whether attributes are known only once pictures are there.
-    constraints, encoders
-        Attributes that say whether a picture breaks its prompt; annotators that give vectors.
-    group, baseline
-        Factor whose levels are compared, and the level they are compared with.
-    models, model
-        Names of all models, and of the one that others are compared with.
-    level, n_permutations, n_bootstrap, seed
-        Of every interval and test.
+    prompts: With their factors.
+    attributes: Attribute of looks → its values, None where they are open.
+    of_subjects: The same of other subjects than images: ``region`` → attributes, ``set`` → …
+    shared: Whether two annotators label one attribute.
+    discovers: Whether attributes are known only once pictures are there.
+    constraints, encoders: Attributes that say whether a picture breaks its prompt; annotators that give
+        vectors.
+    group, baseline: Factor whose levels are compared, and the level they are compared with.
+    models, model: Names of all models, and of the one that others are compared with.
+    level, n_permutations, n_bootstrap, seed: Of every interval and test.
     """
 
     prompts: pl.DataFrame
@@ -79,26 +67,13 @@ class MeasureSetting:
 class RunTables:
     """What there is of a run when its measures are computed.
 
-    Attributes
-    ----------
-    prompts, images, labels, embeddings
-        The tables of the run.
-    tidy
-        One row a label, attributes about a picture's quality included.
-    looks
-        The labels of how pictures look that enter.
-    every_look
-        These, and those of pictures that break their prompt.
-    subjects
-        The regions and sets that labels are of: ``subject_kind, subject_id, image_id, position``.
-    encoders
-        Annotators that give vectors.
-    reference
-        Labels known to be true, where the run has them.
-    confusions
-        Annotator → how a calibration found it to read, where the audit names one.
-    level, n_bootstrap, seed
-        Of intervals.
+    tidy: One row a label, attributes about a picture's quality included.
+    looks: The labels of how pictures look that enter.
+    every_look: These, and those of pictures that break their prompt.
+    subjects: The regions and sets that labels are of: ``subject_kind, subject_id, image_id, position``.
+    encoders: Annotators that give vectors.
+    reference: Labels known to be true, where the run has them.
+    confusions: Annotator → how a calibration found it to read, where the audit names one.
     """
 
     prompts: pl.DataFrame
@@ -118,13 +93,7 @@ class RunTables:
 
 
 def require_model(name: Any, models: Sequence[str]) -> None:
-    """Refuse a baseline that is no model, or that is alone.
-
-    Raises
-    ------
-    UsageError
-        With the nearest name, or what to add.
-    """
+    """Refuse a baseline that is no model, or that is alone: UsageError says what there is or what to add."""
     if not models:
         return
     if name not in models:

@@ -14,16 +14,22 @@ from stereotrope.tables import ESTIMATES, LABELS, NOT_VALUES, check_factors, pol
 _ESTIMATE_TYPES = polars_types(ESTIMATES)
 
 
-def to_polars(data: Any, *, what: str = "labels") -> pl.DataFrame:
-    """Return any narwhals-compatible frame (Polars, pandas, PyArrow, DuckDB …) as a Polars frame.
+def to_polars(data: Any, *, what: str = "labels", needs: Iterable[str] = ()) -> pl.DataFrame:
+    """Any narwhals-compatible frame (Polars, pandas, PyArrow, DuckDB …) as a Polars frame.
 
-    Raises
-    ------
-    TableError
-        ``data`` is no frame, a column is there twice, or one holds values of several types.
+    what: What it is called in messages.
+    needs: Columns that it must have.
+
+    Raises TableError: ``data`` is no frame, lacks a column or has one twice, or one holds several types.
     """
-    if isinstance(data, pl.DataFrame):
-        return data
+    frame = data if isinstance(data, pl.DataFrame) else _converted(data, what)
+    if absent := [name for name in dict.fromkeys(needs) if name not in frame.columns]:
+        found = ", ".join(map(repr, frame.columns)) or "none"
+        raise TableError(f"{what}: no column {', '.join(map(repr, absent))}; found {found}")
+    return frame
+
+
+def _converted(data: Any, what: str) -> pl.DataFrame:
     try:
         frame = nw.from_native(data)
     except TypeError as error:
@@ -66,12 +72,10 @@ def as_text(frame: pl.DataFrame, name: str) -> pl.Expr:
 def factor_names(
     names: Sequence[str], *, measure: str, taken: Sequence[str | None] = (), what: str = "within"
 ) -> tuple[str, ...]:
-    """Return factors that an argument lists as a tuple, or raise.
+    """Factors that an argument lists, as a tuple.
 
-    Raises
-    ------
-    UsageError
-        A string where a list belongs, a factor twice, or one that is in ``taken``: it has another part.
+    Raises UsageError: A string where a list belongs, a factor twice, or one that is in ``taken``: it has
+    another part.
     """
     if isinstance(names, str):
         raise UsageError(
@@ -86,52 +90,34 @@ def factor_names(
     return listed
 
 
+def reason_given(frame: pl.DataFrame) -> pl.Expr:
+    """Why a label does not count, as the frame's own column ``excluded`` says; null without one."""
+    return pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
+
+
 def read_labels(
     data: Any,
     *,
     factors: Sequence[str],
     attributes: Collection[str] | None = None,
-    not_values: Collection[str] = NOT_VALUES,
     argument: str = "by",
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 
-    Parameters
-    ----------
-    data
-        One row a label: ``image_id``, ``attribute``, ``value`` and the factor columns. A column
-        ``excluded`` (a reason, or null) is respected; ``annotator`` is used only to refuse frames in
-        which two annotators label the same attribute unless it is one of ``factors``.
-    factors
-        Factor columns the caller groups by.
-    attributes
-        Keep only these attributes; all when None.
-    not_values
-        Values that are kept and counted but are no value of the attribute.
-    argument
-        What the caller's own argument with these factors is called, for the hint of a message.
+    data: One row a label: ``image_id, attribute, value`` and the factors; a column ``excluded`` (a reason, or
+        null) is respected.
+    factors: Factor columns that the caller groups by.
+    attributes: Keep only these; all when None.
+    argument: What the caller's own argument with these factors is called, for the hint of a message.
 
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, attribute, value, excluded, <factors>``: ``excluded`` is null where the label
-        counts, else the reason (``missing`` for a null value). Factors are strings, null where a
-        factor does not apply. Rows keep their order.
+    Returns: ``image_id, attribute, value, excluded, <factors>``, rows in their order: ``excluded`` is null
+    where the label counts, else the reason (``missing`` for a null value). Factors are texts, null where one
+    does not apply.
 
-    Raises
-    ------
-    TableError
-        A column is missing, an image has two labels of one attribute, or an attribute is unknown.
-    UsageError
-        ``attributes`` is a string.
+    Raises TableError: A column is missing, an image has two labels of one attribute, or an attribute is
+    unknown.
     """
-    frame = to_polars(data)
-    wanted = ["image_id", "attribute", "value", *factors]
-    missing = [name for name in wanted if name not in frame.columns]
-    if missing:
-        raise TableError(
-            f"labels: no column {', '.join(map(repr, missing))}; found {', '.join(map(repr, frame.columns))}"
-        )
+    frame = to_polars(data, needs=("image_id", "attribute", "value", *factors))
     check_factors(factors)
     if attributes is not None:
         if isinstance(attributes, str):
@@ -146,20 +132,16 @@ def read_labels(
                     f"labels: no attribute {name!r}; found {', '.join(sorted(map(repr, known)))}"
                 )
         frame = frame.filter(pl.col("attribute").is_in(list(attributes)))
-    given = pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
     value = as_text(frame, "value")
+    reason = pl.coalesce(
+        reason_given(frame),
+        pl.when(value.is_null()).then(pl.lit("missing")).when(value.is_in(list(NOT_VALUES))).then(value),
+    )
     tidy = frame.with_columns(
-        pl.col("image_id").cast(pl.String),
-        pl.col("attribute").cast(pl.String),
-        value.alias("value"),
-        pl.when(given.is_not_null())
-        .then(given)
-        .when(value.is_null())
-        .then(pl.lit("missing"))
-        .when(value.is_in(list(not_values)))
-        .then(value)
-        .alias("excluded"),
-        *[as_text(frame, f).alias(f) for f in factors],
+        pl.col("image_id", "attribute").cast(pl.String),
+        value=value,
+        excluded=reason,
+        **{f: as_text(frame, f) for f in factors},
     )
     _refuse_double_labels(tidy, factors, argument)
     return tidy.select("image_id", "attribute", "value", "excluded", *factors)
@@ -174,12 +156,13 @@ def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str], argument: 
     rows = tidy.filter(pl.all_horizontal(pl.col(c).eq_missing(pl.lit(first[c], pl.String)) for c in alike))
     said = {*alike, "value", "excluded", *(column.name for column in LABELS if column.name != "annotator")}
     differing = [c for c in tidy.columns if c not in said and rows[c].n_unique() > 1]
-    hint = "keep one label an image and attribute"
-    if differing:
-        name = differing[0]
-        hint = f"these differ in {name!r}: filter to one level, or add {name!r} to `{argument}`"
     if "annotator" in differing:
         hint = f"two annotators label it: filter to one, or add 'annotator' to `{argument}`"
+    elif differing:
+        name = differing[0]
+        hint = f"these differ in {name!r}: filter to one level, or add {name!r} to `{argument}`"
+    else:
+        hint = "keep one label an image and attribute"
     raise TableError(
         f"labels: image {first['image_id']!r} has two labels of attribute {first['attribute']!r}; {hint}"
     )
@@ -197,14 +180,11 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     Columns: ``measure, definition, <factors>, contrast, …`` as in :data:`stereotrope.tables.ESTIMATES`.
     NaN becomes null.
     """
-    names = list(_ESTIMATE_TYPES)
-    order = names[:2] + list(factors) + names[2:]
+    first, second, *rest = _ESTIMATE_TYPES
     types = {**_ESTIMATE_TYPES, **dict.fromkeys(factors, pl.String)}
+    schema = {name: types[name] for name in (first, second, *factors, *rest)}
     materialised = list(rows)
-    unknown = {key for row in materialised for key in row} - set(order)
-    if unknown:
+    if unknown := {key for row in materialised for key in row} - set(schema):
         raise TableError(f"estimates: unknown column {', '.join(map(repr, sorted(unknown)))}")
-    columns = {name: [row.get(name) for row in materialised] for name in order}
-    frame = pl.DataFrame(columns, schema={name: types[name] for name in order}, strict=False)
-    floats = [name for name, kind in types.items() if kind == pl.Float64]
-    return frame.with_columns(pl.col(name).fill_nan(None) for name in floats)
+    columns = {name: [row.get(name) for row in materialised] for name in schema}
+    return pl.DataFrame(columns, schema=schema, strict=False).with_columns(pl.col(pl.Float64).fill_nan(None))

@@ -1,5 +1,7 @@
 """Means of a score over the levels of a factor, such as a model's mean over objects."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +21,6 @@ _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "categor
 
 
 @register(
-    summary="Mean of any score over the levels of a factor, missing ones counted and never 0.",
     suite="general",
     bounds=(None, None),
     direction="as the score that is averaged",
@@ -37,7 +38,7 @@ def average(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Mean of each score over the levels of a factor, everything else held equal.
+    """Mean of any score over the levels of a factor, missing ones counted and never 0.
 
     Formula
     -------
@@ -73,13 +74,6 @@ def average(
     ``no level of … has a score``. The interval is null with one level (flag ``one_level``) and where all
     levels are equal (``no_variation``).
 
-    Raises
-    ------
-    TableError
-        A column is missing, or a level of ``over`` stands twice in one mean.
-    UsageError
-        ``over`` is no factor, or ``interval`` is neither ``t`` nor ``bootstrap``.
-
     Notes
     -----
     The interval says how the mean would vary with other objects like these, not with other images of
@@ -101,10 +95,7 @@ def average(
     >>> average(estimates).select("measure", "aggregate", "value", "n").row(0)
     ('bds', 'object', 0.30000000000000004, 2)
     """
-    frame = to_polars(estimates, what="estimates")
-    for name in ("measure", "definition", "value", over):
-        if name not in frame.columns:
-            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
+    frame = to_polars(estimates, what="estimates", needs=("measure", "definition", "value", over))
     if over in _NAMES:
         raise UsageError(f"average: {over!r} is a column of every estimate; name a factor such as 'object'")
     if interval not in ("t", "bootstrap"):
@@ -116,14 +107,11 @@ def average(
     if frame.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice in one mean; keep one row a level")
     kinds = [name for name in ("measure", *MARKS) if name in frame.columns]
-    asked = {key: part[over].n_unique() for key, part in frame.group_by(kinds)}
-    elsewhere = _not_asked(frame, [k for k in keys if k != "category"], over)
+    frame = frame.with_columns(_asked=_levels_asked(frame, kinds, keys, over))
     rows = []
     for key, part in frame.group_by(keys, maintain_order=True):
         scope = dict(zip(keys, key, strict=True))
-        place = tuple(value for name, value in scope.items() if name != "category")
-        levels = asked[tuple(scope[name] for name in kinds)] - elsewhere.get(place, 0)
-        row = {**scope, "level": level, **_counts(part, levels), "source": _source(part)}
+        row = {**scope, "level": level, **_counts(part), "source": _source(part)}
         row["aggregate"] = ", ".join(filter(None, (scope.get("aggregate"), over)))
         values = part["value"].drop_nulls().drop_nans().to_numpy()
         if not values.size:
@@ -147,34 +135,29 @@ def average(
     return estimate_frame(rows, factors=factors)
 
 
-def _not_asked(frame: pl.DataFrame, keys: list[str], over: str) -> dict[tuple[Any, ...], int]:
-    """Levels with scores of other attributes and none of this one: it was not asked about there."""
-    if "attribute" not in keys:
-        return {}
-    shared = [name for name in keys if name != "attribute"]
-    levels = frame.group_by(shared).agg(pl.col(over).n_unique().alias("_all"))
-    own = frame.group_by(keys).agg(pl.col(over).n_unique().alias("_own"))
-    counted = own.join(levels, on=shared, how="left", nulls_equal=True)
-    return {
-        tuple(row[:-1]): row[-1] for row in counted.select(*keys, pl.col("_all") - pl.col("_own")).iter_rows()
-    }
+def _levels_asked(frame: pl.DataFrame, kinds: Sequence[str], keys: Sequence[str], over: str) -> pl.Expr:
+    """How many levels a mean is over; one with scores of other attributes and none of its own is not."""
+    levels = pl.col(over).n_unique()
+    places = [name for name in keys if name != "category"]
+    if "attribute" not in places:
+        return levels.over(kinds)
+    shared = [name for name in places if name != "attribute"]
+    return levels.over(kinds) - (levels.over(shared) - levels.over(places))
 
 
-def _counts(part: pl.DataFrame, asked: int) -> dict[str, Any]:
-    scored = part["value"].drop_nulls().drop_nans().len()
-    reasons: dict[str, int] = {"combination missing": asked - part.height}
+def _counts(part: pl.DataFrame) -> dict[str, Any]:
     empty = part.filter(pl.col("value").is_null() | pl.col("value").is_nan())
-    named = empty["undefined"].fill_null("no score").to_list() if "undefined" in part.columns else []
-    for reason in named or ["no score"] * empty.height:
-        reasons[reason] = reasons.get(reason, 0) + 1
+    asked, scored = part["_asked"][0], part.height - empty.height
+    undefined = empty["undefined"] if "undefined" in part.columns else pl.Series([None] * empty.height)
+    reasons = Counter(undefined.cast(pl.String).fill_null("no score"))
+    reasons["combination missing"] += asked - part.height
     return {"n": scored, "n_excluded": asked - scored, "excluded": excluded_json(reasons)}
 
 
 def _source(part: pl.DataFrame) -> str | None:
     if "source" not in part.columns:
         return None
-    sources = part["source"].drop_nulls().unique(maintain_order=True)
-    return sources[0] if sources.len() else None
+    return next(iter(part["source"].drop_nulls()), None)
 
 
 def _interval(

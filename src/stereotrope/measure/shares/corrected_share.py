@@ -9,15 +9,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, as_names, excluded_columns, read_cells
+from stereotrope.measure.cells import NO_LABEL, SMALL_N, Cell, as_names, read_cells, share_row
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.setting import RunTables
 from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, to_polars
 from stereotrope.stats import corrected_shares, is_invertible, normal_quantile, resampled_shares, wilson
-
-SINGULAR = "the confusion matrix cannot be inverted"
-UNCHECKED = "never checked: "
-"""Beginning of the reason where labels show a value whose errors are not known."""
 
 _SOURCE = "Rogan and Gladen 1978; Tenenbein 1972; Flor et al. 2020"
 
@@ -30,32 +26,34 @@ class _Errors:
     labels: tuple[str, ...]
     counts: NDArray[np.float64]
 
-    def unchecked(self, cell: Cell) -> list[str]:
-        """Values of a cell that nobody knows the errors of."""
-        return sorted(value for value in cell.seen if value not in self.truths)
+    def why_not(self, cell: Cell) -> str | None:
+        """Why the shares of a cell cannot be corrected."""
+        if not cell.n:
+            return NO_LABEL
+        if unchecked := sorted(value for value in cell.seen if value not in self.truths):
+            return f"never checked: {', '.join(unchecked)}"
+        return None if is_invertible(self.counts) else "the confusion matrix cannot be inverted"
 
 
 def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
     """Beside raw shares, corrected ones of annotators that a calibration checked."""
     if call is None or call.name != "share":
         return None
-    asked = call.arguments.get("attribute")
+    asked = as_names(call.arguments.get("attribute"), what="attribute")
     by = list(dict.fromkeys([*call.arguments["by"], "annotator"]))
     more = {name: call.arguments[name] for name in ("level", "n_bootstrap", "seed") if name in call.arguments}
     made = []
     for annotator, checked in tables.confusions.items():
         labels = tables.looks.filter(annotator=annotator)
         confusion = checked.join(labels.select("attribute").unique(), on="attribute", how="semi")
-        if asked is not None:
-            wanted = [asked] if isinstance(asked, str) else list(asked)
-            confusion = confusion.filter(pl.col("attribute").is_in(wanted))
+        if asked:
+            confusion = confusion.filter(pl.col("attribute").is_in(list(asked)))
         if confusion.height:
             made.append(corrected_share(labels, confusion, by=by, **more))
     return pl.concat(made, how="diagonal") if made else None
 
 
 @register(
-    summary="How often each value is seen, corrected for the errors the annotator is known to make.",
     suite="general",
     bounds=(0.0, 1.0),
     direction="higher: seen more often; wider than the raw interval",
@@ -74,7 +72,7 @@ def corrected_share(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""Share of each value, corrected for the annotator's misclassification, beside the raw share.
+    r"""How often each value is seen, corrected for the errors the annotator is known to make.
 
     Formula
     -------
@@ -111,14 +109,6 @@ def corrected_share(
     ``no usable label``; ``never checked: …``: the labels show a value that no checked picture truly had;
     ``the confusion matrix cannot be inverted``: some true values are labelled alike. The
     raw row stays.
-
-    Raises
-    ------
-    TableError
-        A column is missing, a row of ``confusion`` stands twice, an attribute was never checked at all, or
-        an image has two labels of one attribute.
-    UsageError
-        ``n_bootstrap`` or ``seed`` does not fit.
 
     Notes
     -----
@@ -166,42 +156,25 @@ def corrected_share(
         frame = frame.filter(pl.col("attribute").cast(pl.String).is_in(list(errors)))
     rows: list[dict[str, Any]] = []
     for cell in read_cells(frame, by=by, attributes=names or None):
-        shared = {
-            "definition": "share",
-            **dict(zip(by, cell.key, strict=True)),
-            "attribute": cell.attribute,
-            "level": level,
-            "n": cell.n,
-            **excluded_columns(cell),
-        }
+        shared = {**share_row(cell, by), "level": level}
         rows += _rows(cell, errors[cell.attribute], shared, level, n_bootstrap, seed)
     return estimate_frame(rows, factors=by)
 
 
 def _errors(confusion: Any) -> dict[str, _Errors]:
-    frame = to_polars(confusion, what="confusion")
-    wanted = ("attribute", "reference_value", "value", "n")
-    if absent := [name for name in wanted if name not in frame.columns]:
-        raise TableError(f"confusion: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
-    table = frame.select(
-        *(as_text(frame, name).alias(name) for name in wanted[:3]), pl.col("n").cast(pl.Float64)
-    )
-    table = table.drop_nulls()
-    if table.select(wanted[:3]).is_duplicated().any():
+    keys = ["attribute", "reference_value", "value"]
+    frame = to_polars(confusion, what="confusion", needs=(*keys, "n"))
+    table = frame.select(*(as_text(frame, name) for name in keys), pl.col("n").cast(pl.Float64)).drop_nulls()
+    if table.select(keys).is_duplicated().any():
         raise TableError(
             "confusion: a pair of values stands twice; keep the counts of one annotator, one row a pair"
         )
     if (table["n"] < 0).any():
         raise TableError("confusion: n must be 0 or more, found a count below it")
-    bracketed = pl.any_horizontal(
-        pl.col(c).str.starts_with("(") & pl.col(c).str.ends_with(")") for c in wanted[1:3]
-    )
+    bracketed = pl.any_horizontal(pl.col(keys[1:]).str.contains(r"(?s)^\(.*\)$"))
+    table = table.filter(~bracketed, pl.col("n") > 0).sort(keys)
     found: dict[str, _Errors] = {}
-    for (attribute,), part in (
-        table.filter(~bracketed, pl.col("n") > 0)
-        .sort(wanted[:3])
-        .group_by(["attribute"], maintain_order=True)
-    ):
+    for (attribute,), part in table.group_by(["attribute"], maintain_order=True):
         truths = part["reference_value"].unique().sort().to_list()
         labels = sorted({*part["value"], *truths})
         counts = np.zeros((len(truths), len(labels)))
@@ -214,28 +187,20 @@ def _errors(confusion: Any) -> dict[str, _Errors]:
 def _rows(
     cell: Cell, errors: _Errors, shared: Mapping[str, Any], level: float, n_bootstrap: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    categories = sorted({*errors.truths, *cell.seen})
     corrected = {
         **shared,
         "measure": "corrected_share",
         "n_reference": int(errors.counts.sum()),
         "source": _SOURCE,
     }
-    reason = _undefined(cell, errors)
+    raw = {**shared, "measure": "raw_share", "source": "Wilson 1927"}
+    reason = errors.why_not(cell)
     numbers: Mapping[str, Mapping[str, Any]] = {}
     if reason is None:
         numbers = _corrected(cell, errors, level=level, n_bootstrap=n_bootstrap, seed=seed)
-    for category in categories:
+    for category in sorted({*errors.truths, *cell.seen}):
         yield {**corrected, "category": category, "undefined": reason, **numbers.get(category, {})}
-        yield _raw(cell, category, shared, level)
-
-
-def _undefined(cell: Cell, errors: _Errors) -> str | None:
-    if not cell.n:
-        return NO_LABEL
-    if unchecked := errors.unchecked(cell):
-        return UNCHECKED + ", ".join(unchecked)
-    return None if is_invertible(errors.counts) else SINGULAR
+        yield {**raw, "category": category, **_raw(cell, category, level)}
 
 
 def _corrected(
@@ -244,7 +209,8 @@ def _corrected(
     """Value and interval of each corrected share; counts shrink to their effective number over prompts."""
     counts = np.array([cell.count(label) for label in errors.labels], np.float64)
     shares = corrected_shares(counts, errors.counts).tolist()
-    flags = _flags(cell) + ["few_checked"] * bool(errors.counts.sum(axis=1).min() < SMALL_N)
+    few = errors.counts.sum(axis=1).min() < SMALL_N
+    flags = ",".join(filter(None, (cell.flags, "few_checked" if few else None))) or None
     method = f"inverse of the confusion matrix; interval: {n_bootstrap} draws of both samples, seed {seed}"
     own = [errors.labels.index(truth) for truth in errors.truths]
     drawn: dict[float, NDArray[np.float64]] = {}
@@ -262,26 +228,15 @@ def _corrected(
             # The nearest shares may lie a little outside what single draws reach.
             "low": min(low, share),
             "high": max(high, share),
-            "flags": ",".join(flags) or None,
+            "flags": flags,
             "method": method,
         }
     return found
 
 
-def _raw(cell: Cell, category: str, shared: Mapping[str, Any], level: float) -> dict[str, Any]:
-    row = {**shared, "measure": "raw_share", "category": category, "source": "Wilson 1927"}
+def _raw(cell: Cell, category: str, level: float) -> dict[str, Any]:
     if not cell.n:
-        return {**row, "undefined": NO_LABEL}
+        return {"undefined": NO_LABEL}
     low, high = wilson(*cell.effective(category, level=level), level=level)
-    return {
-        **row,
-        "value": cell.count(category) / cell.n,
-        "low": float(low),
-        "high": float(high),
-        "flags": ",".join(_flags(cell)) or None,
-        "method": "Wilson",
-    }
-
-
-def _flags(cell: Cell) -> list[str]:
-    return ["clustered"] * (len(cell.prompts) > 1) + ["small_n"] * (cell.n < SMALL_N)
+    share = cell.count(category) / cell.n
+    return {"value": share, "low": float(low), "high": float(high), "flags": cell.flags, "method": "Wilson"}

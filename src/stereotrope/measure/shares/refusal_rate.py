@@ -7,8 +7,7 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import register
-from stereotrope.measure.shares.share import share
-from stereotrope.measure.shares.share_difference import share_difference
+from stereotrope.measure.shares.share_difference import shares_and_differences
 from stereotrope.measure.tidy import factor_names, to_polars
 from stereotrope.tables import ABSENT
 
@@ -16,7 +15,6 @@ _STATUSES = ("ok", "refused", "excluded", ABSENT)
 
 
 @register(
-    summary="How often the generator refuses to draw, and whether that depends on the group.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="higher: refuses more often",
@@ -33,7 +31,7 @@ def refusal_rate(
     by: Sequence[str] = ("generator",),
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """Share of requests that the generator refused.
+    """How often the generator refuses to draw, and whether that depends on the group.
 
     Formula
     -------
@@ -49,28 +47,19 @@ def refusal_rate(
     group, baseline
         Where a factor is named, its levels are told apart, and every level is also compared with
         ``baseline``: rows of the measure ``refusal_rate_difference``.
-    by
-        Factors whose combinations are the cells (``group`` is added to them).
-    level
-        Nominal coverage.
+    by, level
+        Factors whose combinations are the cells (``group`` is added to them); nominal coverage.
 
     Returns
     -------
     polars.DataFrame
         Estimates: ``refusal_rate`` in [0, 1] with Wilson's interval and, with ``group``,
         ``refusal_rate_difference`` in [−1, 1] with Newcombe's, Fisher's exact p and q over the
-        differences. A row without ``group`` level is not made: rates stand a level each.
+        differences.
 
     Undefined
     ---------
     ``no request answered`` where no request of a cell (or of its reference) was drawn or refused.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or a status is none of ``ok``, ``refused``, ``excluded``, ``absent``.
-    UsageError
-        The compared factor stands in ``by`` too.
 
     Notes
     -----
@@ -89,38 +78,29 @@ def refusal_rate(
     >>> refusal_rate(images)["value"].to_list()
     [0.25]
     """
-    frame = to_polars(images, what="images")
-    if absent := [name for name in ("image_id", "status") if name not in frame.columns]:
-        raise TableError(f"images: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    frame = to_polars(images, what="images", needs=("image_id", "status"))
     by = factor_names(by, measure="refusal_rate", taken=(group,), what="by")
     if unknown := sorted(set(frame["status"].cast(pl.String).unique().to_list()) - set(_STATUSES), key=str):
         raise TableError(f"images: status {unknown[0]!r} is none of {', '.join(_STATUSES)}")
-    reason = pl.col("reason") if "reason" in frame.columns else pl.lit(None, pl.String)
+    status, reason = pl.col("status"), pl.col("reason") if "reason" in frame.columns else pl.lit(None)
+    unusable = status.is_in(["excluded", ABSENT])
     drawn = frame.drop("excluded", strict=False).with_columns(
-        pl.lit("refusal").alias("attribute"),
-        pl.col("status")
-        .replace_strict({"ok": "drawn", "refused": "refusal", "excluded": None, ABSENT: None})
-        .alias("value"),
-        pl.when(pl.col("status").is_in(["excluded", ABSENT]))
-        .then(pl.coalesce(reason.cast(pl.String), "status"))
-        .alias("excluded"),
+        attribute=pl.lit("refusal"),
+        value=status.replace_strict({"ok": "drawn", "refused": "refusal", "excluded": None, ABSENT: None}),
+        excluded=pl.when(unusable).then(pl.coalesce(reason.cast(pl.String), status)),
     )
-    scope = (*by, group) if group is not None else tuple(by)
-    rates = share(drawn, value="refusal", by=scope, level=level)
-    tables = [_renamed(rates, "refusal_rate")]
-    if group is not None:
-        differences = share_difference(
-            drawn, group=group, baseline=baseline, value="refusal", within=by, level=level
-        )
-        tables.append(_renamed(differences, "refusal_rate_difference"))
-    return pl.concat(tables)
-
-
-def _renamed(estimates: pl.DataFrame, measure: str) -> pl.DataFrame:
-    return estimates.with_columns(
-        pl.lit(measure).alias("measure"),
-        pl.lit("refusal").alias("definition"),
+    rates = shares_and_differences(
+        drawn,
+        None,
+        group,
+        value="refusal",
+        baseline=baseline,
+        by=by,
+        level=level,
+        name="refusal_rate",
+        definition="refusal",
+    )
+    return rates.with_columns(
         pl.lit(None, pl.String).alias("attribute"),
-        pl.lit(None, pl.String).alias("category"),
         pl.col("undefined").str.replace("no usable label", "no request answered", literal=True),
     )

@@ -1,6 +1,7 @@
 """How much a share differs between a group and the baseline, or between two groups."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -16,20 +17,20 @@ from stereotrope.measure.cells import (
     Key,
     as_names,
     bound_columns,
-    excluded_columns,
     read_cells,
     reference_of,
+    share_row,
 )
 from stereotrope.measure.contract import register
 from stereotrope.measure.named import named_values
-from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
+from stereotrope.measure.shares.share import share
+from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
 
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
 
 
 @register(
-    summary="How much more often a value is seen for a group than for the reference.",
     suite="general",
     bounds=(-1.0, 1.0),
     direction="above 0: seen more often for the group; below 0: less often",
@@ -49,7 +50,7 @@ def share_difference(
     dimension: str | None = None,
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """Share of a value in a group minus its share in the reference.
+    """How much more often a value is seen for a group than for the reference.
 
     Formula
     -------
@@ -90,13 +91,6 @@ def share_difference(
     ``no usable label`` or ``no usable label of the reference`` where a side has none; ``no label is …`` where
     the labels have another word for a value that is named (see :func:`share`).
 
-    Raises
-    ------
-    TableError
-        A column is missing, an attribute is unknown, or an image has two labels of one attribute.
-    UsageError
-        Neither a baseline nor pairs are asked for, or no level of ``group`` is the baseline.
-
     Notes
     -----
     ``p_value`` is Fisher's exact test, two-sided: valid at any n, and conservative at 20 against 20.
@@ -124,33 +118,45 @@ def share_difference(
         raise UsageError("share_difference: nothing to compare; name a baseline or set pairs=True")
     extra = (dimension,) if dimension is not None else ()
     within = factor_names(within, measure="share_difference", taken=(group, *extra))
-    wanted = as_names(value, what="value")
-    allowed = as_names(of, what="of") if of is not None else None
     by = (*within, *extra, group)
     names = as_names(attribute, what="attribute") or None
-    named = {**dict.fromkeys(allowed or (), "of"), **dict.fromkeys(wanted, "value")}
-    meant = named_values(to_polars(labels), names, named, only=allowed)
-    wanted = tuple(dict.fromkeys(meant.spelt[value] for value in wanted))
-    if allowed is not None:
-        allowed = tuple(dict.fromkeys(meant.spelt[value] for value in allowed))
-    cells = read_cells(meant.labels, by=by, attributes=names, of=allowed, argument="within")
+    meant = named_values(labels, names, value, of)
+    cells = read_cells(meant.labels, by=by, attributes=names, of=meant.allowed, argument="within")
     if baseline is not None and not any(cell.key[-1] == baseline for cell in cells):
         found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
         raise UsageError(f"share_difference: no {group} {baseline!r}; found {found}")
     rows: list[dict[str, Any]] = []
-    sides: list[tuple[Cell, Cell, str, dict[str, Any]]] = []
+    sides: list[_Sides] = []
     for cell, reference, name in _comparisons(cells, baseline=baseline, pairs=pairs, n_within=len(within)):
-        shown = {*cell.seen, *(reference.seen if reference else ())}
-        listed = wanted or tuple(sorted(shown)) or (None,)
-        scope = {**dict(zip(by, cell.key, strict=True)), "contrast": group, "reference": name}
-        for category in listed:
-            rows.append(_row(cell, reference, category, scope=scope, level=level))
-            sides_of = (scope, {**scope, group: name})
-            if why := next(filter(None, (meant.why_not(cell.attribute, side) for side in sides_of)), None):
-                rows[-1] |= {"value": None, "undefined": why}
-                rows[-1] |= dict.fromkeys(("bound_low", "bound_high", "flags"))
-            elif category is not None and reference is not None and cell.n and reference.n:
-                sides.append((cell, reference, category, rows[-1]))
+        shared = {
+            "measure": "share_difference",
+            **share_row(cell, by, reference),
+            "contrast": group,
+            "reference": name,
+            "level": level,
+            "n_reference": reference.n if reference else 0,
+            "method": "Newcombe; p: Fisher exact",
+            "source": _SOURCE,
+        }
+        why = meant.why_not(cell.attribute, shared) or meant.why_not(cell.attribute, {**shared, group: name})
+        for category in (
+            meant.wanted or sorted({*cell.seen, *(reference.seen if reference else ())}) or (None,)
+        ):
+            row = {**shared, "category": category}
+            rows.append(row)
+            if category is None or reference is None or not cell.n or not reference.n:
+                row["undefined"] = why or (NO_REFERENCE if cell.n else NO_LABEL)
+                continue
+            compared = _Sides(cell, reference, category, row)
+            if compared.clustered:
+                row["method"] = (
+                    "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
+                )
+            if why:
+                row["undefined"] = why
+                continue
+            row |= compared.difference()
+            sides.append(compared)
     _add_numbers(sides, level=level)
     return estimate_frame(rows, factors=by)
 
@@ -176,59 +182,76 @@ def _comparisons(
                 yield first, second, second.key[-1]
 
 
-def _row(
-    cell: Cell, reference: Cell | None, category: str | None, *, scope: dict[str, Any], level: float
-) -> dict[str, Any]:
-    n, m = cell.n, reference.n if reference else 0
-    row = {
-        "measure": "share_difference",
-        "definition": "share",
-        **scope,
-        "attribute": cell.attribute,
-        "category": category,
-        "level": level,
-        "n": n,
-        "n_reference": m,
-        **excluded_columns(cell, reference),
-        "method": "Newcombe; p: Fisher exact",
-        "source": _SOURCE,
-    }
-    if category is None or reference is None or not n or not m:
-        return {**row, "undefined": NO_REFERENCE if n else NO_LABEL}
-    clustered = _is_clustered(cell, reference)
-    if clustered:
-        row["method"] = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
-    flags = ["clustered"] * clustered + ["small_n"] * (min(n, m) < SMALL_N)
-    value = cell.count(category) / n - reference.count(category) / m
-    bounds = bound_columns(category, cell, reference)
-    return {**row, "value": value, **bounds, "flags": ",".join(flags) or None}
+@dataclass(frozen=True)
+class _Sides:
+    """A value of a cell beside that of its reference, and the row that says so."""
+
+    cell: Cell
+    reference: Cell
+    category: str
+    row: dict[str, Any]
+
+    @property
+    def both(self) -> tuple[Cell, Cell]:
+        return self.cell, self.reference
+
+    @property
+    def clustered(self) -> bool:
+        return any(len(side.prompts) > 1 for side in self.both)
+
+    def difference(self) -> dict[str, Any]:
+        """What the row says without intervals and tests."""
+        small = min(side.n for side in self.both) < SMALL_N
+        here, before = (side.count(self.category) / side.n for side in self.both)
+        flags = ",".join(["clustered"] * self.clustered + ["small_n"] * small)
+        bounds = bound_columns(self.category, *self.both)
+        return {"value": here - before, **bounds, "flags": flags or None}
+
+    def effective(self, level: float | None) -> list[float]:
+        """Count and number of each side, reduced where images share prompts."""
+        return [number for side in self.both for number in side.effective(self.category, level=level)]
+
+    def clustered_p(self) -> float:
+        """Score test at effective numbers."""
+        k, n, k_reference, n_reference = self.effective(None)
+        freedom = sum(len(side.prompts) - 1 for side in self.both)
+        return score_test(k, n, k_reference, n_reference, freedom=freedom)
 
 
-def _is_clustered(cell: Cell, reference: Cell) -> bool:
-    return max(len(cell.prompts), len(reference.prompts)) > 1
-
-
-def _add_numbers(sides: Sequence[tuple[Cell, Cell, str, dict[str, Any]]], *, level: float) -> None:
+def _add_numbers(sides: Sequence[_Sides], *, level: float) -> None:
     """Intervals, p and q of all comparisons at once, set into their rows."""
     if not sides:
         return
-    effective = [
-        (*cell.effective(category, level=level), *reference.effective(category, level=level))
-        for cell, reference, category, _ in sides
-    ]
-    low, high = newcombe(*np.array(effective).T, level=level)
-    counts = [(c.count(v), c.n, r.count(v), r.n) for c, r, v, _ in sides]
+    low, high = newcombe(*np.array([compared.effective(level) for compared in sides]).T, level=level)
+    counts = [[n for side in c.both for n in (side.count(c.category), side.n)] for c in sides]
     p = fisher_exact(*np.array(counts).T)
-    for at, (cell, reference, category, _) in enumerate(sides):
-        if _is_clustered(cell, reference):
-            p[at] = _clustered_p(cell, reference, category)
+    for at, compared in enumerate(sides):
+        if compared.clustered:
+            p[at] = compared.clustered_p()
     q = benjamini_hochberg(p)
-    for at, (_, _, _, row) in enumerate(sides):
-        row |= {"low": low[at], "high": high[at], "p_value": p[at], "q_value": q[at]}
-        row["method"] += f"; q: Benjamini–Hochberg over {len(sides)} tests"
+    for at, compared in enumerate(sides):
+        compared.row.update(low=low[at], high=high[at], p_value=p[at], q_value=q[at])
+        compared.row["method"] += f"; q: Benjamini–Hochberg over {len(sides)} tests"
 
 
-def _clustered_p(cell: Cell, reference: Cell, category: str) -> float:
-    (k1, n1), (k2, n2) = (side.effective(category, level=None) for side in (cell, reference))
-    freedom = sum(len(side.prompts) - 1 for side in (cell, reference))
-    return score_test(k1, n1, k2, n2, freedom=freedom)
+def shares_and_differences(
+    labels: pl.DataFrame,
+    attributes: Sequence[str] | None,
+    group: str | None,
+    *,
+    value: str,
+    baseline: str,
+    by: Sequence[str],
+    level: float,
+    name: str,
+    definition: str,
+) -> pl.DataFrame:
+    """Shares of one value as rows ``name``; with a ``group`` also differences, as ``name_difference``."""
+    scope = (*by, group) if group is not None else by
+    tables = {name: share(labels, attributes, value=value, by=scope, level=level)}
+    if group is not None:
+        tables[f"{name}_difference"] = share_difference(
+            labels, attributes, group, baseline=baseline, value=value, within=by, level=level
+        )
+    common = {"definition": pl.lit(definition), "category": pl.lit(None, pl.String)}
+    return pl.concat(table.with_columns(measure=pl.lit(row), **common) for row, table in tables.items())

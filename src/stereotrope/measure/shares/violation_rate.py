@@ -7,16 +7,15 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import register
-from stereotrope.measure.shares.share import share
-from stereotrope.measure.shares.share_difference import share_difference
-from stereotrope.measure.tidy import as_text, factor_names, to_polars
+from stereotrope.measure.shares.share_difference import shares_and_differences
+from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
 from stereotrope.tables import ALL_ATTRIBUTES, CONSTRAINTS, NOT_VALUES
 
 YES_OR_NO = ("yes", "no")
+_ORDER = {name: at for at, name in enumerate((ALL_ATTRIBUTES, *CONSTRAINTS))}
 
 
 @register(
-    summary="How often pictures break what every prompt asks, and whether that depends on the group.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="higher: breaks its prompt more often; the variety of such pictures is no diversity",
@@ -33,7 +32,7 @@ def violation_rate(
     by: Sequence[str] = ("generator",),
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """Share of pictures that break a constraint of the prompt.
+    """How often pictures break what every prompt asks, and whether that depends on the group.
 
     Formula
     -------
@@ -49,10 +48,8 @@ def violation_rate(
     group, baseline
         Where a factor is named, its levels are told apart, and every level is also compared with
         ``baseline``: rows of the measure ``violation_rate_difference``.
-    by
-        Factors whose combinations are the cells (``group`` is added to them).
-    level
-        Nominal coverage.
+    by, level
+        Factors whose combinations are the cells (``group`` is added to them); nominal coverage.
 
     Returns
     -------
@@ -67,13 +64,6 @@ def violation_rate(
     Undefined
     ---------
     ``no usable label`` where no picture of a cell (or of its reference) is known to break or to keep it.
-
-    Raises
-    ------
-    TableError
-        A column is missing, no constraint is labelled, or a picture has two labels of one.
-    UsageError
-        The compared factor stands in ``by`` too.
 
     Notes
     -----
@@ -98,23 +88,25 @@ def violation_rate(
     ('all', 0.67, 3, '{"unclear": 1}')
     """
     by = factor_names(by, measure="violation_rate", taken=(group,), what="by")
-    scope = (*by, group) if group is not None else by
-    pictures, listed = _pictures(labels, scope)
-    rates = share(pictures, listed, value="yes", by=scope, level=level)
-    tables = [_renamed(rates, "violation_rate")]
-    if group is not None:
-        differences = share_difference(
-            pictures, listed, group, baseline=baseline, value="yes", within=by, level=level
-        )
-        tables.append(_renamed(differences, "violation_rate_difference"))
-    return pl.concat(tables)
+    pictures, listed = _pictures(labels, (*by, group) if group is not None else by)
+    rates = shares_and_differences(
+        pictures,
+        listed,
+        group,
+        value="yes",
+        baseline=baseline,
+        by=by,
+        level=level,
+        name="violation_rate",
+        definition="violation",
+    )
+    order = pl.col("measure") == "violation_rate_difference", pl.col("attribute").replace_strict(_ORDER)
+    return rates.sort(order, maintain_order=True)
 
 
 def _pictures(labels: Any, scope: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
     """Labels of the constraints, and one more a picture: whether it breaks any."""
-    frame = to_polars(labels)
-    if absent := [n for n in ("image_id", "attribute", "value", *scope) if n not in frame.columns]:
-        raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    frame = to_polars(labels, needs=("image_id", "attribute", "value", *scope))
     said = frame.filter(pl.col("attribute").is_in(list(CONSTRAINTS)))
     if frame.height and not said.height:
         raise TableError(
@@ -122,45 +114,29 @@ def _pictures(labels: Any, scope: Sequence[str]) -> tuple[pl.DataFrame, list[str
             "with the annotator {constraints: openai:gpt-4o}"
         )
     value = as_text(said, "value")
-    given = pl.col("excluded").cast(pl.String) if "excluded" in said.columns else pl.lit(None, pl.String)
     odd = value.is_not_null() & ~value.is_in([*YES_OR_NO, *NOT_VALUES])
-    reason = (
-        pl.when(given.is_not_null())
-        .then(given)
-        .when(odd)
+    reason = pl.coalesce(
+        reason_given(said),
+        pl.when(odd)
         .then(pl.lit("neither yes nor no"))
         .when(value.is_null())
         .then(pl.lit("missing"))
         .when(value.is_in(list(NOT_VALUES)))
-        .then(value)
+        .then(value),
     )
-    said = said.with_columns(reason.alias("excluded"), value.alias("value"))
-    keys = ["image_id", *scope, *(["prompt_id"] if "prompt_id" in said.columns else [])]
-    said = said.select(*dict.fromkeys(keys), "attribute", "value", "excluded")
+    keys = list(dict.fromkeys(["image_id", *scope, *({"prompt_id"} & set(said.columns))]))
+    said = said.select(*keys, "attribute", value=value, excluded=reason)
     counts, broken = pl.col("excluded").is_null(), pl.col("value") == "yes"
-    listed = [name for name in CONSTRAINTS if name in said["attribute"].unique().to_list()]
-    whole = said.group_by(list(dict.fromkeys(keys)), maintain_order=True).agg(
-        (counts & broken).any().alias("_broken"),
-        (counts.all() & (pl.col("attribute").n_unique() == len(listed))).alias("_known"),
-        pl.col("excluded").drop_nulls().sort().first().fill_null("not labelled").alias("_reason"),
+    listed = [name for name in CONSTRAINTS if name in said["attribute"]]
+    whole = said.group_by(keys, maintain_order=True).agg(
+        broken=(counts & broken).any(),
+        known=counts.all() & (pl.col("attribute").n_unique() == len(listed)),
+        reason=pl.col("excluded").drop_nulls().sort().first().fill_null("not labelled"),
     )
-    whole = whole.with_columns(
-        pl.lit(ALL_ATTRIBUTES).alias("attribute"),
-        pl.when("_broken").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("value"),
-        pl.when(~(pl.col("_broken") | pl.col("_known"))).then("_reason").alias("excluded"),
+    whole = whole.select(
+        *keys,
+        attribute=pl.lit(ALL_ATTRIBUTES),
+        value=pl.when("broken").then(pl.lit("yes")).otherwise(pl.lit("no")),
+        excluded=pl.when(~(pl.col("broken") | pl.col("known"))).then("reason"),
     )
-    return pl.concat([whole.select(said.columns), said]), [ALL_ATTRIBUTES, *listed] if said.height else []
-
-
-def _renamed(estimates: pl.DataFrame, measure: str) -> pl.DataFrame:
-    order = {name: at for at, name in enumerate((ALL_ATTRIBUTES, *CONSTRAINTS))}
-    return (
-        estimates.with_columns(
-            pl.lit(measure).alias("measure"),
-            pl.lit("violation").alias("definition"),
-            pl.lit(None, pl.String).alias("category"),
-            pl.col("attribute").replace_strict(order, return_dtype=pl.Int64).alias("_order"),
-        )
-        .sort("_order", maintain_order=True)
-        .drop("_order")
-    )
+    return pl.concat([whole, said]), [ALL_ATTRIBUTES, *listed] if said.height else []
