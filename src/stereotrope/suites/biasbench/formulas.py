@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from stereotrope.lexicon import Lexicon, Matching
-from stereotrope.measure import captions as measures
+from stereotrope.lexicon.declared import declared_of
+from stereotrope.measure.captions import caption_measures
 from stereotrope.report.numbers import number
 from stereotrope.suites.biasbench.released import by_patterns, fold
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
@@ -60,15 +61,12 @@ def paper_values(
     """Compute the paper's formulas of every prompt, by prompt, measure and level.
 
     captions: Captions by prompt.
-    lists: Their lexicon finds groups and elements; a caption that names several groups without one of them
-        deciding counts for none. Groups that go by patterns do so in every matching.
+    lists: Their lexicon finds groups and elements. Groups that go by patterns do so in every matching.
     matching: One of :data:`MATCHINGS`, whatever the lexicon says of its own. With ``split`` a lexicon finds
-        its terms as it does everywhere else when it splits, and lists in the authors' shape find theirs in
-        captions split by :func:`split_words`, as the independent implementation does; the measures of the
-        captions' likeness change too.
+        its terms as it does everywhere else when it splits, and the authors' lists theirs in captions split
+        by :func:`split_words`; the measures of the captions' likeness change too.
     n_bootstrap, seed: Of the intervals; 0 for none where they need resampling.
-
-    Returns what the lexicon does not declare is not there.
+    Returns: Nothing of what the lexicon does not declare.
     """
     ours = not lists.by_patterns
     how = Matching(
@@ -126,72 +124,22 @@ def _ends(before: str, at: str, after: str) -> bool:
 def _of_prompt(
     frame: pl.DataFrame, prompt: str, lexicon: Lexicon, resampling: Mapping[str, Any]
 ) -> dict[Key, PaperValue]:
-    entry = lexicon.prompts[prompt]
-    elements = {name: list(one.elements) for name, one in entry.lists.items()}
-    frame = frame.with_columns(pl.col(name).fill_null([]) for name in elements if name in frame.columns)
-    found = [measures.vendi(frame, text=entry.text, **resampling)]
-    if "keyword" in elements:
-        found.append(measures.gmr(frame, elements["keyword"], **resampling))
-    if "implied" in elements:
-        found.append(measures.iemr(frame, elements["implied"], **resampling))
-    if "hallucination" in elements:
-        found.append(measures.hallucination(frame, terms=elements["hallucination"]))
-    if "reference" in elements:
-        found.append(measures.car(frame, elements=elements["reference"]))
-    both = entry.cas and {"stereotype", "diversity"} <= set(elements)
-    if both:
-        found.append(measures.cas(frame, **resampling))
-    if entry.text:
-        found.append(measures.clip_proxy(frame, entry.text, **resampling))
-    found += _of_groups(frame, prompt, lexicon, elements, resampling, association=both)
-    named: dict[Key, PaperValue] = {}
-    for estimates in found:
-        for row in estimates.iter_rows(named=True):
+    """What the lexicon declares of a prompt, by the attribute that the prompt is about."""
+    entry, attribute = lexicon.prompts[prompt], attribute_of(prompt, lexicon)
+    about = {name: one for name, one in lexicon.attributes.items() if name == attribute}
+    (declared,) = declared_of(replace(lexicon, attributes=about, prompts={prompt: entry})).values()
+    frame = frame.with_columns(pl.col(name).fill_null([]) for name in entry.lists)
+    given = {"gmr": "keyword" in entry.lists, "iemr": "implied" in entry.lists}
+    given |= dict.fromkeys(("parity_difference", "cbs"), declared.of is not None)
+    values: dict[Key, PaperValue] = {}
+    for row in caption_measures(frame, {prompt: declared}, **resampling).iter_rows(named=True):
+        if given.get(row["measure"], True):
             made = PaperValue(row["value"], row["low"], row["high"], row["n"], row["undefined"] or "")
-            named.setdefault(_cell(prompt, row, entry.path == "contextual"), made)
-    return named
+            values.setdefault(_cell(prompt, row, entry.path == "contextual"), made)
+    return values
 
 
-def _of_groups(
-    frame: pl.DataFrame,
-    prompt: str,
-    lexicon: Lexicon,
-    elements: Mapping[str, list[str]],
-    resampling: Mapping[str, Any],
-    *,
-    association: bool,
-) -> list[pl.DataFrame]:
-    attribute = attribute_of(prompt, lexicon)
-    if attribute is None:
-        return []
-    entry = lexicon.prompts[prompt]
-    groups = list(lexicon.attributes[attribute].groups)
-    found = [measures.representation_parity(frame, attribute, groups=groups)]
-    found += [
-        measure(frame, attribute, groups=groups, **resampling)
-        for measure in (measures.bias_amplification, measures.shannon_entropy, measures.kl_from_uniform)
-    ]
-    if entry.parity is not None:
-        against: Any = entry.parity["against"]
-        sides: dict[str, Any] = {
-            "of": list(entry.parity["groups"]),  # type: ignore[call-overload]
-            "against": against if isinstance(against, str) else list(against),
-        }
-        found.append(measures.parity_difference(frame, attribute, groups=groups, **sides, **resampling))
-        found.append(
-            measures.cbs(frame, attribute, groups=groups, association=association, **sides, **resampling)
-        )
-    if entry.path == "contextual" and entry.text and "keyword" in elements:
-        keywords = elements["keyword"]
-        found.append(
-            measures.contextual_diversity(
-                frame, attribute, groups=groups, keywords=keywords, text=entry.text, **resampling
-            )
-        )
-    return found
-
-
-def _cell(prompt: str, row: Mapping[str, Any], contextual: bool) -> tuple[str, str, str]:
+def _cell(prompt: str, row: Mapping[str, Any], contextual: bool) -> Key:
     """The cell a row fills; only shares have levels, and a contextual prompt's unknown is called other."""
     measure = {"vendi_normalised": "vendi", "vendi": "vendi_raw"}.get(row["measure"], row["measure"])
     level = row["category"] if measure == "representation_parity" else ""
