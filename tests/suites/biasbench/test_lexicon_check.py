@@ -3,12 +3,13 @@
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from stereotrope.cli import main
 from stereotrope.errors import InputError, MetadataError, UsageError
 from stereotrope.suites.biasbench.compare import compare_captions
+from stereotrope.suites.biasbench.hits import excerpt
 from stereotrope.suites.biasbench.lexicon_check import check_lexicon
-from stereotrope.suites.biasbench.lexicon_printing import excerpt
 
 LEXICON = """
 name: pets
@@ -196,13 +197,22 @@ def test_a_json_that_is_not_the_authors_lists_is_refused(tmp_path, files):
         check_lexicon("biasbench", files[1], boundary="substring")
 
 
-def test_an_excerpt_marks_the_place_that_is_meant():
-    text = excerpt("rat, and then a laboratory", "rat", lambda _, start, end: start > 5, 60)
-    assert text.plain == "“rat, and then a laboratory”"
-    assert [text.plain[s.start : s.end] for s in text.spans if "bold" in str(s.style)] == ["rat"]
-    assert [s.start for s in text.spans if "bold" in str(s.style)] == [21]
-    assert excerpt("犬" * 500, "犬", lambda *_: True, 40).cell_len <= 46
-    assert excerpt("", "rat", lambda *_: True, 40).plain == "“”"
+def test_an_excerpt_stands_around_the_hit_and_ends_between_words():
+    text = "rat, and then a laboratory of many words"
+    start = text.index("rat", 1)
+    shown = excerpt(text, start, start + 3, 60)
+    assert (shown.before, shown.hit, shown.after) == (text[:start], "rat", text[start + 3 :])
+    shown = excerpt(text, start, start + 3, 24)
+    assert (shown.before, shown.hit, shown.after) == ("…a labo", "rat", "ory of…")
+    assert len("".join(vars(excerpt("犬" * 500, 200, 201, 40)).values())) <= 42
+
+
+def test_the_hit_that_is_doubted_is_shown_within_the_width(printed, files):
+    rows = ["rat and then " + "more " * 40 + "laboratory", "犬" * 200 + "rat" + "犬" * 200]
+    files[1].write_text("caption\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    _, out, _ = printed(files[0], "--captions", files[1], "--prompt", "pet", "--boundary", "letters")
+    assert "more laboratory”" in out
+    assert max(map(cell_len, out.splitlines())) <= 102
 
 
 def test_the_artefacts_of_the_published_captions_are_found(shared):

@@ -68,7 +68,7 @@ def paper_values(
     n_bootstrap, seed: Of the intervals; 0 for none where they need resampling.
     Returns: Nothing of what the lexicon does not declare.
     """
-    ours = not lists.by_patterns
+    ours = not lists.patterned
     how = Matching(
         "substring" if matching == "letters" else "word",
         split_case=ours and matching == "split",
@@ -91,10 +91,11 @@ def paper_values(
     values: dict[Key, PaperValue] = {}
     for prompt in captions:
         own = frame.filter(pl.col("prompt") == prompt)
-        if prompt in lists.by_patterns:
+        attribute = attribute_of(prompt, lexicon) if prompt in lexicon.prompts else None
+        if attribute in lists.patterned:
             patterns = lists.prompts[prompt].patterns
             said = [by_patterns(fold(caption), patterns) for caption in own["caption"]]
-            own = own.with_columns(pl.Series(attribute_of(prompt, lexicon) or "", said, dtype=pl.String))
+            own = own.with_columns(pl.Series(attribute, said, dtype=pl.String))
         if own.height and prompt in lexicon.prompts:
             values |= _of_prompt(own, prompt, lexicon, resampling)
     return values

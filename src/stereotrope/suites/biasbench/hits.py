@@ -1,24 +1,23 @@
 """What the terms really hit, read as the released matching reads: letters anywhere in a word."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
-from stereotrope.lexicon import UNKNOWN, Lexicon, Matching, matching_audit, read_lexicon
-from stereotrope.suites.biasbench.released import by_patterns, fold
-from stereotrope.suites.biasbench.wordlists import GENDER, WordLists, attribute_of
+from stereotrope.lexicon import BUILT_IN, UNKNOWN, Lexicon, MatchingAudit, matching_audit, read_lexicon
+from stereotrope.suites.biasbench.wordlists import GENDER, WordLists
 
 _EXAMPLES = 3
-_WORDS, _LONGEST = 4, 20
-_AROUND = 70
-"""Characters of a caption kept on each side of a hit."""
+_WORDS, _LONGEST_WORD = 4, 32
+_WIDTH = 140
+"""Characters around a hit in a page."""
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A hit in a caption and the text around it, cut at spaces."""
+    """A hit in a caption and the text around it."""
 
     before: str
     hit: str
@@ -51,99 +50,76 @@ class Hits:
 def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Hits]:
     """Return the values of which any caption is to be doubted, by the lexicon's own matching audit.
 
-    Gender is not among them: the released scripts find it by whole words.
+    Of gender, which the released scripts find by whole words, only captions without a group are looked at.
     """
     rows = [(prompt, caption) for prompt, listed in captions.items() for caption in listed]
     if not rows or not lists.lexicon.prompts:
         return []
     frame = pl.DataFrame(rows, schema={"prompt": pl.String, "caption": pl.String}, orient="row")
-    patterned = {attribute_of(prompt, lists.lexicon): prompt for prompt in lists.by_patterns}
-    letters = replace(lists.lexicon, matching=Matching("substring"))
-    audit = matching_audit(letters, frame, examples=_EXAMPLES)
-    found = []
-    for row in audit.labels.iter_rows(named=True):
-        attribute, value = row["attribute"], row["value"]
-        if not row["n_doubtful"] or attribute in {GENDER, *patterned}:
-            continue
-        of = lists.lexicon.attributes[attribute].of or ()
-        terms = audit.terms.filter(
-            pl.col("prompt").is_null() & (pl.col("attribute") == attribute) & (pl.col("element") == value)
+    letters = replace(lists.lexicon, matching=replace(lists.lexicon.matching, boundary="substring"))
+    audit = audited(letters, frame, lists.patterned)
+    of_gender, again = pl.col("attribute") == GENDER, pl.col("attribute").is_in(lists.patterned)
+    doubted = pl.when(again).then("n_named").when(~of_gender).then("n_doubtful")
+    return [_hits(row, letters, audit) for row in audit.labels.filter(doubted > 0).iter_rows(named=True)]
+
+
+def audited(lexicon: Lexicon, captions: pl.DataFrame, patterned: Sequence[str]) -> MatchingAudit:
+    """Audit a lexicon, ``patterned`` attributes of which go by whole words whatever the others do.
+
+    The built-in lexicon reads captions without a group a second time.
+    """
+    second = read_lexicon(BUILT_IN[0])
+    again = None if second.fingerprint == lexicon.fingerprint else second
+    words = replace(lexicon.matching, boundary="word")
+    own = {name: one for name, one in lexicon.attributes.items() if name in patterned}
+    bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
+    rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}
+    parts = [replace(lexicon, attributes=own, prompts=bare, matching=words)] if own else []
+    first, *others = (
+        matching_audit(part, captions, second=again, examples=_EXAMPLES)
+        for part in (replace(lexicon, attributes=rest), *parts)
+    )
+    for part in others:
+        several = pl.concat([part.several, first.several])
+        first = replace(
+            first,
+            terms=pl.concat([part.terms, first.terms]),
+            labels=pl.concat([part.labels, first.labels]),
+            several=several.sort("n", descending=True, maintain_order=True),
         )
-        found.append(
-            Hits(
-                attribute=attribute,
-                prompt=of[0].casefold() if len(of) == 1 else "",
-                value=value,
-                n=row["n"],
-                whole_word=row["n_word"],
-                inside_only=row["n_inside_only"],
-                noun_only=row["n_noun_only"],
-                run_together=row["n"] - row["n_word"] - row["n_inside_only"],
-                named={},
-                words=_most_frequent(terms),
-                examples=list(_excerpts(letters, row["examples"], attribute, value)),
-            )
-        )
-    for attribute, prompt in patterned.items():
-        if attribute is not None:
-            found += _unnamed(attribute, prompt, captions.get(prompt, ()), lists)
-    return found
+    return first
 
 
-def _most_frequent(terms: pl.DataFrame) -> list[str]:
-    """Longer words of a value's terms, those of the term with most such hits first, nothing glued."""
-    ordered = terms.filter(pl.col("n_inside") > 0).sort("n_inside", descending=True)
-    words: list[str] = []
-    for word in (word for listed in ordered["inside_words"] for word in listed):
-        if word.isalpha() and len(word) <= _LONGEST and not any(known in word for known in words):
-            words.append(word)
-    return words[:_WORDS]
-
-
-def _excerpts(lexicon: Lexicon, captions: Sequence[str], attribute: str, value: str) -> Iterator[Excerpt]:
-    """The first hit of a value in each caption."""
-    found = lexicon.match(captions)
-    shown: set[int] = set()
-    for caption, term, start, end in zip(
-        found.caption.tolist(), found.term.tolist(), found.start.tolist(), found.end.tolist(), strict=True
-    ):
-        entry = lexicon.terms[term]
-        if caption in shown or (entry.attribute, entry.prompt, entry.element) != (attribute, None, value):
-            continue
-        shown.add(caption)
-        yield _around(found.captions[caption], start, end)
-
-
-def _around(text: str, start: int, end: int) -> Excerpt:
-    left = max(0, start - _AROUND)
+def excerpt(text: str, start: int, end: int, width: int) -> Excerpt:
+    """The words around a hit, so many characters or somewhat fewer."""
+    left = max(0, start - max(0, width - (end - start)) // 2)
+    right = min(len(text), max(end, left + width))
     if left:
         left = min(start, text.find(" ", left, start) + 1 or left)
-    right = min(len(text), end + _AROUND)
-    if right < len(text):
-        right = max(end, text.rfind(" ", end, right))
-    before = ("… " if left else "") + text[left:start]
-    after = text[end:right] + (" …" if right < len(text) else "")
-    return Excerpt(before, text[start:end], after)
+    if right < len(text) and (blank := text.rfind(" ", end, right)) >= 0:
+        right = blank
+    before = ("…" if left else "") + text[left:start]
+    return Excerpt(before, text[start:end], text[end:right] + ("…" if right < len(text) else ""))
 
 
-def _unnamed(attribute: str, prompt: str, captions: Sequence[str], lists: WordLists) -> list[Hits]:
-    """Captions that the patterns give no group, read again by the built-in lexicon."""
-    patterns = lists.prompts[prompt].patterns
-    left = [c for c in captions if by_patterns(fold(c), patterns) == UNKNOWN]
-    built_in = read_lexicon("biasbench")
-    again = built_in.frame(
-        pl.DataFrame(
-            {"prompt": [prompt] * len(left), "caption": left},
-            schema={"prompt": pl.String, "caption": pl.String},
-        )
+def listed(words: Sequence[str]) -> str:
+    """The first of some words, none of them long."""
+    return ", ".join(w if len(w) <= _LONGEST_WORD else f"{w[:_LONGEST_WORD]}…" for w in words[:_WORDS])
+
+
+def _hits(row: Mapping[str, Any], lexicon: Lexicon, audit: MatchingAudit) -> Hits:
+    of, known = lexicon.attributes[row["attribute"]].of or (), row["value"] != UNKNOWN
+    places = ((audit.captions[at["caption"]], at["start"], at["end"]) for at in row["places"])
+    return Hits(
+        attribute=row["attribute"],
+        prompt=of[0].casefold() if len(of) == 1 else "",
+        value=row["value"],
+        n=row["n"],
+        whole_word=row["n_word"] if known else None,
+        inside_only=row["n_inside_only"],
+        noun_only=row["n_noun_only"],
+        run_together=row["n"] - row["n_word"] - row["n_inside_only"] if known else 0,
+        named={one["value"]: one["n"] for one in row["named"]},
+        words=row["inside_words"],
+        examples=[excerpt(*place, _WIDTH) for place in places],
     )
-    read = [(c, str(value)) for c, value in zip(left, again[attribute], strict=True) if value != UNKNOWN]
-    if not read:
-        return []
-    examples = [
-        one
-        for caption, value in read[:_EXAMPLES]
-        for one in _excerpts(built_in, [caption], attribute, value.partition(" and ")[0])
-    ]
-    named = dict(Counter(value for _, value in read).most_common())
-    return [Hits(attribute, prompt, UNKNOWN, len(left), None, 0, 0, 0, named, [], examples)]

@@ -11,16 +11,16 @@ import polars as pl
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.inputs.captions import CaptionFile, read_captions
-from stereotrope.lexicon import BUILT_IN, Lexicon, MatchingAudit, matching_audit, read_lexicon
+from stereotrope.lexicon import BUILT_IN, Lexicon, MatchingAudit, read_lexicon
 from stereotrope.report.escape import ellipsis
 from stereotrope.suites.biasbench.captions_file import prompt_named, prompt_of_name
-from stereotrope.suites.biasbench.wordlists import attribute_of, read_wordlists
+from stereotrope.suites.biasbench.hits import audited
+from stereotrope.suites.biasbench.wordlists import read_wordlists
 
 _COLUMNS = ("caption", "prompt", "image")
 _BOUNDARIES = ("word", "letters")
 _LONGEST = 2_000
 """Characters of a caption that are told in JSON."""
-_EXAMPLES = 3
 _UNTOLD = ("by", "doubted", "places", "places_inside", "places_noun", "places_other")
 """Columns of the audit for programs that hold the captions themselves."""
 _SHOWN = 5
@@ -81,7 +81,7 @@ def check_lexicon(
         raise InputError(f"{captions}: must hold captions, found rows without any; fill them in")
     prompts, said = _prompts(read, found, prompt, str(captions))
     frame = pl.DataFrame({"prompt": pl.Series(prompts, dtype=pl.String), "caption": found.frame["caption"]})
-    audit = _audit(read, frame, patterned)
+    audit = audited(read, frame, patterned)
     worst = audit.terms.sort("n_doubtful", "n_hits", descending=True, maintain_order=True)
     if not worst["n_captions"].sum():
         raise InputError(
@@ -111,8 +111,7 @@ def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[st
         read = lists.lexicon
         if boundary in (None, "letters"):
             boundary = "letters"
-            own = (attribute_of(prompt, read) for prompt in sorted(lists.by_patterns))
-            patterned = tuple(name for name in own if name is not None)
+            patterned = lists.patterned
             remarks.append(
                 f"{Path(lexicon).name}: the authors' lists are read as letters anywhere and "
                 f"{', '.join(patterned)} as whole words, like their scripts do; --boundary word reads all "
@@ -179,32 +178,6 @@ def _prompts(
 def _some(prompts: Sequence[str | None]) -> str:
     listed = list(dict.fromkeys("no prompt" if one is None else repr(ellipsis(one, 40)) for one in prompts))
     return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
-
-
-def _audit(lexicon: Lexicon, frame: pl.DataFrame, patterned: Sequence[str]) -> MatchingAudit:
-    second = read_lexicon(BUILT_IN[0])
-    again = None if second.fingerprint == lexicon.fingerprint else second
-    if not patterned:
-        return matching_audit(lexicon, frame, second=again, examples=_EXAMPLES)
-    by_words, rest = _parted(lexicon, patterned)
-    first = matching_audit(by_words, frame, second=again, examples=_EXAMPLES)
-    other = matching_audit(rest, frame, second=again, examples=_EXAMPLES)
-    return MatchingAudit(
-        pl.concat([first.terms, other.terms]),
-        pl.concat([first.labels, other.labels]),
-        pl.concat([first.several, other.several]).sort("n", descending=True, maintain_order=True),
-        other.captions,
-        other.second,
-    )
-
-
-def _parted(lexicon: Lexicon, patterned: Sequence[str]) -> tuple[Lexicon, Lexicon]:
-    """Return the attributes that go by whole words as a lexicon of their own, and the rest."""
-    words = replace(lexicon.matching, boundary="word")
-    own = {name: one for name, one in lexicon.attributes.items() if name in patterned}
-    bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
-    rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}
-    return replace(lexicon, attributes=own, prompts=bare, matching=words), replace(lexicon, attributes=rest)
 
 
 def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:

@@ -2,21 +2,21 @@
 
 import re
 import textwrap
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import polars as pl
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from stereotrope.commands import settings
 from stereotrope.lexicon.parts import THINGS
-from stereotrope.lexicon.surroundings import noun_after
 from stereotrope.report.escape import terminal, visible
 from stereotrope.report.numbers import count
 from stereotrope.report.terminal import console, print_json, print_line, print_rows, safe
+from stereotrope.suites.biasbench.hits import excerpt, listed
 from stereotrope.suites.biasbench.lexicon_check import CheckedLexicon
 
 _TERMS = 8
@@ -24,7 +24,6 @@ _TERMS = 8
 _WIDEST = 110
 _MARKS = 4
 """Columns of the quotation marks and dots around a caption."""
-_WORDS, _LONGEST_WORD = 4, 32
 _INSIDE = "the letters are there and the word is not"
 _NOUN = "perhaps said of clothes, hair or a background"
 _GLUED = "set off only by case or a digit, so that this matching does not see them"
@@ -32,17 +31,16 @@ _FORMS = "plurals, -ed, words run together and compounds count as the term"
 _LEFT = "they hold the letters of a term of a list and do not count as it"
 
 Row = Mapping[str, Any]
-Fits = Callable[[str, int, int], bool]
 
 
 class _Entry(NamedTuple):
-    """A count, the term it is of, what that stands for, where it is found, and a caption."""
+    """A count, the term it is of, what that stands for, where it is found, and its place in a caption."""
 
     number: str
     term: str
     of: str
     where: str
-    caption: str
+    place: Mapping[str, int] = {}
 
 
 def print_lexicon_check(found: CheckedLexicon, *, as_json: bool = False) -> None:
@@ -53,15 +51,20 @@ def print_lexicon_check(found: CheckedLexicon, *, as_json: bool = False) -> None
     out = console(settings)
     _head(found, out)
     _values(found, out)
-    terms = list(found.audit.terms.iter_rows(named=True))
-    _inside(terms, out)
-    _before_nouns(terms, out)
-    _several(list(found.audit.several.iter_rows(named=True)), out)
+    terms, captions = found.audit.terms, found.audit.captions
+    open_ended = pl.col("term").str.contains("*", literal=True)
+    longer = pl.col("n_inside") - pl.col("n_forms")
+    inside = _doubted(terms.filter(~open_ended), longer, "inside_words", "inside", "in")
+    _section("Inside longer words", _INSIDE, inside, captions, out)
+    before = _doubted(terms, pl.col("n_noun"), "nouns", "noun", "before", last=THINGS)
+    _section("Before a noun", _NOUN, before, captions, out)
+    several = map(_several, found.audit.several.iter_rows(named=True))
+    _section("Several groups in one caption", "", several, captions, out, what="combination")
     _glued(terms, out)
     _of_words(terms, "n_by_form", "form_words", "Other forms of a term", _FORMS, out)
-    listed = [row for row in terms if row["prompt"] is not None]
-    _of_words(listed, "n_kept_out", "kept_out_words", "Longer words left alone", _LEFT, out)
-    _never(terms, out)
+    of_lists = terms.filter(pl.col("prompt").is_not_null())
+    _of_words(of_lists, "n_kept_out", "kept_out_words", "Longer words left alone", _LEFT, out)
+    _never(list(terms.iter_rows(named=True)), out)
     print_line(Text("Every term, with its numbers and captions: --json.", style="dim"), out)
 
 
@@ -112,73 +115,56 @@ def _values(found: CheckedLexicon, out: Console) -> None:
     out.print()
 
 
-def _inside(terms: Sequence[Row], out: Console) -> None:
-    doubted = [(row["n_inside"] - row["n_forms"], row) for row in terms if "*" not in row["term"]]
-    entries = [
+def _doubted(
+    terms: pl.DataFrame, number: pl.Expr, words: str, kind: str, where: str, *, last: Collection[str] = ()
+) -> list[_Entry]:
+    """Terms with hits of a kind, the most first; those of some attributes at the end."""
+    rows = terms.with_columns(number=number).filter(pl.col("number") > 0)
+    at_end = pl.col("attribute").is_in(list(last))
+    rows = rows.sort(at_end, "number", descending=[False, True], maintain_order=True)
+    return [
         _Entry(
-            f"{n} of {row['n_hits']}",
+            f"{row['number']} of {row['n_hits']}",
             row["term"],
             _stands_for(row),
-            f"in {_listed(row['inside_words'])}",
-            _first(row["examples_inside"]),
+            f"{where} {listed(row[words])}",
+            *row[f"places_{kind}"][:1],
         )
-        for n, row in sorted(doubted, key=lambda pair: -pair[0])
-        if n
+        for row in rows.iter_rows(named=True)
     ]
-    _section("Inside longer words", _INSIDE, entries, _stands_inside, out)
 
 
-def _before_nouns(terms: Sequence[Row], out: Console) -> None:
-    doubted = [row for row in terms if row["n_noun"]]
-    doubted.sort(key=lambda row: (row["attribute"] in THINGS, -row["n_noun"]))
-    entries = [
-        _Entry(
-            f"{row['n_noun']} of {row['n_hits']}",
-            row["term"],
-            _stands_for(row),
-            f"before {_listed(row['nouns'])}",
-            _first(row["examples_noun"]),
-        )
-        for row in doubted
-    ]
-    _section("Before a noun", _NOUN, entries, _stands_before_noun, out)
-
-
-def _glued(terms: Sequence[Row], out: Console) -> None:
-    missed = [row for row in terms if row["n_missed_glued"]]
-    if not missed:
+def _glued(terms: pl.DataFrame, out: Console) -> None:
+    missed = terms.filter(pl.col("n_missed_glued") > 0)
+    if missed.is_empty():
         return
-    missed.sort(key=lambda row: -row["n_missed_glued"])
+    missed = missed.sort("n_missed_glued", descending=True, maintain_order=True)
     _title("Run together with other words", _GLUED, out)
-    shown = [f"{terminal(row['term'])} {row['n_missed_glued']}" for row in missed[: 3 * _TERMS]]
-    _wrapped(", ".join(shown), out)
-    _more(len(missed) - len(shown), "term", out)
+    shown = missed.head(3 * _TERMS).select("term", "n_missed_glued").iter_rows()
+    _wrapped(", ".join(f"{terminal(term)} {n}" for term, n in shown), out)
+    _more(missed.height - 3 * _TERMS, "term", out)
     print_line(Text("Matching {split_case: true} sees them.", style="dim"), out)
     out.print()
 
 
-def _of_words(rows: Sequence[Row], n: str, words: str, title: str, meaning: str, out: Console) -> None:
+def _of_words(terms: pl.DataFrame, n: str, words: str, title: str, meaning: str, out: Console) -> None:
     """Terms with the words that counted, or did not, most frequent first."""
-    found = sorted((row for row in rows if row[n]), key=lambda row: -row[n])
-    if not found:
+    found = terms.filter(pl.col(n) > 0).sort(n, descending=True, maintain_order=True)
+    if found.is_empty():
         return
     _title(title, meaning, out)
-    for row in found[: 2 * _TERMS]:
-        of = f"{row['term']} ({_stands_for(row)}), {row[n]}: {_listed(row[words])}"
-        _wrapped(terminal(of), out)
-    _more(len(found) - 2 * _TERMS, "term", out)
+    for row in found.head(2 * _TERMS).iter_rows(named=True):
+        _wrapped(terminal(f"{row['term']} ({_stands_for(row)}), {row[n]}: {listed(row[words])}"), out)
+    _more(found.height - 2 * _TERMS, "term", out)
     out.print()
 
 
-def _several(rows: Sequence[Row], out: Console) -> None:
-    entries = []
-    for row in rows:
-        counted = ", ".join(f"{one['value']} {one['n']}" for one in row["counted_as"])
-        own = [one["value"] for one in row["counted_as"]] == [row["groups"]]
-        what = "a value of its own" if own else f"counted as {counted}"
-        count_of = f"{row['n']} of {row['n_captions']}"
-        entries.append(_Entry(count_of, row["groups"], row["attribute"], what, _first(row["examples"])))
-    _section("Several groups in one caption", "", entries, None, out, what="combination")
+def _several(row: Row) -> _Entry:
+    counted = ", ".join(f"{one['value']} {one['n']}" for one in row["counted_as"])
+    own = [one["value"] for one in row["counted_as"]] == [row["groups"]]
+    where = "a value of its own" if own else f"counted as {counted}"
+    number = f"{row['n']} of {row['n_captions']}"
+    return _Entry(number, row["groups"], row["attribute"], where, *row["places"][:1])
 
 
 def _never(terms: Sequence[Row], out: Console) -> None:
@@ -199,24 +185,30 @@ def _never(terms: Sequence[Row], out: Console) -> None:
 
 
 def _section(
-    title: str, meaning: str, entries: Sequence[_Entry], fits: Fits | None, out: Console, what: str = "term"
+    title: str,
+    meaning: str,
+    entries: Iterable[_Entry],
+    captions: Sequence[str],
+    out: Console,
+    what: str = "term",
 ) -> None:
     """Entries with a caption each; a term of several lists that hits the same is one."""
-    if not entries:
+    merged: dict[tuple[str, str, str], list[_Entry]] = {}
+    for entry in entries:
+        merged.setdefault((entry.number, entry.term, entry.where), []).append(entry)
+    if not merged:
         return
     _title(title, meaning, out)
-    merged: dict[tuple[str, ...], list[str]] = {}
-    for entry in entries:
-        merged.setdefault((entry.number, entry.term, entry.where, entry.caption), []).append(entry.of)
-    shown = list(merged.items())[:_TERMS]
-    width = max(len(key[0]) for key, _ in shown)
+    shown = list(merged.values())[:_TERMS]
+    width = max(len(same[0].number) for same in shown)
     room = max(20, min(out.width, _WIDEST) - width - 4)
-    for (number, term, where, caption), of in shown:
-        text = terminal(f"{term} ({', '.join(of)}): {where}")
+    for same in shown:
+        number, term, _, where, place = same[0]
+        text = terminal(f"{term} ({', '.join(entry.of for entry in same)}): {where}")
         first, *rest = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
         out.print(Text.assemble("  ", (number.rjust(width), "bold yellow"), "  ", first), soft_wrap=True)
-        piece = excerpt(caption, term if fits else "", fits or _stands_inside, room - _MARKS)
-        for line in (*map(Text, rest), piece):
+        quoted = [_quoted(captions[place["caption"]], place["start"], place["end"], room)] if place else []
+        for line in (*map(Text, rest), *quoted):
             out.print(Text(" " * (width + 4)) + line, soft_wrap=True)
     _more(len(merged) - len(shown), what, out)
     out.print()
@@ -246,62 +238,11 @@ def _stands_for(row: Row) -> str:
     return f"{_place(row)}{own}"
 
 
-def _first(captions: Sequence[str]) -> str:
-    return captions[0] if captions else ""
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(w if len(w) <= _LONGEST_WORD else f"{w[:_LONGEST_WORD]}…" for w in words[:_WORDS])
-
-
-def excerpt(caption: str, term: str, fits: Fits, about: int) -> Text:
-    """Return the words around the first place of a term that ``fits``, the term marked, all of it inert.
-
-    caption, term: The caption and a term in it; where the term is empty or not found, the caption's
-        beginning.
-    fits: Says of a caption, a start and an end whether that place is wanted.
-    about: Columns of a terminal that the words may take.
-    """
-    words = [re.escape(word) for word in re.split(r"[\W_]+", term.strip("*")) if word]
-    pattern = re.compile(r"[\W_]*".join(words) or re.escape(term), re.IGNORECASE)
-    places = [found.span() for found in pattern.finditer(caption)] if term else []
-    start, end = next((p for p in places if fits(caption, *p)), places[0] if places else (0, 0))
-    left, right = _window(caption, start, end, about)
-    if cell_len(caption[left:right]) > about:
-        left, right = _window(caption, start, end, about // 2)
-    return Text.assemble(
-        ("“…" if left else "“", "dim"),
-        (_inert(caption[left:start]), "dim"),
-        (_inert(caption[start:end]), "bold underline"),
-        (_inert(caption[end:right]), "dim"),
-        ("…”" if right < len(caption) else "”", "dim"),
-    )
-
-
-def _window(caption: str, start: int, end: int, about: int) -> tuple[int, int]:
-    """Return about so many characters around a place, from a word's beginning on."""
-    left = max(0, start - max(0, about - (end - start)) // 2) if end else 0
-    right = min(len(caption), max(end, left + about))
-    if left:
-        left = _word_edge(caption, left, start)
-    while end < right < len(caption) and unicodedata.combining(caption[right]):
-        right -= 1
-    return left, right
-
-
-def _word_edge(caption: str, left: int, start: int) -> int:
-    """Move to the beginning of the next word, where one begins before the hit."""
-    blank = caption.find(" ", left, start)
-    return blank + 1 if blank >= 0 else left
-
-
-def _inert(text: str) -> str:
-    return re.sub(r"\s+", " ", visible(text))
-
-
-def _stands_inside(text: str, start: int, end: int) -> bool:
-    return (start > 0 and text[start - 1].isalpha()) or (end < len(text) and text[end].isalpha())
-
-
-def _stands_before_noun(text: str, start: int, end: int) -> bool:
-    return noun_after(text, end) is not None
+def _quoted(caption: str, start: int, end: int, width: int) -> Text:
+    """The words around a hit, the hit marked, all of it inert, in so many columns."""
+    width -= _MARKS
+    shown = excerpt(caption, start, end, width)
+    if cell_len("".join(vars(shown).values())) > width + _MARKS:
+        shown = excerpt(caption, start, end, width // 2)
+    before, hit, after = (re.sub(r"\s+", " ", visible(text)) for text in vars(shown).values())
+    return Text.assemble((f"“{before}", "dim"), (hit, "bold underline"), (f"{after}”", "dim"))

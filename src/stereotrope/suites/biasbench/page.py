@@ -19,6 +19,7 @@ from stereotrope.suites.biasbench.compare import (
     ComparedModel,
 )
 from stereotrope.suites.biasbench.formulas import MATCHINGS, PaperValue
+from stereotrope.suites.biasbench.hits import listed
 from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_names, prompt_texts
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
 from stereotrope.suites.biasbench.summary import doubtful, findings_of, hit_sentence
@@ -128,7 +129,7 @@ def _model(model: ComparedModel, id_: str, found: CaptionsReproduction) -> dict[
                 "inside_only": hit.inside_only,
                 "run_together": hit.run_together,
                 "noun_only": hit.noun_only,
-                "words": ", ".join(hit.words),
+                "words": listed(hit.words),
                 "named": ", ".join(f"{group} {n}" for group, n in hit.named.items()),
                 "sentence": hit_sentence(hit, prompt_names().get(hit.prompt, hit.prompt)),
                 "examples": hit.examples,

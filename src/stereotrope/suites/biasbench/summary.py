@@ -13,7 +13,7 @@ from stereotrope.suites.biasbench.compare import (
     ComparedModel,
 )
 from stereotrope.suites.biasbench.formulas import JUDGED
-from stereotrope.suites.biasbench.hits import Hits
+from stereotrope.suites.biasbench.hits import Hits, listed
 from stereotrope.suites.biasbench.prompts import prompt_names
 
 _MOST_HITS = 3
@@ -108,7 +108,7 @@ def hit_sentence(hit: Hits, prompt: str, of: str = "") -> str:
         return f"{head}; a second reading, which splits words run together, reads {read}."
     parts = [f"in {hit.whole_word} a term for it stands as a word of its own"]
     if hit.inside_only:
-        words = f" ({', '.join(hit.words)})" if hit.words else ""
+        words = f" ({listed(hit.words)})" if hit.words else ""
         parts.append(f"in {hit.inside_only} only as letters inside longer words{words}")
     if hit.run_together:
         parts.append(f"in {hit.run_together} only in words run together")

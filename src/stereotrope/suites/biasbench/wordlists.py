@@ -51,14 +51,14 @@ class WordLists:
     """Terms of every prompt, as the released definitions use them; ``authors`` if unchanged from theirs.
 
     ``lexicon`` has the same terms for the paper's formulas, found as whole words by its own matching, but for
-    the groups of prompts ``by_patterns``: the authors' for gender.
+    attributes that go by patterns (``patterned``), as the authors' gender does.
     """
 
     name: str
     prompts: Mapping[str, PromptLists]
     lexicon: Lexicon
     authors: bool = False
-    by_patterns: frozenset[str] = frozenset()
+    patterned: Terms = ()
 
 
 def read_wordlists(path: Path | None = None) -> WordLists:
@@ -105,7 +105,7 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
         for prompt, at in data_of("authors.yaml").items()
     }
     lexicon = lexicon_from(authors_mapping(prompts, name=name))
-    return WordLists(name, prompts, lexicon, _digest(data) == _AUTHORS_DIGEST, frozenset({"doctor"}))
+    return WordLists(name, prompts, lexicon, _digest(data) == _AUTHORS_DIGEST, (GENDER,))
 
 
 def from_lexicon(lexicon: Lexicon) -> WordLists:
