@@ -31,7 +31,6 @@ def test_the_drawn_tree_is_the_tree_and_every_error_is_public():
     assert bases == {
         name: thing.__mro__[1].__name__ for name, thing in CLASSES.items() if name != "StereotropeError"
     }
-    assert set(CLASSES) == {name for name in errors.__all__ if isinstance(getattr(errors, name), type)}
 
 
 @pytest.mark.parametrize("name", sorted(set(CLASSES) - {"StereotropeError"}))

@@ -32,30 +32,6 @@ from pathlib import Path
 
 from stereotrope.confusables import lookalikes
 
-__all__ = [
-    "AuditFileError",
-    "BudgetError",
-    "DefinitionError",
-    "IncompleteError",
-    "InputError",
-    "Interrupted",
-    "MetadataError",
-    "ModelError",
-    "ModelMisconfigured",
-    "ModelUnusable",
-    "PictureError",
-    "PictureUnavailable",
-    "PluginError",
-    "RunDamaged",
-    "RunError",
-    "RunFormatError",
-    "RunLocked",
-    "StereotropeError",
-    "TableError",
-    "UsageError",
-    "did_you_mean",
-]
-
 
 class StereotropeError(Exception):
     """The root of the tree; ``exit_code`` is what the command line ends with."""
@@ -134,10 +110,7 @@ class RunDamaged(RunError):
 
 
 class PictureUnavailable(StereotropeError):
-    """A picture that cannot be read just now: its file is not there, memory is short, a disk fails.
-
-    It says nothing about the picture, so nothing of it is kept, and the same command tries again.
-    """
+    """A picture that cannot be read just now, which says nothing about it: nothing of it is kept."""
 
     exit_code = 3
 
@@ -171,10 +144,7 @@ class BudgetError(StereotropeError):
 
 
 class Interrupted(StereotropeError):
-    """Stopped by the user; what was finished is kept and the same command continues.
-
-    ``exit_code`` is 130 after Ctrl-C; the command line makes it 143 after SIGTERM.
-    """
+    """Stopped by the user; what was finished is kept and the same command continues."""
 
     exit_code = 130
 
@@ -182,22 +152,15 @@ class Interrupted(StereotropeError):
 def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") -> str:
     """Return a question that names the nearest known name, case aside, or ``otherwise`` where none is near.
 
-    Of near names, one of the same letters in another order is nearest. Of a name that looks the same it is
-    said in which character it differs.
-
-    Examples
-    --------
     >>> did_you_mean("Color", ["colour", "text"])
     "did you mean 'colour'?"
     >>> did_you_mean("zeppelin", ["colour"], otherwise="known are colour")
     'known are colour'
     """
-    names, said = list(known), str(found)
-    for one in lookalikes({said: 1}, names):
+    by_lower, given = {name.lower(): name for name in known}, str(found).lower()
+    for one in lookalikes({str(found): 1}, list(by_lower.values())):
         if one.differs[-1] != "differs in case":
             return f"did you mean {one.written[0][0]!r}? What is written {one.differs[-1]}"
-    by_lower = {name.lower(): name for name in names}
-    given = said.lower()
     near = difflib.get_close_matches(given, by_lower, n=5, cutoff=0.5)
-    near.sort(key=lambda name: sorted(name) != sorted(given))
+    near.sort(key=lambda name: sorted(name) != sorted(given))  # the same letters in another order first
     return f"did you mean {by_lower[near[0]]!r}?" if near else otherwise

@@ -25,8 +25,6 @@ from stereotrope.errors import PluginError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["OURS", "Registry"]
-
 OURS = "stereotrope"
 """Where what comes with this package is from."""
 

@@ -16,43 +16,6 @@ import pyarrow as pa
 
 from stereotrope.errors import TableError
 
-__all__ = [
-    "ABSENT",
-    "ALL_ATTRIBUTES",
-    "BANDS",
-    "CAPTION",
-    "CAPTION_LISTS",
-    "CONSTRAINTS",
-    "EMBEDDINGS",
-    "ESTIMATES",
-    "FINDINGS",
-    "IMAGES",
-    "LABELLED",
-    "LABELS",
-    "MARKS",
-    "NOT_VALUES",
-    "NUMBER",
-    "PROMPTS",
-    "QUALITY_ATTRIBUTES",
-    "REFERENCE",
-    "RESERVED",
-    "SCOPES",
-    "SUBJECTS",
-    "TEXT",
-    "WHOLE",
-    "Band",
-    "Column",
-    "check_factors",
-    "factors_of",
-    "fingerprint_of",
-    "plain_scores",
-    "polars_types",
-    "prompt_id",
-    "schema",
-    "warnings_of",
-    "whole_problem",
-]
-
 ALL_ATTRIBUTES = "all"
 """``attribute`` of an estimate that averages over attributes."""
 

@@ -76,10 +76,10 @@ def published_for(
     """
     if suite is None:
         return []
-    names = {_bare(name): name for name in generators}
+    names = {bare_name(name): name for name in generators}
     figures = published(suite)
     figures = figures.with_columns(
-        pl.col("generator").map_elements(lambda name: names.get(_bare(name)), return_dtype=pl.String)
+        pl.col("generator").map_elements(lambda name: names.get(bare_name(name)), return_dtype=pl.String)
     ).filter(pl.col("generator").is_not_null())
     for factor in ("object", "group", "dimension", "phrasing", "mitigation"):
         levels = prompts[factor].drop_nulls().unique().to_list() if factor in prompts.columns else []
@@ -87,8 +87,8 @@ def published_for(
     return figures.to_dicts()
 
 
-def _bare(name: str) -> str:
-    """Letters and digits of a name, and nothing before its last slash."""
+def bare_name(name: str) -> str:
+    """Letters and digits of a model's name, and nothing before its last slash."""
     return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1])
 
 

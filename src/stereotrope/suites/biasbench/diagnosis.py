@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
@@ -76,7 +76,7 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
             Remark("reading", (), f"{file.path.name}: {note}", "counted as read") for note in file.notes
         ]
         if not file.header:
-            remarks.append(_no_header(file))
+            remarks += _no_header(file)
         kept, found = _left_out(mine)
         rows += kept
         remarks += found
@@ -85,15 +85,17 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
     return ModelCaptions(model, tuple(rows), (*remarks, *repairs), tuple(repaired), tuple(repairs))
 
 
-def _remark(kind: str, rows: Sequence[CaptionRow], what: str, effect: str) -> Remark:
-    return Remark(kind, tuple(row.line for row in rows), what, effect)
+def _remarks(kind: str, rows: Sequence[CaptionRow], what: str, effect: str) -> list[Remark]:
+    """One of the rows that are odd, none where none is."""
+    return [Remark(kind, tuple(row.line for row in rows), what, effect)] if rows else []
 
 
-def _no_header(file: CaptionsFile) -> Remark:
+def _no_header(file: CaptionsFile) -> list[Remark]:
     first = file.rows[0]
     what = f"{file.path.name} has no header row; a program that takes its first row for one loses "
-    lost = first.image or "its first caption"
-    return Remark("no header", (first.line,), what + lost, "its first row is counted")
+    return _remarks(
+        "no header", [first], what + (first.image or "its first caption"), "its first row is counted"
+    )
 
 
 def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark]]:
@@ -103,17 +105,15 @@ def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark
         ("empty caption", lambda r: not r.caption, "the caption is empty"),
         (_STRANGE, lambda r: r.prompt not in BENCHMARK_PROMPTS, "the prompt is none of the benchmark"),
     )
-    kept, remarks = list(rows), []
+    kept: list[CaptionRow] = list(rows)
+    remarks: list[Remark] = []
     for kind, odd, why in tests:
         found = [row for row in kept if odd(row)]
-        if found:
-            shown = ", ".join(dict.fromkeys(repr(r.image or r.prompt) for r in found[:_SHOWN]))
-            names = Counter(r.prompt for r in found if kind == _STRANGE)
-            alike = lookalikes(names, BENCHMARK_PROMPTS)
-            hints = [set_.sentence("prompts", "write it as the benchmark does") for set_ in alike]
-            rule = "; ".join([f"{why} ({shown})", *hints])
-            remarks.append(_remark(kind, found, rule, "left out"))
-            kept = [row for row in kept if not odd(row)]
+        shown = ", ".join(dict.fromkeys(repr(r.image or r.prompt) for r in found[:_SHOWN]))
+        alike = lookalikes(Counter(r.prompt for r in found if kind == _STRANGE), BENCHMARK_PROMPTS)
+        hints = [set_.sentence("prompts", "write it as the benchmark does") for set_ in alike]
+        remarks += _remarks(kind, found, "; ".join([f"{why} ({shown})", *hints]), "left out")
+        kept = [row for row in kept if not odd(row)]
     return kept, remarks
 
 
@@ -124,87 +124,74 @@ def _is_header(row: CaptionRow) -> bool:
 def _broken(rows: Sequence[CaptionRow]) -> list[Remark]:
     """Captions over several lines, as when a quote is left open and the next rows are taken in."""
     found = [row for row in rows if "\n" in row.caption or "\r" in row.caption]
-    if not found:
-        return []
     what = f"{len(found)} captions go over several lines; a quote left open would do that"
-    return [_remark("line breaks", found, what, "each is counted as one caption")]
+    return _remarks("line breaks", found, what, "each is counted as one caption")
 
 
 def _glued(rows: Sequence[CaptionRow]) -> list[Remark]:
     """Captions in which words run together, as when columns are joined without a blank."""
     found = [row for row in rows if split_words(row.caption) != row.caption]
-    if not found:
-        return []
-    shown = next(word for word in found[0].caption.split() if split_words(word) != word)
-    what = f"{len(found)} of {len(rows)} captions hold words run together, such as {_cut(shown)!r}"
+    words = (word for row in found for word in row.caption.split() if split_words(word) != word)
+    first = next(words, "")
+    shown = repr(first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…")
+    what = f"{len(found)} of {len(rows)} captions hold words run together, such as {shown}"
     effect = "split before the figures are judged; the other two ways to find a term leave them"
-    return [_remark("words run together", found, what, effect)]
+    return _remarks("words run together", found, what, effect)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _names(rows: Sequence[CaptionRow]) -> list[Remark]:
+def _names(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
     """Rows whose image is named for another prompt than the one they are counted under."""
-    remarks = []
     odd = [r for r in rows if (prompt_of_name(r.image) or r.prompt) != r.prompt]
     for (said, counted), found in _grouped(odd, lambda r: (prompt_of_name(r.image) or "", r.prompt)):
         what = f"{len(found)} rows of {counted} have images named for {said} ({_span(found)}): the "
         what += f"caption is likely of {said}"
-        remarks.append(_remark("mislabelled rows", found, what, f"counted as {counted}, as labelled"))
-    return remarks
+        yield from _remarks("mislabelled rows", found, what, f"counted as {counted}, as labelled")
 
 
-def _repeated(rows: Sequence[CaptionRow]) -> list[Remark]:
-    remarks = []
+def _repeated(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
     counted = Counter((r.prompt, _stem(r.image)) for r in rows if r.image)
     again = [r for r in rows if counted[r.prompt, _stem(r.image)] > 1]
     for prompt, found in _grouped(again, lambda r: r.prompt):
         images = len({_stem(r.image) for r in found})
         what = f"images of {prompt} with more than one caption: {images} ({_span(found)})"
-        remarks.append(_remark("image named twice", found, what, "each caption is counted"))
-    return remarks
+        yield from _remarks("image named twice", found, what, "each caption is counted")
 
 
-def _gaps(rows: Sequence[CaptionRow]) -> list[Remark]:
+def _gaps(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
     """Numbers missing from the names, by prompt; 0 alone is, where it was taken for a header.
 
     Names that count from 1 in every prompt lack nothing.
     """
-    remarks = []
-    from_zero = any(_number(row) == 0 for row in rows)
+    first = 0 if any(_number(row) == 0 for row in rows) else 1
     for prompt, found in _grouped(rows, lambda r: r.prompt):
         numbers = {n for r in found if (n := _number(r)) is not None}
         if not numbers or max(numbers) > 4 * len(found) + _SHOWN:
             continue
-        missing = sorted(set(range(0 if from_zero else 1, max(numbers))) - numbers)
+        missing = sorted(set(range(first, max(numbers))) - numbers)
+        kind, what, lines = "missing numbers", "", found[:0]
         if missing == [0]:
+            kind, lines = "first row lost", found[:1]
             what = (
                 f"images of {prompt} are numbered from 1 to {max(numbers)}: number 0 is missing, as when the "
                 "first row of a file without a header is taken for one"
             )
-            remarks.append(Remark("first row lost", (found[0].line,), what, "cannot be put back"))
         elif missing:
-            span = f"{0 if from_zero else 1} to {max(numbers)}"
             runs = _runs(missing)
             shown = ", ".join(runs[:_SHOWN]) + (" and more" if len(runs) > _SHOWN else "")
-            what = f"images of {prompt} lack the numbers {shown} of {span}"
-            remarks.append(Remark("missing numbers", (), what, "cannot be put back"))
-    return remarks
+            what = f"images of {prompt} lack the numbers {shown} of {first} to {max(numbers)}"
+        if missing:
+            yield Remark(kind, tuple(row.line for row in lines), what, "cannot be put back")
 
 
-def _missing(rows: Sequence[CaptionRow]) -> list[Remark]:
+def _missing(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
     there = {row.prompt for row in rows}
-    absent = [prompt for prompt in BENCHMARK_PROMPTS if prompt not in there]
-    if not absent:
-        return []
-    return [Remark("no captions", (), f"no caption of {', '.join(absent)}", "these prompts have no numbers")]
+    if absent := ", ".join(prompt for prompt in BENCHMARK_PROMPTS if prompt not in there):
+        yield Remark("no captions", (), f"no caption of {absent}", "these prompts have no numbers")
 
 
 def _as_published(model: str, rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark]]:
     """Readings under which a file may give the published figures, where it does not as it stands."""
-    repaired, remarks = list(rows), []
+    remarks: list[Remark] = []
     strangers = _strangers(rows)
     for (said, block), found in _grouped(list(strangers), lambda r: (r.prompt, strangers[r])):
         what = (
@@ -212,19 +199,17 @@ def _as_published(model: str, rows: Sequence[CaptionRow]) -> tuple[list[CaptionR
             f"images of these numbers are missing; counted by their place they are of {block}"
         )
         effect = f"counted as {said}; as {block} only in the published reading"
-        remarks.append(_remark("mislabelled rows", found, what, effect))
-    repaired = [replace(r, prompt=strangers[r]) if r in strangers else r for r in repaired]
+        remarks += _remarks("mislabelled rows", found, what, effect)
+    repaired = [replace(r, prompt=strangers.get(r, r.prompt)) for r in rows]
     name = published_name(model)
     told = [int(f.value) for f in printed(name, "", "images")] if name else []
-    if told and len(rows) == told[0] + 1 and rows:
-        first = rows[0]
+    if told and len(rows) == told[0] + 1:
         what = (
             f"Table 1 counts {told[0]} images, the file has {len(rows)} captions: the first row of a file "
-            f"without header ({first.image}) was likely taken for one"
+            f"without header ({rows[0].image}) was likely taken for one"
         )
-        remarks.append(
-            Remark("header eaten as data", (first.line,), what, "counted; lost only in the published reading")
-        )
+        effect = "counted; lost only in the published reading"
+        remarks += _remarks("header eaten as data", rows[:1], what, effect)
         repaired = repaired[1:]
     return repaired, remarks
 
@@ -269,8 +254,7 @@ def _runs(numbers: Sequence[int]) -> list[str]:
     """``3``, ``40 to 49``."""
     runs: list[list[int]] = []
     for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
+        if not runs or number != runs[-1][-1] + 1:
+            runs.append([])
+        runs[-1].append(number)
     return [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]

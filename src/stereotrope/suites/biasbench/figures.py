@@ -8,6 +8,7 @@ from importlib import resources
 
 from stereotrope.suites.biasbench.captions_file import FILLERS
 from stereotrope.suites.biasbench.prompts import data_of
+from stereotrope.suites.published import bare_name
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,8 @@ def published_name(model: str) -> str | None:
     """
     words = re.split(r"[\W_]+", model.rsplit("/", 1)[-1].removesuffix(".csv"))
     telling = " ".join(word for word in words if word.lower() not in FILLERS)
-    for bare in filter(None, (_bare(model), _bare(telling))):
+    for bare in filter(None, (bare_name(model), bare_name(telling))):
         for name, others in data_of("published", "figures.yaml")["names"].items():
-            if bare in {_bare(name), *map(_bare, others)}:
+            if bare in {bare_name(name), *map(bare_name, others)}:
                 return str(name)
     return None
-
-
-def _bare(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1])

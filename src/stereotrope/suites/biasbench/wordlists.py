@@ -85,22 +85,29 @@ def read_wordlists(path: Path | None = None) -> WordLists:
 
 def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
     """Lists in the shape of the authors' ``constants``: one mapping or list a name, prompts within."""
-    take = _Taker(data, name)
-    genders = {str(g): take.terms(f"gender_patterns.{g}") for g in ("female", "male")}
+
+    def terms(path: str) -> Terms:
+        return tuple(_at(data, path, list, name))
+
+    def groups(path: str | None) -> Groups:
+        found = _at(data, path, dict, name) if path else ()
+        return {str(group): terms(f"{path}.{group}") for group in found}
+
+    genders = {group: terms(f"gender_patterns.{group}") for group in ("female", "male")}
     for pattern in (p for listed in genders.values() for p in listed):
-        _compiled(pattern, name)
+        _check_pattern(pattern, name)
     prompts = {
         prompt: PromptLists(
-            groups=take.kinds(at["kinds"]) if "kinds" in at else take.groups(at.get("groups")),
+            groups={t: (t,) for t in terms(at["kinds"])} if "kinds" in at else groups(at.get("groups")),
             rest="other" if "kinds" in at else "unknown",
             patterns=genders if at["attribute"] == GENDER else {},
-            scene={name: take.terms(path) for name, path in at.get("scene", {}).items()},
-            further={name: take.groups(path) for name, path in at.get("further", {}).items()},
-            keyword=_single(take.terms(f"gmr_elements.{prompt}")),
-            alignment=_single(take.terms(f"clip_prompt_keywords.{prompt}")),
-            implied=_single(take.terms(f"iemr_elements.{prompt}")),
-            hallucination=take.terms(f"hallucination_terms.{prompt}"),
-            **{name: take.terms(at[name]) for name in ("stereotype", "diversity", "reference") if name in at},
+            scene={scene: terms(path) for scene, path in at.get("scene", {}).items()},
+            further={attribute: groups(path) for attribute, path in at.get("further", {}).items()},
+            keyword=_single(terms(f"gmr_elements.{prompt}")),
+            alignment=_single(terms(f"clip_prompt_keywords.{prompt}")),
+            implied=_single(terms(f"iemr_elements.{prompt}")),
+            hallucination=terms(f"hallucination_terms.{prompt}"),
+            **{one: terms(at[one]) for one in ("stereotype", "diversity", "reference") if one in at},
         )
         for prompt, at in data_of("authors.yaml").items()
     }
@@ -227,7 +234,7 @@ def _single(terms: Terms) -> tuple[Terms, ...]:
     return tuple((term,) for term in terms)
 
 
-def _compiled(pattern: str, name: str) -> None:
+def _check_pattern(pattern: str, name: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
@@ -239,42 +246,19 @@ def _digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-class _Taker:
-    """Takes lists out of nested data, with a message that names what is missing or of another kind."""
-
-    def __init__(self, data: Mapping[str, Any], name: str) -> None:
-        self._data = data
-        self._name = name
-
-    def terms(self, path: str) -> Terms:
-        found = self._at(path)
-        if not isinstance(found, list) or not all(isinstance(t, str) and _is_text(t) for t in found):
-            raise InputError(f"{self._name}: {path} must be a list of terms, found {_kind(found)}")
-        return tuple(found)
-
-    def kinds(self, path: str) -> dict[str, Terms]:
-        """Each term of a list as a group."""
-        return {term: (term,) for term in self.terms(path)}
-
-    def groups(self, path: str | None) -> dict[str, Terms]:
-        if path is None:
-            return {}
-        found = self._at(path)
-        if not isinstance(found, dict):
-            raise InputError(f"{self._name}: {path} must be a mapping of terms, found {_kind(found)}")
-        return {str(group): self.terms(f"{path}.{group}") for group in found}
-
-    def _at(self, path: str) -> Any:
-        found: Any = self._data
-        for part in path.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return found
+def _at(data: Mapping[str, Any], path: str, kind: type, name: str) -> Any:
+    """What stands in nested data, if it is of a kind."""
+    found: Any = data
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    whole = kind is dict or (isinstance(found, list) and all(map(_is_text, found)))
+    if not isinstance(found, kind) or not whole:
+        must = "a list of terms" if kind is list else "a mapping of terms"
+        what = "nothing" if found is None else type(found).__name__
+        raise InputError(f"{name}: {path} must be {must}, found {what}")
+    return found
 
 
-def _is_text(term: str) -> bool:
+def _is_text(term: Any) -> bool:
     """Whether a term has characters, all of them whole."""
-    return bool(term) and not any("\ud800" <= character <= "\udfff" for character in term)
-
-
-def _kind(found: Any) -> str:
-    return "nothing" if found is None else type(found).__name__
+    return isinstance(term, str) and bool(term) and not any("\ud800" <= sign <= "\udfff" for sign in term)

@@ -9,8 +9,9 @@ import polars as pl
 import scipy
 
 from stereotrope.report.numbers import thousands
+from stereotrope.report.prose import listing
 from stereotrope.suites.check import AGREES, OPEN_VERDICT, PARTLY, Recomputed, agreed
-from stereotrope.suites.objects.matrix import LAST_DIGIT, change, listed, models, percent, table, three
+from stereotrope.suites.objects.matrix import LAST_DIGIT, change, models, percent, table, three
 
 _MODELS, _OBJECTS, _CONDITIONS, _GROUPS, _ATTRIBUTES, _IMAGES = 5, 8, 10, 9, 8, 20
 
@@ -47,7 +48,7 @@ def _concentration(figures: pl.DataFrame) -> Iterator[Recomputed]:
     yield Recomputed(
         "table-4",
         agreed(same == len(means)),
-        f"{same} of {_MODELS}: {listed([three(x) for x in means])}",
+        f"{same} of {_MODELS}: {listing([three(x) for x in means])}",
         [
             {"model": m, "Table 4": three(p), "recomputed": f"{x:.4f}"}
             for m, p, x in zip(models(figures, "4"), printed, means, strict=True)
@@ -94,13 +95,13 @@ def _variations(figures: pl.DataFrame) -> Iterator[Recomputed]:
             agreed(abs(mean - pooled) <= LAST_DIGIT + 0.0005),
             change(mean),
             [{"model": m, name: change(x)} for m, x in zip(names, single, strict=True)],
-            {"models": listed([change(x) for x in single])},
+            {"models": listing([change(x) for x in single])},
         )
     five = figures.filter(table="5", measure="cds_change")["value"].to_numpy()
     both = six.group_by("generator", maintain_order=True).agg(better=(pl.col("value") < 0).all())
     alone = both.filter("better")["generator"].to_list()
     holds = five.argmin() == 3 and alone == ["FLUX 2 Pro"]
-    yield Recomputed("largest-reduction", agreed(holds), f"{change(five.min())}; {listed(alone)}")
+    yield Recomputed("largest-reduction", agreed(holds), f"{change(five.min())}; {listing(alone)}")
     yield Recomputed("paired-tests", OPEN_VERDICT, "")
 
 
@@ -112,7 +113,7 @@ def _judges(figures: pl.DataFrame) -> Iterator[Recomputed]:
     low, high = float(single["value"].to_numpy().min()), float(single["value"].to_numpy().max())
     p = _correlation_p(low, _GROUPS)
     means = [float(part["value"].to_numpy().mean()) for part in single.partition_by("annotator", "reference")]
-    words = {"means": listed([three(x) for x in means])}
+    words = {"means": listing([three(x) for x in means])}
     yield Recomputed("pooled-correlation", OPEN_VERDICT, "", words=words)
     holds = p < 0.05 and _correlation_p(pooled.min(), 27) < 0.0001
     recomputed = f"{three(low)} to {three(high)}; largest p = {p:.3f}"
@@ -143,7 +144,7 @@ def _significance(figures: pl.DataFrame) -> Iterator[Recomputed]:
     yield Recomputed(
         "fewest-significant",
         PARTLY if others and columns.argmin() == middle else AGREES,
-        f"fewest or tied in {listed(fewest)}; not in {listed(others)}",
+        f"fewest or tied in {listing(fewest)}; not in {listing(others)}",
         words={"fewest": int(columns[middle])},
     )
     ethnicity = f"{int(counts[-1, 5:].sum())} of {int(counts[-1].sum())}"

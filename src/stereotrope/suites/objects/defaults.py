@@ -6,9 +6,10 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from stereotrope.report.prose import listing
 from stereotrope.stats import spearman
 from stereotrope.suites.check import AGREES, OPEN_VERDICT, PARTLY, Recomputed, agreed
-from stereotrope.suites.objects.matrix import Floats, listed, models, table, three
+from stereotrope.suites.objects.matrix import Floats, models, table, three
 
 _NEAR = 0.001
 """A mean of figures rounded to 0.001 is known to ± 0.0005: smaller differences of two are not resolved."""
@@ -32,7 +33,7 @@ def defaults(figures: pl.DataFrame) -> Iterator[Recomputed]:
     yield _middle_aged(lowest, gaps, details)
     white = [m for m, nearest in lowest.items() if "White people" in nearest[:2]]
     claimed = {"GPT Image-1", "Imagen 4", "FLUX 2 Pro"}
-    yield Recomputed("white-default", agreed(set(white) == claimed), listed(white))
+    yield Recomputed("white-default", agreed(set(white) == claimed), listing(white))
     yield _nearest(lowest)
     yield _overall(means.mean(axis=0), groups)
     yield _figure_3(figures)
@@ -62,8 +63,8 @@ def _nearest(lowest: dict[str, list[str]]) -> Recomputed:
     return Recomputed(
         "nearest-group",
         agreed(fits and men == ["Qwen Image", "SDXL"]),
-        f"{'5 of 5' if fits else 'not all'}; {listed(men)}",
-        words={"nearest": ", ".join(f"{m} {g}" for m, g in first.items()), "all_three": listed(every)},
+        f"{'5 of 5' if fits else 'not all'}; {listing(men)}",
+        words={"nearest": ", ".join(f"{m} {g}" for m, g in first.items()), "all_three": listing(every)},
     )
 
 

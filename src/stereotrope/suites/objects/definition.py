@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from stereotrope.report.prose import listing
 from stereotrope.suites.check import AGREES, DIFFERS, NOT_GIVEN, Recomputed
-from stereotrope.suites.objects.matrix import listed, models, percent, table, three
+from stereotrope.suites.objects.matrix import models, percent, table, three
 from stereotrope.suites.objects.populations import SEED, SHUFFLES, UNITS, Population, floors, populations
 
 
@@ -86,8 +87,8 @@ def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> Recomputed:
     words = {
         "bits": _ends(ranges[0]),
         "nats": _ends(ranges[1]),
-        "fit": listed([m for m, limit in at.items() if limit >= nats]),
-        "neither": listed([m for m, limit in at.items() if bits < limit < nats]),
+        "fit": listing([m for m, limit in at.items() if limit >= nats]),
+        "neither": listing([m for m, limit in at.items() if bits < limit < nats]),
     }
     recomputed = ", ".join(f"{r['model']} {r['about']}" for r in limits)
     return Recomputed("implied-limit", NOT_GIVEN, recomputed, limits, words)

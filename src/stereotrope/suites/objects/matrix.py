@@ -45,8 +45,3 @@ def percent(share: Any, places: int = 1) -> str:
 def change(share: Any) -> str:
     """A change in per cent, with its sign."""
     return f"{100 * float(share):+.1f}%".replace("-", "−")
-
-
-def listed(items: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
