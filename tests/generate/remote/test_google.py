@@ -7,7 +7,6 @@ from tests.testing.gemini import serve_gemini
 from stereotrope.clients import Account
 from stereotrope.errors import ModelError, ModelUnusable, UsageError
 from stereotrope.generate import GeminiGenerator, ImagenGenerator, create
-from stereotrope.generate.remote.google import read_gemini, read_imagen
 from stereotrope.testing import Loopback, Response
 
 
@@ -106,14 +105,15 @@ def test_no_picture_and_no_reason_is_tried_again(server, url):
 
 def test_an_answer_in_words_is_a_refusal_and_a_thought_is_no_word():
     parts = [{"text": "Let me think.", "thought": True}, {"text": "I cannot draw that."}]
-    slot = read_gemini({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}).slots[0]
+    candidate = {"content": {"parts": parts}, "finishReason": "STOP"}
+    slot = GeminiGenerator.read({"candidates": [candidate]}).slots[0]
     assert slot.refusal == "answered in words instead of a picture: I cannot draw that."
 
 
 def test_a_picture_among_thoughts_is_not_taken():
     draft = {"inlineData": {"data": "AAAA"}, "thought": True}
     final = {"inlineData": {"data": "BBBB"}}
-    reply = read_gemini({"candidates": [{"content": {"parts": [draft, final]}}]})
+    reply = GeminiGenerator.read({"candidates": [{"content": {"parts": [draft, final]}}]})
     assert reply.slots[0].data == b"\x04\x10A"
 
 
@@ -133,7 +133,7 @@ def test_a_picture_among_thoughts_is_not_taken():
 )
 def test_what_brings_neither_picture_nor_reason_is_a_failure(answer):
     with pytest.raises(ModelError, match=r"^answered "):
-        read_gemini(answer)
+        GeminiGenerator.read(answer)
 
 
 def test_a_black_picture_is_a_refusal(server, url):
@@ -215,12 +215,12 @@ def test_an_empty_answer_of_imagen_is_asked_for_again(server, url):
 )
 def test_without_a_picture_or_a_reason_imagen_has_not_answered(answer):
     with pytest.raises(ModelError, match="answered something else than pictures"):
-        read_imagen(answer)
+        ImagenGenerator.read(answer)
 
 
 def test_a_mixed_answer_of_imagen_keeps_its_order():
     answer = {"predictions": [{"bytesBase64Encoded": "AAAA"}, {"raiFilteredReason": "why"}]}
-    first, second = read_imagen(answer).slots
+    first, second = ImagenGenerator.read(answer).slots
     assert (first.data, second.refusal) == (b"\0\0\0", "filtered: why")
 
 

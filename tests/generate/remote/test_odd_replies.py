@@ -18,11 +18,14 @@ from tests.generate.remote.bodies import picture
 from stereotrope.clients import HttpClient
 from stereotrope.clients.error_body import parse_json
 from stereotrope.errors import ModelError
-from stereotrope.generate import ImageResult
+from stereotrope.generate import (
+    GeminiGenerator,
+    ImagenGenerator,
+    ImageResult,
+    ImagesApiGenerator,
+    ReplicateGenerator,
+)
 from stereotrope.generate.remote.answer import condition_of, from_base64
-from stereotrope.generate.remote.google import read_gemini, read_imagen
-from stereotrope.generate.remote.images_api import read_reply
-from stereotrope.generate.remote.replicate import read_prediction
 
 PICTURE = picture()
 USAGE = {"input_tokens": 5, "output_tokens": 100}
@@ -62,10 +65,10 @@ REPLICATE = (
 )
 
 PARSERS = {
-    "openai": (read_reply, OPENAI),
-    "gemini": (read_gemini, GEMINI),
-    "imagen": (read_imagen, IMAGEN),
-    "replicate": (read_prediction, REPLICATE),
+    "openai": (ImagesApiGenerator.read, OPENAI),
+    "gemini": (GeminiGenerator.read, GEMINI),
+    "imagen": (ImagenGenerator.read, IMAGEN),
+    "replicate": (ReplicateGenerator.read, REPLICATE),
 }
 ENTRIES = {
     "openai": "openai:m",

@@ -6,7 +6,7 @@ from tests.testing.replicate import serve_replicate
 
 from stereotrope.clients import Account
 from stereotrope.errors import ModelError, ModelUnusable, UsageError
-from stereotrope.generate.remote.replicate import read_prediction
+from stereotrope.generate import ReplicateGenerator
 from stereotrope.testing import Loopback, Response
 
 VERSION = "7762fd07cf82c948538e41f63f77d685e02b063e37e496e96eefd46c929f9bdc"
@@ -152,7 +152,7 @@ def test_a_name_that_is_none_is_not_asked_for(server, name):
     ],
 )
 def test_other_ends_are_failures(said, why):
-    assert why in read_prediction(said).slots[0].failure
+    assert why in ReplicateGenerator.read(said).slots[0].failure
 
 
 def test_without_a_seed_none_is_sent(server):

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,17 +51,10 @@ class ImageReply:
 
 def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = None) -> ImageReply:
     """Return a reply with what it used; an answer without any picture books its first refusal."""
-    pictures = sum(slot.is_picture for slot in slots)
-    declined = next((slot.refusal for slot in slots if slot.refusal is not None), None)
-    return ImageReply(
-        tuple(slots),
-        Usage(
-            count_of(input_tokens),
-            count_of(output_tokens),
-            images=pictures,
-            refusal=None if pictures else declined,
-        ),
-    )
+    n = sum(slot.is_picture for slot in slots)
+    declined = None if n else next((slot.refusal for slot in slots if slot.refusal is not None), None)
+    usage = Usage(_count(input_tokens), _count(output_tokens), images=n, refusal=declined)
+    return ImageReply(tuple(slots), usage)
 
 
 def held(answer: Any, slots: Sequence[Slot]) -> Sequence[Slot]:
@@ -93,32 +87,26 @@ def from_base64(text: Any, revised_prompt: Any = None) -> Slot:
         return Slot(refusal=EMPTY, revised_prompt=revised)
     if not isinstance(text, str):
         return Slot(failure="something else than a text where a picture belongs", revised_prompt=revised)
-    body = text.partition(",")[2] if text.startswith("data:") else text
-    body = "".join(body.split())
-    try:
-        data = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
-    except ValueError:
-        data = b""
-    if not data:
-        return Slot(failure="a text that is no base64 where a picture belongs", revised_prompt=revised)
-    return Slot(data=data, revised_prompt=revised)
+    body = "".join((text.partition(",")[2] if text.startswith("data:") else text).split())
+    with suppress(ValueError):
+        if data := base64.b64decode(body + "=" * (-len(body) % 4), validate=True):
+            return Slot(data=data, revised_prompt=revised)
+    return Slot(failure="a text that is no base64 where a picture belongs", revised_prompt=revised)
 
 
 def from_url(url: str, revised_prompt: Any = None) -> Slot:
     """Read a place that holds a URL or a data URL."""
     if url.startswith("data:"):
         return from_base64(url, revised_prompt)
-    revised = text_of(revised_prompt) or None
-    return Slot(url=url, revised_prompt=revised)
+    return Slot(url=url, revised_prompt=text_of(revised_prompt) or None)
 
 
 def condition_of(data: bytes) -> str | None:
     """Say what is wrong with what came for a picture: ``"black"``, ``"damaged"`` or ``"words"``.
 
     Black is one without a lit pixel, damaged one cut, broken or of no known format, words is text of any
-    kind: the page or the message of a server. None is said of every other picture, and of bytes in a known
-    format that is none of ours: asking again brings the same, so that is left to the picture check, which
-    excludes it with its reason.
+    kind. None is said of all else, bytes in a known format that is none of ours included: asking again brings
+    the same, and the picture check excludes it with its reason.
     """
     try:
         sniff(data)
@@ -157,7 +145,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count_of(value: Any) -> int | None:
-    """Return a count of tokens, None where the answer gives none."""
+def _count(value: Any) -> int | None:
+    """A count of tokens, None where the answer gives none."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
     return value if is_count else None

@@ -1,4 +1,4 @@
-"""What every remote generator does: calls, batches, refusals, prices and what is expected of a plan."""
+"""What every remote generator does: calls, batches, refusals, prices."""
 
 import asyncio
 import hashlib
@@ -6,8 +6,9 @@ import json
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import polars as pl
@@ -31,8 +32,8 @@ from stereotrope.pictures import MAX_BYTES
 
 Send = Callable[[], Awaitable[ImageReply]]
 _LOOKED_AT = 10_000
-_CHARACTERS_A_TOKEN = (3, 6)
-"""Of an English prompt, at least and at most; only for the range a plan states."""
+_CHARACTERS_A_TOKEN = (6, 3)
+"""Of an English prompt, at most and at least; only for the range a plan states."""
 
 
 class _Damaged(ModelError):
@@ -42,17 +43,15 @@ class _Damaged(ModelError):
 class RemoteGenerator(Generator):
     """A text-to-image model behind an HTTP endpoint.
 
-    Every call goes through :class:`stereotrope.clients.Caller`, which limits, retries, accounts and
-    classifies. A refusal is a result; a picture that is cut, broken or words is asked for once more and
-    then a :class:`~stereotrope.errors.ModelError` of its item, so that the next run asks for it again.
+    An adapter gives ``_path`` and ``_body`` of a call, and :meth:`read`; :class:`~stereotrope.clients.Caller`
+    limits, retries, accounts and classifies. A refusal is a result; a picture that is cut, broken or words is
+    asked for once more and then a :class:`~stereotrope.errors.ModelError`, so that the next run asks again.
 
-    options: The entry of the audit file.
-    account: What calls are booked on.
-
-    fingerprint: Covers provider, model, parameters, ``version`` and whether negative prompts are sent: moving
-        a deployment, or asking it faster, redoes nothing.
+    fingerprint: Covers provider, model, parameters, ``version`` and whether negative prompts are sent.
     takes_negative: Whether the request's negative prompt is sent.
     """
+
+    _path: str
 
     most_at_once: ClassVar[int] = 1
     """Pictures one call can bring at most."""
@@ -70,10 +69,11 @@ class RemoteGenerator(Generator):
         self.takes_negative = self._takes_negative()
         self.batch = options.batch
         self._refuse_batch()
-        self.note = self._note()
+        self.note = "; ".join(self._notes()) or None
         self.fingerprint = self._fingerprint()
         self.caller = Caller(self.endpoint, self.model, kind="image", account=account, price=self.price)
-        self._http = HttpClient(self.endpoint, key_header=self._key_header(), most_bytes=self.most_bytes)
+        most = self.batch * (MAX_BYTES * 4 // 3) + 2**20  # pictures in base64, and words beside them
+        self._http = HttpClient(self.endpoint, key_header=self._key_header(), most_bytes=most)
 
     def _seeded(self) -> bool:
         """Whether seeds are sent."""
@@ -88,8 +88,24 @@ class RemoteGenerator(Generator):
         return None
 
     @abstractmethod
+    def _body(self, text: str, negative: str | None, seed: int | None, count: int) -> dict[str, Any]:
+        """The body of a call for ``count`` pictures of one prompt."""
+
+    @staticmethod
+    @abstractmethod
+    def read(answer: Any) -> ImageReply:
+        """Read the answer to a call.
+
+        Raises ErrorReply, ModelError: As :func:`~stereotrope.generate.remote.answer.held`.
+        """
+
     def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
-        """Return what makes one HTTP attempt at ``count`` pictures of one prompt."""
+        """What makes one HTTP attempt."""
+
+        async def send() -> ImageReply:
+            return self.read(await self._http.post(self._path, self._body(text, negative, seed, count)))
+
+        return send
 
     def _amend(self, message: str) -> bool:
         """Whether what makes attempts now asks otherwise, after a server rejected what ours adds."""
@@ -98,11 +114,6 @@ class RemoteGenerator(Generator):
     async def close(self) -> None:
         """Close the connections of the running event loop."""
         await self._http.close()
-
-    @property
-    def most_bytes(self) -> int:
-        """Of one reply: as many pictures as one call brings, in base64, and words beside them."""
-        return self.batch * (MAX_BYTES * 4 // 3) + 2**20
 
     def check(self, text: str, negative: str | None = None) -> str | None:
         """Say why no picture can be had for a prompt; None where it can."""
@@ -118,18 +129,11 @@ class RemoteGenerator(Generator):
     def expect(self, requests: pl.DataFrame) -> Expectation:
         """Say what calls, money and time these requests will take; nothing is asked."""
         alike = requests.group_by("text", "negative", "seed", maintain_order=True).len()
-        calls = [(text or "", -(-count // self.batch)) for text, count in alike.select("text", "len").rows()]
-        most, least = _CHARACTERS_A_TOKEN
-        tokens = (
-            sum(-(-len(text) // least) * n for text, n in calls),
-            sum(-(-len(text) // most) * n for text, n in calls),
-        )
+        calls = [(len(text or ""), -(-n // self.batch)) for text, n in alike.select("text", "len").rows()]
+        low, high = (sum(-(-size // a_token) * n for size, n in calls) for a_token in _CHARACTERS_A_TOKEN)
+        n_calls, n_images = sum(n for _, n in calls), requests.height
         return expectation(
-            self.endpoint,
-            self.price,
-            calls=sum(n for _, n in calls),
-            input_tokens=tokens,
-            images=requests.height,
+            self.endpoint, self.price, calls=n_calls, input_tokens=(low, high), images=n_images
         )
 
     async def process(self, request: ImageRequest) -> ImageResult:
@@ -142,11 +146,10 @@ class RemoteGenerator(Generator):
     async def process_batch(self, requests: Sequence[ImageRequest]) -> list[ImageResult | StereotropeError]:
         """Ask for several pictures, those of one prompt in calls of ``batch``.
 
-        A partial answer keeps its pictures; each empty place of it is that request's refusal. A batch
-        that is refused as a whole is asked for again one picture at a time, because one filtered picture
-        refuses the others with it on some endpoints.
+        An empty place of an answer is that request's refusal. A batch that is refused as a whole is asked for
+        again one picture at a time: on some endpoints one filtered picture refuses the others with it.
 
-        Returns one outcome a request, in their order; a failure is that request's exception.
+        Returns: One outcome a request, in their order; a failure is that request's exception.
         """
         alike: dict[tuple[Any, ...], list[int]] = {}
         for index, request in enumerate(requests):
@@ -157,11 +160,7 @@ class RemoteGenerator(Generator):
             for start in range(0, len(chosen), self.batch)
         ]
         drawn = await asyncio.gather(*(self._drawn([requests[i] for i in chunk]) for chunk in chunks))
-        outcomes = {
-            index: outcome
-            for chunk, results in zip(chunks, drawn, strict=True)
-            for index, outcome in zip(chunk, results, strict=True)
-        }
+        outcomes = dict(zip(chain(*chunks), chain(*drawn), strict=True))
         return [outcomes[index] for index in range(len(requests))]
 
     async def _drawn(
@@ -203,9 +202,8 @@ class RemoteGenerator(Generator):
         if reason is not None:
             raise UsageError(f"generator {self.name!r}: {reason}")
         self.endpoint.secret()  # a missing key ends it here, before anything is begun
-        send = self._sender(
-            request.text or "", request.negative, request.seed if self.seeded else None, count
-        )
+        seed = request.seed if self.seeded else None
+        send = self._sender(request.text or "", request.negative, seed, count)
 
         async def timed() -> ImageReply:
             began = time.monotonic()
@@ -239,17 +237,15 @@ class RemoteGenerator(Generator):
                 raise ModelMisconfigured(f"{self.provider}:{self.model} rejects {name!r} ({message}); {way}")
 
     async def _result(self, slot: Slot, seconds: float, cost: float | None) -> ImageResult | StereotropeError:
-        revised = None if slot.revised_prompt is None else self._kept(slot.revised_prompt)
+        revised = fit_to_keep(slot.revised_prompt or "", self.endpoint.secret() or "") or None
         if slot.refusal is not None:
             return ImageResult(None, "refused", self._words(slot.refusal), revised, seconds)
         if slot.failure is not None:
             return ModelError(f"{self.provider}:{self.model}: no picture: {self._words(slot.failure)}")
-        data = slot.data
-        if data is None:
-            try:
-                data = await self._fetched(slot.url or "")
-            except ModelError as error:
-                return ModelError(self._words(str(error)))
+        try:
+            data = slot.data or await self._fetched(slot.url or "")
+        except ModelError as error:
+            return ModelError(self._words(str(error)))
         condition = await asyncio.to_thread(condition_of, data)
         if condition == "black":
             return ImageResult(None, "refused", BLACK, revised, seconds, cost)
@@ -268,7 +264,7 @@ class RemoteGenerator(Generator):
 
     def _share(self, reply: ImageReply, slots: Sequence[Slot]) -> float | None:
         """Share of the call's cost that each of its pictures bears."""
-        pictures = sum(slot.data is not None or slot.url is not None for slot in slots)
+        pictures = sum(slot.is_picture for slot in slots)
         if self.price is None or not pictures:
             return None
         usage = reply.usage
@@ -277,9 +273,6 @@ class RemoteGenerator(Generator):
 
     def _words(self, reason: str) -> str:
         return redact(reason, self.endpoint.secret() or "")
-
-    def _kept(self, text: str) -> str | None:
-        return fit_to_keep(text, self.endpoint.secret() or "") or None
 
     def _refuse_batch(self) -> None:
         if self.batch > self.most_at_once:
@@ -294,13 +287,11 @@ class RemoteGenerator(Generator):
                 "`seed: false`; add it, or ask for one picture a call"
             )
 
-    def _note(self) -> str | None:
-        notes = []
+    def _notes(self) -> Iterator[str]:
         if not self.seeded:
-            notes.append("takes no seed: pictures of one prompt differ by chance and cannot be drawn again")
+            yield "takes no seed: pictures of one prompt differ by chance and cannot be drawn again"
         if not self.takes_negative:
-            notes.append("takes no negative prompt")
-        return "; ".join(notes) or None
+            yield "takes no negative prompt"
 
     def _fingerprint(self) -> str:
         content = {

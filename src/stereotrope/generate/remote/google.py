@@ -10,7 +10,7 @@ it as a bearer token.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -26,7 +26,7 @@ from stereotrope.generate.remote.answer import (
     reply,
     text_of,
 )
-from stereotrope.generate.remote.generator import RemoteGenerator, Send
+from stereotrope.generate.remote.generator import RemoteGenerator
 from stereotrope.generate.remote.options import ImageModelOptions
 
 _BLOCKED = re.compile(r"(?!.*UNSPECIFIED)[A-Z][A-Z_]+")
@@ -65,9 +65,10 @@ class GeminiGenerator(_Google):
 
     verb = "generateContent"
 
-    def _note(self) -> str | None:
-        best = "its seed is a best effort: the same request may draw another picture"
-        return "; ".join(filter(None, (best if self.seeded else None, super()._note()))) or None
+    def _notes(self) -> Iterator[str]:
+        if self.seeded:
+            yield "its seed is a best effort: the same request may draw another picture"
+        yield from super()._notes()
 
     def _takes_negative(self) -> bool:
         if self.options.negative:
@@ -76,7 +77,7 @@ class GeminiGenerator(_Google):
             )
         return False
 
-    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+    def _body(self, text: str, negative: str | None, seed: int | None, count: int) -> dict[str, Any]:
         top = {key: value for key, value in self.parameters.items() if key in _TOP_LEVEL}
         image = {key: value for key, value in self.parameters.items() if key in _IMAGE_CONFIG}
         config: dict[str, Any] = {"responseModalities": ["TEXT", "IMAGE"]}
@@ -85,20 +86,25 @@ class GeminiGenerator(_Google):
             config["imageConfig"] = {**mapping(config.get("imageConfig")), **image}
         if seed is not None:
             config["seed"] = seed
-        body = {"contents": [{"role": "user", "parts": [{"text": text}]}], "generationConfig": config, **top}
+        return {"contents": [{"role": "user", "parts": [{"text": text}]}], "generationConfig": config, **top}
 
-        async def send() -> ImageReply:
-            return read_gemini(await self._http.post(self._path, body))
+    @staticmethod
+    def read(answer: Any) -> ImageReply:
+        """Read the answer of ``generateContent``: the first picture, or why there is none.
 
-        return send
+        A refusal is a ``blockReason``, a ``finishReason`` of a filter, or words that decline.
+        """
+        content = mapping(answer)
+        usage = mapping(content.get("usageMetadata"))
+        slots = held(answer, [_gemini_slot(content)])
+        return reply(slots, usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
 
 
 class ImagenGenerator(_Google):
     """Imagen.
 
-    It takes a seed only where no watermark is added, and Google's own documentation of the Gemini API
-    has neither; so a seed is sent only with ``addWatermark: false``. Fewer pictures than asked for mean
-    that the others were filtered.
+    It takes a seed only where no watermark is added, so one is sent only with ``addWatermark: false``. Fewer
+    pictures than asked for mean that the others were filtered.
     """
 
     verb = "predict"
@@ -114,37 +120,31 @@ class ImagenGenerator(_Google):
             )
         return unmarked and self.options.seed is not False
 
-    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+    def _body(self, text: str, negative: str | None, seed: int | None, count: int) -> dict[str, Any]:
         parameters: dict[str, Any] = {"includeRaiReason": True, **self.parameters, "sampleCount": count}
         if seed is not None:
             parameters["seed"] = seed
         if negative:
             parameters["negativePrompt"] = negative
-        body = {"instances": [{"prompt": text}], "parameters": parameters}
+        return {"instances": [{"prompt": text}], "parameters": parameters}
 
-        async def send() -> ImageReply:
-            return read_imagen(await self._http.post(self._path, body))
-
-        return send
+    @staticmethod
+    def read(answer: Any) -> ImageReply:
+        """Read the answer of ``:predict``: a picture or a reason for at least one place."""
+        slots = []
+        for place in map(mapping, items(mapping(answer).get("predictions"))):
+            reason, picture = place.get("raiFilteredReason"), place.get("bytesBase64Encoded")
+            if isinstance(reason, str) and reason and not picture:
+                slots.append(Slot(refusal=f"filtered: {reason}"))
+            elif "bytesBase64Encoded" in place:
+                slots.append(from_base64(picture, place.get("prompt")))
+        return reply(held(answer, slots))
 
 
 def google_generator(options: ImageModelOptions, account: Account) -> RemoteGenerator:
     """Return the adapter of the shape that a model has."""
     is_imagen = split_model(options.images)[1].startswith(("imagen", "imagegeneration"))
     return (ImagenGenerator if is_imagen else GeminiGenerator)(options, account)
-
-
-def read_gemini(answer: Any) -> ImageReply:
-    """Read the answer of ``generateContent``: the first picture, or why there is none.
-
-    A refusal is a ``blockReason``, a ``finishReason`` of a filter, or words that decline.
-
-    Raises ErrorReply, ModelError: As :func:`held`.
-    """
-    content = mapping(answer)
-    usage = mapping(content.get("usageMetadata"))
-    slots = held(answer, [_gemini_slot(content)])
-    return reply(slots, usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
 
 
 def _gemini_slot(content: Mapping[str, Any]) -> Slot:
@@ -168,21 +168,3 @@ def _gemini_slot(content: Mapping[str, Any]) -> Slot:
     if reason == "STOP" and _DECLINES.search(words) and not is_trouble(words):
         return Slot(refusal=f"answered in words instead of a picture: {words}")
     return Slot(failure=f"without a picture, finish reason {reason or 'not given'}")
-
-
-def read_imagen(answer: Any) -> ImageReply:
-    """Read the answer of ``:predict``.
-
-    Asked for reasons, it gives a picture or a reason for at least one place; fewer than asked for beside
-    these are filtered.
-
-    Raises ErrorReply, ModelError: As :func:`held`.
-    """
-    slots = []
-    for place in map(mapping, items(mapping(answer).get("predictions"))):
-        reason, picture = place.get("raiFilteredReason"), place.get("bytesBase64Encoded")
-        if isinstance(reason, str) and reason and not picture:
-            slots.append(Slot(refusal=f"filtered: {reason}"))
-        elif "bytesBase64Encoded" in place:
-            slots.append(from_base64(picture, place.get("prompt")))
-    return reply(held(answer, slots))

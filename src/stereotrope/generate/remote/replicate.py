@@ -57,15 +57,16 @@ class ReplicateGenerator(RemoteGenerator):
             )
         self._path = "predictions" if self._version else f"models/{quote(model)}/predictions"
 
-    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+    def _body(self, text: str, negative: str | None, seed: int | None, count: int) -> dict[str, Any]:
         asked: dict[str, Any] = {"prompt": text, **self.parameters}
         if seed is not None:
             asked["seed"] = seed
         if negative:
             asked["negative_prompt"] = negative
-        body: dict[str, Any] = {"input": asked}
-        if self._version:
-            body["version"] = self._version
+        return {"input": asked, **({"version": self._version} if self._version else {})}
+
+    def _sender(self, text: str, negative: str | None, seed: int | None, count: int) -> Send:
+        body = self._body(text, negative, seed, count)
         running: list[str] = []
 
         async def send() -> ImageReply:
@@ -85,7 +86,7 @@ class ReplicateGenerator(RemoteGenerator):
             if why is not None and not is_moderation(why) and is_trouble(why):
                 running.clear()
                 raise ModelError(f"a prediction {prediction.get('status')}: {why}")
-            return read_prediction(prediction)
+            return self.read(prediction)
 
         return send
 
@@ -101,28 +102,27 @@ class ReplicateGenerator(RemoteGenerator):
             running.clear()
             raise ModelError("lost a prediction that it had begun") from None
 
+    @staticmethod
+    def read(answer: Any) -> ImageReply:
+        """Read a prediction that is done: its picture, or why there is none.
 
-def read_prediction(prediction: Mapping[str, Any]) -> ImageReply:
-    """Read a prediction that is done: its picture, or why there is none.
-
-    What a model declines is a refusal, and so is an empty place where a prediction succeeded: models leave
-    out what their safety checker holds back. Every other failure, a cancelled prediction and an output that
-    is none or was removed meanwhile are failures of the item: the same request would fail again.
-    """
-    output = prediction.get("output")
-    places = output if isinstance(output, list) else [output]
-    picture = next((place for place in places if isinstance(place, str) and place), None)
-    if picture is not None:
-        slot = from_url(picture)
+        What a model declines is a refusal, and so is an empty place where a prediction succeeded: models
+        leave out what their safety checker holds back. All else fails the item: it would fail again.
+        """
+        output, why = answer.get("output"), _why(answer)
+        places = output if isinstance(output, list) else [output]
+        picture = next((place for place in places if isinstance(place, str) and place), None)
+        if picture is not None:
+            slot = from_url(picture)
+        elif why is not None:
+            slot = Slot(refusal=why) if is_moderation(why) else Slot(failure=why)
+        elif answer.get("data_removed"):
+            slot = Slot(failure="its output was removed before it was fetched")
+        elif output is not None and all(place is None or place == "" for place in places):
+            slot = Slot(refusal=EMPTY)
+        else:
+            slot = Slot(failure="its output is neither a URL nor a list of URLs")
         return reply([slot])
-    why = _why(prediction)
-    if why is not None:
-        return reply([Slot(refusal=why) if is_moderation(why) else Slot(failure=why)])
-    if prediction.get("data_removed"):
-        return reply([Slot(failure="its output was removed before it was fetched")])
-    if output is not None and all(place is None or place == "" for place in places):
-        return reply([Slot(refusal=EMPTY)])
-    return reply([Slot(failure="its output is neither a URL nor a list of URLs")])
 
 
 def _prediction(answer: Any) -> Mapping[str, Any]:
