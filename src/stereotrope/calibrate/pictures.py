@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from stereotrope.calibrate.checks import BLANK, checks, in_words
 from stereotrope.generate import CalibratedGenerator, Generator, ImageRequest, ImageResult
 from stereotrope.generate.calibrated.canvas import ink_on
+from stereotrope.generate.calibrated.chance import chance, seed_of_purpose
 
 _DRAWING = 1
 """Version of the drawing; raised whenever a picture of the same request would change."""
@@ -82,7 +83,7 @@ class CheckPictures(Generator):
             return None
         planted = set(self.inner.values(motif.base, seed).values())
         false = [value for value in self.options[motif.attribute] if value not in planted]
-        return motif.attribute, false[int(_unit("claim", text, seed) * len(false))]
+        return motif.attribute, false[int(chance("claim", text, seed) * len(false))]
 
     def words(self, text: str, seed: int | None) -> list[str]:
         """The painted lines; none of an empty picture."""
@@ -117,11 +118,11 @@ class CheckPictures(Generator):
 
     def _colour(self, text: str, seed: int | None) -> str:
         colours = list(self.inner.truth.colours)
-        return colours[int(_unit("empty", text, seed) * len(colours))]
+        return colours[int(chance("empty", text, seed) * len(colours))]
 
     def _empty(self, text: str, seed: int | None) -> Image.Image:
         plain = self.inner.truth.colours[self._colour(text, seed)].background
-        rng = np.random.default_rng(_digest("jitter", text, seed))
+        rng = np.random.default_rng(seed_of_purpose("jitter", text, seed))
         off = rng.integers(-JITTER, JITTER + 1, 3)
         red, green, blue = (int(min(255, max(0, c + d))) for c, d in zip(plain, off, strict=True))
         return Image.new("RGB", (self.inner.size, self.inner.size), (red, green, blue))
@@ -148,11 +149,3 @@ def _encoded(image: Image.Image) -> bytes:
     file = io.BytesIO()
     image.save(file, "JPEG", quality=_QUALITY, subsampling=0)
     return file.getvalue()
-
-
-def _digest(purpose: str, text: str, seed: int | None) -> int:
-    return int.from_bytes(hashlib.sha256(f"{purpose}\0{seed}\0{text}".encode()).digest()[:16], "big")
-
-
-def _unit(purpose: str, text: str, seed: int | None) -> float:
-    return (_digest(purpose, text, seed) >> 75) / 2.0**53

@@ -5,10 +5,11 @@ Source of the layout: SODA, arXiv:2508.03483, section 3.1 and Table 1; its texts
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import polars as pl
 
-from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many
+from stereotrope.design.prompts import fields_of, fill, prompts_frame, refuse_too_many, wordings
 from stereotrope.errors import UsageError
 
 BASE = "base"
@@ -42,38 +43,21 @@ def cued_prompts(
     """
     _check(objects, dimensions, baseline, cue, phrasings)
     suffixes = dict(mitigations) if mitigations else {"none": ""}
-    refuse_too_many(
-        len(objects) * len(suffixes) * (1 + len(phrasings) * sum(len(g) for g in dimensions.values()))
-    )
+    n_cued = len(phrasings) * sum(map(len, dimensions.values()))
+    refuse_too_many(len(objects) * len(suffixes) * (1 + n_cued))
     factors = ["object", "dimension", "group"]
     factors += ["phrasing"] if len(phrasings) > 1 else []
     factors += ["mitigation"] if len(suffixes) > 1 else []
     rows: list[dict[str, str | None]] = []
-    for thing in objects:
-        for mitigation, suffix in suffixes.items():
-            end = f", {suffix}" if suffix else ""
-            scope: dict[str, str | None] = {"object": thing, "mitigation": mitigation}
-            rows.append({**scope, "group": BASE, "text": fill(baseline, {"object": thing}) + end})
-            for phrasing in phrasings:
-                for dimension, groups in dimensions.items():
-                    for group, wording in _wordings(groups).items():
-                        text = _cued(cue, thing, phrasing, wording) + end
-                        rows.append(
-                            {
-                                **scope,
-                                "dimension": dimension,
-                                "group": group,
-                                "phrasing": phrasing,
-                                "text": text,
-                            }
-                        )
+    for thing, (mitigation, suffix) in product(objects, suffixes.items()):
+        end = f", {suffix}" if suffix else ""
+        scope: dict[str, str | None] = {"object": thing, "mitigation": mitigation}
+        rows.append({**scope, "group": BASE, "text": fill(baseline, {"object": thing}) + end})
+        for phrasing, (dimension, groups) in product(phrasings, dimensions.items()):
+            for group, wording in wordings(groups).items():
+                cell = {"dimension": dimension, "group": group, "phrasing": phrasing}
+                rows.append({**scope, **cell, "text": _cued(cue, thing, phrasing, wording) + end})
     return prompts_frame(rows, factors)
-
-
-def _wordings(groups: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
-    return (
-        {str(k): str(v) for k, v in groups.items()} if isinstance(groups, Mapping) else {g: g for g in groups}
-    )
 
 
 def _cued(template: str, thing: str, phrasing: str, wording: str) -> str:
@@ -101,17 +85,16 @@ def _check(
         raise UsageError("objects is empty; list at least one thing, for example `objects: [car]`")
     if not phrasings:
         raise UsageError("phrasings is empty; list at least one, for example `phrasings: [for]`")
-    if "object" not in fields_of(baseline):
-        raise UsageError(f"baseline template {baseline!r} needs the field {{object}}")
-    for field in ("object", "phrasing", "group"):
-        if field not in fields_of(cue):
-            raise UsageError(f"cue template {cue!r} needs the field {{{field}}}")
-    for name, template, known in (("baseline", baseline, 1), ("cue", cue, 3)):
-        for field in fields_of(template):
-            if field not in _FIELDS[:known]:
+    for name, template, known in (("baseline", baseline, _FIELDS[:1]), ("cue", cue, _FIELDS)):
+        fields = fields_of(template)
+        for field in known:
+            if field not in fields:
+                raise UsageError(f"{name} template {template!r} needs the field {{{field}}}")
+        for field in fields:
+            if field not in known:
                 raise UsageError(
-                    f"{name} template {template!r} may hold {', '.join(f'{{{f}}}' for f in _FIELDS[:known])}"
-                    f", found {{{field}}}; remove it"
+                    f"{name} template {template!r} may hold {', '.join(f'{{{f}}}' for f in known)}, found "
+                    f"{{{field}}}; remove it"
                 )
     dimension_of: dict[str, str] = {}
     for dimension, groups in dimensions.items():

@@ -3,7 +3,7 @@
 import itertools
 import math
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -53,13 +53,9 @@ def prompts_frame(rows: Iterable[Mapping[str, str | None]], factors: Sequence[st
                 "stand for one condition only; change the template so that the texts differ"
             )
         if text is None or before is levels:
-            table.append(
-                {"prompt_id": prompt_id(text, negative, levels), **levels, "text": text, "negative": negative}
-            )
-    columns = ["prompt_id", *names, "text", "negative"]
-    return pl.DataFrame(
-        {c: [row[c] for row in table] for c in columns}, schema=dict.fromkeys(columns, pl.String)
-    )
+            key = prompt_id(text, negative, levels)
+            table.append({"prompt_id": key, **levels, "text": text, "negative": negative})
+    return pl.DataFrame(table, schema=dict.fromkeys(("prompt_id", *names, "text", "negative"), pl.String))
 
 
 def _describe(levels: Mapping[str, str | None]) -> str:
@@ -116,29 +112,29 @@ def expand(
             raise UsageError(f"factor {name!r} has no value; list at least one")
         if len(set(levels)) < len(levels):
             raise UsageError(f"factor {name!r} lists a level twice; list each once")
-    texts = {name: _texts(levels) for name, levels in factors.items()}
+    texts = {name: wordings(levels, silent=WORDLESS) for name, levels in factors.items()}
     refuse_too_many(math.prod(len(words) for words in texts.values()))
     rows = []
-    for combination in itertools.product(*(texts[name].items() for name in factors)):
-        level = {name: key for name, (key, _) in zip(factors, combination, strict=True)}
-        words = {name: text for name, (_, text) in zip(factors, combination, strict=True)}
-        rows.append({**level, "text": fill(template, words), "negative": negative})
+    for combination in itertools.product(*(words.items() for words in texts.values())):
+        pairs = dict(zip(texts, combination, strict=True))
+        text = fill(template, {name: words for name, (_, words) in pairs.items()})
+        rows.append(
+            {name: level for name, (level, _) in pairs.items()} | {"text": text, "negative": negative}
+        )
     return prompts_frame(rows, list(factors))
 
 
-def _texts(levels: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+def wordings(levels: Sequence[str] | Mapping[str, str], *, silent: Collection[str] = ()) -> dict[str, str]:
+    """Return level → the words it puts into a prompt: what it maps to, else its name; none for ``silent``."""
     if isinstance(levels, Mapping):
-        return {str(key): str(text) for key, text in levels.items()}
-    return {str(level): "" if level in WORDLESS else str(level) for level in levels}
+        return {str(level): str(words) for level, words in levels.items()}
+    return {str(level): "" if level in silent else str(level) for level in levels}
 
 
 def fill(template: str, words: Mapping[str, str]) -> str:
     """Write ``words`` into the template; a field left empty takes the separator before it along."""
     out = ""
     for literal, name, _, _ in string.Formatter().parse(template):
-        word = words[name] if name is not None else ""
-        if name is not None and not word:
-            out += literal.rstrip(" ").removesuffix(",")
-        else:
-            out += literal + word
+        word = None if name is None else words[name]
+        out += literal.rstrip(" ").removesuffix(",") if word == "" else literal + (word or "")
     return " ".join(out.split())

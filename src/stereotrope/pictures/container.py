@@ -1,8 +1,7 @@
 """What the file around a picture says, read without decoding a pixel.
 
-Each reader walks the chunks or segments of one format, so that size, frames, orientation, colour
-profile and the true end of the picture are known before any decoder runs. The decoder is then handed
-only the parts it needs to draw the picture: no text, no EXIF, no embedded preview.
+Size, frames, orientation, colour profile and the true end of the picture are known before any decoder runs,
+which is handed only the parts it needs: no text, no EXIF, no embedded preview.
 
 Sources: PNG third edition (W3C, 2025) sections 5 and 11; ITU-T T.81 annex B (JPEG); RFC 9649 (WebP);
 ICC.1:2022 annex B (profiles in JPEG); EXIF 3.0 section 4.6 (orientation).
@@ -51,6 +50,11 @@ _LOOKS_LIKE: tuple[tuple[bytes, str], ...] = (
     (b"\x00\x00\x01\x00", "ICO"),
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
+)
+_TEXT_LOOKS_LIKE: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
+    ((b"<!doctype html", b"<html", b"<head", b"<body", b"<script"), "HTML"),
+    (b"<", "XML"),
+    ((b"{", b"["), "JSON"),
 )
 _AFTER_THE_END: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"PK\x03\x04|PK\x05\x06"), "ZIP"),
@@ -108,13 +112,7 @@ def _kind(data: bytes) -> str | None:
     head = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if b"<svg" in head:
         return "SVG"
-    if head.startswith((b"<!doctype html", b"<html", b"<head", b"<body", b"<script")):
-        return "HTML"
-    if head.startswith(b"<"):
-        return "XML"
-    if head.startswith((b"{", b"[")):
-        return "JSON"
-    return None
+    return next((name for start, name in _TEXT_LOOKS_LIKE if head.startswith(start)), None)
 
 
 def read(data: bytes) -> Container:
@@ -137,18 +135,13 @@ def read(data: bytes) -> Container:
         raise PictureError(f"more than {MAX_PIXELS // 1_000_000} million pixels")
     if max(width, height) > MAX_SIDE:
         raise PictureError(f"a side longer than {MAX_SIDE} pixels")
-    if found.trailing:
-        _refuse_polyglot(data[-found.trailing :])
-    return found
-
-
-def _refuse_polyglot(tail: bytes) -> None:
-    # Cameras append previews, depth maps and clips, so bytes behind the end are no reason to lose a
-    # picture. A second file that other programs would open or run is: the original bytes stay in the
-    # run folder and may be handed on.
+    # Cameras append previews and clips, so bytes behind the end are no reason to lose a picture. A second
+    # file that other programs would open or run is: the original bytes may be handed on.
+    tail = data[len(data) - found.trailing :]
     for pattern, kind in _AFTER_THE_END:
         if pattern.search(tail):
             raise PictureError(f"polyglot: {kind} after the end of the picture")
+    return found
 
 
 def png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -250,23 +243,22 @@ def _read_jpeg(data: bytes) -> Container:
     if size is None or not scans:
         raise PictureError("damaged: no header")
     profile = b"".join(pieces[i] for i in sorted(pieces)) or None
-    if profile is not None and len(profile) > MAX_PROFILE_BYTES:
-        return Container("jpeg", size, 1, orientation, None, b"".join(parts), len(data) - end, True)
-    return Container("jpeg", size, 1, orientation, profile, b"".join(parts), len(data) - end)
+    broken = profile is not None and len(profile) > MAX_PROFILE_BYTES
+    kept = None if broken else profile
+    return Container("jpeg", size, 1, orientation, kept, b"".join(parts), len(data) - end, broken)
 
 
 def webp_chunks(data: bytes, at: int = 12) -> Iterator[tuple[bytes, bytes]]:
     """Yield (kind, body) of each chunk of a WebP from ``at`` to the end of ``data``."""
-    chunks = 0
-    while at + 8 <= len(data):
-        chunks += 1
-        if chunks > MAX_CHUNKS:
-            raise PictureError("damaged: too many chunks")
+    for _ in range(MAX_CHUNKS):
+        if at + 8 > len(data):
+            return
         kind, length = data[at : at + 4], struct.unpack_from("<I", data, at + 4)[0]
         if at + 8 + length > len(data):
             raise PictureError("truncated")
         yield kind, data[at + 8 : at + 8 + length]
         at += 8 + length + length % 2
+    raise PictureError("damaged: too many chunks")
 
 
 def _read_webp(data: bytes) -> Container:

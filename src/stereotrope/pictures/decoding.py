@@ -6,8 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ _T = TypeVar("_T")
 # Read now, so that no decoder is looked for when files or memory are short and none would be found.
 Image.preinit()
 
-_EXTENSIONS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".jpe": "jpeg", ".webp": "webp"}
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -38,21 +36,21 @@ _STRIP_PIXELS = 250_000
 _WITH_ALPHA = ("RGBA", "LA", "PA", "La", "RGBa")
 _WITH_PROFILE = ("RGB", "L", "CMYK")
 _WIDE = ("I", "F")
-# What Pillow raises on bytes that are no sound picture, and where it gets no memory; warnings are listed
-# because `-W error` makes exceptions of them.
+# What Pillow raises on bytes that are no sound picture, and where it gets no memory; `-W error` makes
+# exceptions of warnings.
 _UNSOUND = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    EOFError,
-    LookupError,
-    TypeError,
-    ArithmeticError,
-    RuntimeError,
-    Warning,
-    struct.error,
-    zlib.error,
-    Image.DecompressionBombError,
+    *(
+        OSError,
+        SyntaxError,
+        ValueError,
+        EOFError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        RuntimeError,
+        Warning,
+    ),
+    *(struct.error, zlib.error, Image.DecompressionBombError, ImageCms.PyCMSError),
 )
 
 
@@ -77,12 +75,9 @@ class PictureInfo:
     notes: tuple[str, ...] = ()
 
 
-def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
-    """Say what a picture is, or why it is refused.
+def inspect(data: bytes) -> PictureInfo:
+    """Say what a picture is, or why it is refused; it is decoded once, so that what passes can be measured.
 
-    The picture is decoded once, so that what passes here can be measured later.
-
-    name: Its file name, only to note an extension that says otherwise; it never decides anything.
     Raises PictureError: Empty, another kind of file, over a limit, truncated (its coded pixels end early,
         whatever stands behind them), damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or
         program behind its end. Other bytes behind the end (previews and clips that cameras append) are
@@ -98,10 +93,6 @@ def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
         )
     width, height = found.stored if found.orientation < 5 else found.stored[::-1]
     notes = []
-    if name is not None:
-        suffix = PurePosixPath(name).suffix.lower()
-        if _EXTENSIONS.get(suffix) != found.format:
-            notes.append(f"named {suffix or 'without extension'} but holds {found.format}")
     if found.frames > 1:
         notes.append(f"animated: the first of {found.frames} frames is measured")
     if found.trailing:
@@ -110,9 +101,8 @@ def inspect(data: bytes, *, name: str | None = None) -> PictureInfo:
         notes.append("turned upright by its EXIF orientation")
     if broken:
         notes.append("broken colour profile ignored")
-    return PictureInfo(
-        found.format, width, height, found.frames, image.mode, hashlib.sha256(data).hexdigest(), tuple(notes)
-    )
+    sha256 = hashlib.sha256(data).hexdigest()
+    return PictureInfo(found.format, width, height, found.frames, image.mode, sha256, tuple(notes))
 
 
 def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
@@ -132,28 +122,11 @@ def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
         return _judged(lambda: _normalised(found, max_side), found)
 
 
-def thumbnail(data: bytes, size: int, format: Literal["webp", "jpeg", "png"] = "webp") -> bytes:
-    """Return a small copy for a page, its longer side at most ``size`` pixels, without any metadata.
-
-    Raises PictureError: As :func:`inspect`.
-    """
-    small = Image.fromarray(decode(data, max_side=size))
-    out = io.BytesIO()
-    if format == "webp":
-        small.save(out, "WEBP", quality=80, method=4)
-    elif format == "jpeg":
-        small.save(out, "JPEG", quality=85, optimize=True)
-    else:
-        small.save(out, "PNG", optimize=True)
-    return out.getvalue()
-
-
-def stored_mode(data: bytes) -> str:
+def stored_mode(found: Container) -> str:
     """Return the pixel mode of a picture that can be decoded, in Pillow's words.
 
     Raises PictureError, PictureUnavailable: As :func:`decode`.
     """
-    found = _read(data)
     with room_for(_pixels(found)):
         return _opened(found).mode
 
@@ -233,16 +206,12 @@ def _normalised(found: Container, max_side: int | None) -> NDArray[np.uint8]:
     if found.orientation in _UPRIGHT:
         upright = upright.transpose(_UPRIGHT[found.orientation])
     if max_side is not None and max(upright.size) > max_side:
-        upright = upright.resize(_shrunk(upright.size, max_side), Image.Resampling.BILINEAR)
+        width, height = (max(1, round(side * (max_side / max(upright.size)))) for side in upright.size)
+        upright = upright.resize((width, height), Image.Resampling.BILINEAR)
     pixels = np.empty((upright.height, upright.width, 3), dtype=np.uint8)
     for strip, top in _strips(upright):
         pixels[top : top + strip.height] = np.asarray(strip)
     return pixels
-
-
-def _shrunk(size: tuple[int, int], max_side: int) -> tuple[int, int]:
-    scale = max_side / max(size)
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
 def _flattened(image: Image.Image, found: Container) -> Image.Image:
@@ -296,10 +265,6 @@ def _to_srgb(mode: str, profile: bytes, found: Container) -> ImageCms.ImageCmsTr
         return transform
 
     try:
-        return made()
-    except (*_UNSOUND, ImageCms.PyCMSError):
-        with decoding_alone(_pixels(found)):
-            try:
-                return made()
-            except (*_UNSOUND, ImageCms.PyCMSError):
-                return None
+        return _judged(made, found)
+    except PictureError:
+        return None

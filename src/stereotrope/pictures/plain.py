@@ -4,6 +4,8 @@ import io
 import json
 import math
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.errors import PictureError
@@ -17,19 +19,15 @@ _PLAIN_MODES = frozenset({"RGB", "L"})
 def plain(data: bytes, *, max_side: int) -> bytes:
     """Return bytes that show the picture everywhere as it is measured, and say nothing else.
 
-    The original bytes where they already do: one upright frame of 8 bits, grey or RGB, without alpha
-    and colour profile, its longer side at most ``max_side``, and no text, EXIF or other matter beside
-    the pixels (a prompt is often written there). A PNG or JPEG with such matter loses it and keeps its
-    pixels as they are coded. Everything else becomes a PNG of the normalised copy of :func:`decode`.
-
-    max_side: Longest side in pixels; a larger picture is shrunk.
+    The original bytes where they already do: one upright frame of 8 bits, grey or RGB, without alpha and
+    colour profile, its longer side at most ``max_side`` pixels, and no text or EXIF beside them (a prompt is
+    often written there). A PNG or JPEG with such matter loses it. Everything else becomes a PNG of the
+    normalised copy of :func:`decode`.
     """
     found = container.read(data)
-    if max(found.stored) <= max_side and _shows_alike(found) and stored_mode(data) in _PLAIN_MODES:
+    if max(found.stored) <= max_side and _shows_alike(found) and stored_mode(found) in _PLAIN_MODES:
         return data if _bare(data, found) else found.needed
-    out = io.BytesIO()
-    Image.fromarray(decode(data, max_side=max_side)).save(out, "PNG", compress_level=4)
-    return out.getvalue()
+    return _png(decode(data, max_side=max_side))
 
 
 def crop(data: bytes, box: str) -> bytes:
@@ -46,8 +44,12 @@ def crop(data: bytes, box: str) -> bytes:
     right, bottom = min(width, math.ceil(x1)), min(height, math.ceil(y1))
     if left >= right or top >= bottom:
         raise PictureError("region outside the picture")
+    return _png(pixels[top:bottom, left:right])
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
     out = io.BytesIO()
-    Image.fromarray(pixels[top:bottom, left:right]).save(out, "PNG", compress_level=4)
+    Image.fromarray(pixels).save(out, "PNG", compress_level=4)
     return out.getvalue()
 
 
@@ -55,9 +57,8 @@ def _shows_alike(found: Container) -> bool:
     """Whether every decoder shows it as ours does, judged by the file around the pixels."""
     if found.frames > 1 or found.orientation != 1 or found.profile is not None:
         return False
-    if found.format == "png":
-        depth = found.needed[24]
-        return depth == 8 and b"tRNS" not in found.needed[:4096]
+    if found.format == "png":  # at 24: the bit depth
+        return found.needed[24] == 8 and b"tRNS" not in found.needed[:4096]
     return found.format == "jpeg" or found.needed[12:16] in (b"VP8 ", b"VP8L")
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.errors import UsageError
+from stereotrope.generate.calibrated.chance import pick
 from stereotrope.shipped import shipped
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -131,7 +132,7 @@ class Plant:
     def values(self, model: str, prompt: str, number: int) -> dict[str, str]:
         """Attribute → value planted in the picture of this model, prompt and number."""
         return {
-            name: _pick(shares, self._unit(name, model, prompt, number))
+            name: pick(shares, self._unit(name, model, prompt, number))
             for name, shares in self._shares(model, prompt).items()
         }
 
@@ -147,7 +148,7 @@ class Plant:
             return None
         model, prompt, number = drawn
         shares = self.share_of(model, prompt, attribute, options)
-        return _pick(shares, self._unit(attribute, model, prompt, number)) if shares else None
+        return pick(shares, self._unit(attribute, model, prompt, number)) if shares else None
 
     def learn(self, data: bytes) -> bool:
         """Take in a picture which this plant may have drawn in another process; whether it knows it now."""
@@ -185,15 +186,6 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 def _subject(prompt: str) -> str:
     return re.split(r",| for | targeted at | designed ", prompt, maxsplit=1)[0].strip().lower()
-
-
-def _pick(shares: Mapping[str, float], at: float) -> str:
-    total = 0.0
-    for value, share in shares.items():
-        total += share
-        if at < total:
-            return value
-    return value
 
 
 @cache

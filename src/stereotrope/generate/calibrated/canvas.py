@@ -1,8 +1,7 @@
 """The canvas: fills outlines with shaded materials, anti-aliased, in the product's own coordinates.
 
-A material is a ramp of 256 colours from deep shade over the plain colour (index 128) to full light.
-A fill computes one shade in [-1, 1] per pixel, which picks the colour from the ramp: the colour of a
-product is then its material's plain colour wherever no light or shade falls on it.
+A material is a ramp of 256 colours from deep shade over the plain colour (index 128) to full light; a fill
+computes one shade in [-1, 1] per pixel, which picks the colour from the ramp.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ _SAMPLES = 4
 _PALE_RIM = 0.24
 """Further darkening of the edges of near-white parts, so that white stands out from white."""
 
-_fonts = threading.local()
-
 
 @lru_cache(maxsize=256)
 def ramp(colour: RGB) -> bytes:
@@ -45,6 +42,14 @@ def ramp(colour: RGB) -> bytes:
     steps = (np.arange(256) - 128.0)[:, None] / 128.0
     colours = np.where(steps < 0, base + (base - dark) * steps, base + (light - base) * steps)
     return np.clip(np.rint(colours), 0, 255).astype(np.uint8).tobytes()
+
+
+def painted_field(field: NDArray[np.float64], colour: RGB) -> Image.Image:
+    """A picture of a material: at each pixel the colour of its ramp at the shade in [-1, 1]."""
+    index = np.clip(np.rint(128.0 + 127.0 * field), 0, 255).astype(np.uint8)
+    picture = Image.frombytes("P", (field.shape[1], field.shape[0]), index.tobytes())
+    picture.putpalette(ramp(colour))
+    return picture.convert("RGB")
 
 
 @lru_cache(maxsize=256)
@@ -142,23 +147,16 @@ class Canvas:
             return
         mask = frame.mask(points, [self.pose.pixels(hole) for hole in holes])
         if within is not None:
-            other = frame.mask(self.pose.pixels(within), [])
+            other = frame.mask(self.pose.pixels(within))
             mask = Image.composite(mask, Image.new("L", mask.size), other)
-        painted = self._painted(frame, mask, colour or self.colour, shade)
+        rgb = colour or self.colour
+        field = shade.field(*frame.grid())
+        if shade.bevel or shade.rim:
+            field = field + self._edges(mask, shade, _pale(rgb))
+        painted = painted_field(np.broadcast_to(field, (mask.height, mask.width)), rgb)
         if opacity < 1.0:
             mask = mask.point([round(i * opacity) for i in range(256)])
         self.image.paste(painted, (frame.left, frame.top), mask)
-
-    def _painted(self, frame: _Frame, mask: Image.Image, colour: RGB, shade: Shade) -> Image.Image:
-        field = shade.field(*frame.grid())
-        if shade.bevel or shade.rim:
-            field = field + self._edges(mask, shade, _pale(colour))
-        index = np.clip(np.rint(128.0 + 127.0 * field), 0, 255).astype(np.uint8)
-        if index.shape != (mask.height, mask.width):
-            index = np.ascontiguousarray(np.broadcast_to(index, (mask.height, mask.width)))
-        picture = Image.frombytes("P", mask.size, index.tobytes())
-        picture.putpalette(ramp(colour))
-        return picture.convert("RGB")
 
     def _edges(self, mask: Image.Image, shade: Shade, pale: float) -> NDArray[np.float64]:
         reach = max(1, round(shade.reach * self.pose.unit))
@@ -201,10 +199,8 @@ class Canvas:
             return
         shrink = 4
         small = Image.new("L", (-(-frame.width // shrink), -(-frame.height // shrink)))
-        origin = np.array([frame.left, frame.top])
-        ImageDraw.Draw(small).polygon(
-            ((pixels - origin) / shrink).ravel().tolist(), fill=round(255 * strength)
-        )
+        shrunk = (pixels - np.array([frame.left, frame.top])) / shrink
+        ImageDraw.Draw(small).polygon(shrunk.ravel().tolist(), fill=round(255 * strength))
         small = small.filter(ImageFilter.GaussianBlur(radius / shrink))
         mask = small.resize((small.width * shrink, small.height * shrink), Image.Resampling.BICUBIC)
         mask = mask.crop((0, 0, frame.width, frame.height))
@@ -247,8 +243,8 @@ class _Frame:
         v = (self.top + rows + 0.5 - y0) / max(y1 - y0, 1e-9)
         return u, v
 
-    def mask(self, points: Outline, holes: Sequence[Outline]) -> Image.Image:
-        big = Image.new("L", (self.width * _SAMPLES, self.height * _SAMPLES))
+    def mask(self, points: Outline, holes: Sequence[Outline] = ()) -> Image.Image:
+        big = self._blank()
         draw = ImageDraw.Draw(big)
         draw.polygon(self._big(points), fill=255)
         for hole in holes:
@@ -256,16 +252,17 @@ class _Frame:
         return big.reduce(_SAMPLES)
 
     def stroke(self, points: Outline, thick: float) -> Image.Image:
-        big = Image.new("L", (self.width * _SAMPLES, self.height * _SAMPLES))
+        big, coordinates = self._blank(), self._big(points)
         draw = ImageDraw.Draw(big)
-        coordinates = self._big(points)
         width = max(1, round(thick * _SAMPLES))
         draw.line(coordinates, fill=255, width=width, joint="curve")
         if width > 3:
-            r = width / 2
-            for x, y in ((coordinates[0], coordinates[1]), (coordinates[-2], coordinates[-1])):
-                draw.ellipse((x - r, y - r, x + r, y + r), fill=255)
+            for x, y in (coordinates[:2], coordinates[-2:]):
+                draw.ellipse((x - width / 2, y - width / 2, x + width / 2, y + width / 2), fill=255)
         return big.reduce(_SAMPLES)
+
+    def _blank(self) -> Image.Image:
+        return Image.new("L", (self.width * _SAMPLES, self.height * _SAMPLES))
 
     def _big(self, points: Outline) -> list[float]:
         origin = np.array([self.left, self.top])
@@ -275,10 +272,11 @@ class _Frame:
 
 def _lettering(word: str, width: float, height: float) -> Image.Image:
     """A word as a mask, as large as fits width × height pixels, in Pillow's own font, made bold."""
-    reference = _font(100)
+    thread = threading.get_ident()
+    reference = _font_of(100, thread)
     x0, y0, x1, y1 = reference.getbbox(word, stroke_width=3)
     size = max(6.0, 100.0 * min(width / (x1 - x0), height / (y1 - y0)))
-    font = _font(round(size))
+    font = _font_of(round(size), thread)
     bold = 0.028 * size
     box = font.getbbox(word, stroke_width=bold)
     mask = Image.new("L", (math.ceil(box[2] - box[0]) + 2, math.ceil(box[3] - box[1]) + 2))
@@ -286,14 +284,10 @@ def _lettering(word: str, width: float, height: float) -> Image.Image:
     return mask
 
 
-def _font(size: int) -> ImageFont.FreeTypeFont:
-    """Pillow's bundled font; one set a thread, since FreeType faces must not be shared between threads."""
-    if not hasattr(_fonts, "sizes"):
-        _fonts.sizes = {}
-    sizes: dict[int, ImageFont.FreeTypeFont] = _fonts.sizes
-    if size not in sizes:
-        font = ImageFont.load_default(size)
-        if not isinstance(font, ImageFont.FreeTypeFont):
-            raise RuntimeError("Pillow was built without FreeType, which the calibrated generator needs")
-        sizes[size] = font
-    return sizes[size]
+@lru_cache(maxsize=512)
+def _font_of(size: int, thread: int) -> ImageFont.FreeTypeFont:
+    """Pillow's bundled font; one a thread, since FreeType faces must not be shared between threads."""
+    font = ImageFont.load_default(size)
+    if not isinstance(font, ImageFont.FreeTypeFont):
+        raise RuntimeError("Pillow was built without FreeType, which the calibrated generator needs")
+    return font

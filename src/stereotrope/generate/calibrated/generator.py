@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.generate.calibrated.chance import chance, pick, seed_of_purpose
 from stereotrope.generate.calibrated.pairing import partners
 from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
@@ -60,9 +61,8 @@ class CalibratedOptions(Options):
 class CalibratedGenerator(Generator):
     """Draws products with a planted, documented bias: a text-to-image model whose truth is known.
 
-    It sees the prompt's text and nothing else. Values and picture are a pure function of text, seed,
-    truth, size and format: the same bytes on one machine, in any order and from any thread. A negative
-    prompt and further parameters have no effect.
+    Values and picture are a pure function of text, seed, truth, size and format: the same bytes on one
+    machine, in any order and from any thread. A negative prompt and further parameters have no effect.
 
     truth: A planted truth, or the file of one; the package's own where None.
     options: As of :class:`CalibratedOptions`.
@@ -75,28 +75,21 @@ class CalibratedGenerator(Generator):
 
     def __init__(self, *, truth: Truth | Path | str | None = None, **options: Any) -> None:
         chosen = options_of(CalibratedOptions, options, "generator calibrated", example=EXAMPLE)
-        self.name, self.size, self.format, self.quality = (
-            chosen.name,
-            chosen.size,
-            chosen.format,
-            chosen.quality,
-        )
+        self.name, self.size = chosen.name, chosen.size
+        self.format, self.quality = chosen.format, chosen.quality
         self.truth = truth if isinstance(truth, Truth) else Truth.load(truth)
         self.refuse = _refusals(chosen.refuse, self.truth)
         self.concurrency = min(8, os.cpu_count() or 1)
-        self.fingerprint = self._fingerprint()
-        self._planted = lru_cache(maxsize=4096)(self.truth.planted)
-
-    def _fingerprint(self) -> str:
-        parts = [
+        facts = (
             DRAWING,
             self.truth.digest,
             self.size,
             self.format,
             self.quality,
             sorted(self.refuse.items()),
-        ]
-        return f"calibrated:{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+        )
+        self.fingerprint = f"calibrated:{hashlib.sha256(repr([*facts]).encode()).hexdigest()[:16]}"
+        self._planted = lru_cache(maxsize=4096)(self.truth.planted)
 
     def check(self, text: str, negative: str | None = None) -> str | None:
         """Say why no picture can be drawn for this text; None where it can."""
@@ -114,19 +107,16 @@ class CalibratedGenerator(Generator):
     def values(self, text: str, seed: int | None) -> dict[str, str]:
         """Attribute → value planted in the picture of this very text and seed.
 
-        Each attribute is drawn by its own number in [0, 1), from SHA-256 over attribute, text and seed:
-        images of different prompts or seeds are independent, and so are the attributes of one, but for
-        one rule: product and background take different colours wherever their shares allow it.
+        Images of different prompts or seeds are independent, and so are the attributes of one, but for one
+        rule: product and background take different colours wherever their shares allow it.
         """
-        planted = self._planted(text)
-        product, background = planted[PRODUCT_COLOUR], planted[BACKGROUND_COLOUR]
+        planted = dict(self._planted(text))
         values: dict[str, str] = {}
         for attribute, shares in planted.items():
             if attribute == BACKGROUND_COLOUR:
-                given = partners(tuple(product.items()), tuple(background.items()))[values[PRODUCT_COLOUR]]
-                values[attribute] = _pick(given, _unit(attribute, text, seed))
-            else:
-                values[attribute] = _pick(shares, _unit(attribute, text, seed))
+                product = tuple(planted[PRODUCT_COLOUR].items())
+                shares = partners(product, tuple(shares.items()))[values[PRODUCT_COLOUR]]
+            values[attribute] = pick(shares, chance(attribute, text, seed))
         return values
 
     def process(self, request: ImageRequest) -> ImageResult:
@@ -135,67 +125,40 @@ class CalibratedGenerator(Generator):
         reason = self.check(text)
         if reason is not None:
             return ImageResult(None, "excluded", reason)
-        if _unit("refusal", text, seed) < self.refusal_share(text):
+        if chance("refusal", text, seed) < self.refusal_share(text):
             return ImageResult(None, "refused", DECLINED)
-        data = self._picture(text, seed)
-        return ImageResult(data, "ok")
-
-    def _picture(self, text: str, seed: int | None) -> bytes:
-        image = draw(self._scene(text, seed), self.size, np.random.default_rng(_digest("pose", text, seed)))
-        file = io.BytesIO()
+        rng = np.random.default_rng(seed_of_purpose("pose", text, seed))
+        image, file = draw(self._scene(text, seed), self.size, rng), io.BytesIO()
         if self.format == "jpeg":
             image.save(file, "JPEG", quality=self.quality, subsampling=0)
         else:
             image.save(file, "PNG", compress_level=3)
-        return file.getvalue()
+        return ImageResult(file.getvalue(), "ok")
 
     def _scene(self, text: str, seed: int | None) -> Scene:
-        values = self.values(text, seed)
-        object = self.truth.object_in(text)
+        values, object = self.values(text, seed), self.truth.object_in(text)
         assert object is not None, "planted() has checked it"
-        colours = self.truth.colours
+        words = {}
+        for where, attribute in (("product", TEXT), ("background", BACKGROUND_TEXT)):
+            known: list[str] = getattr(self.truth.words, where)
+            word = known[int(chance(f"word on {where}", text, seed) * len(known))]
+            words[f"{where}_word"] = word if values[attribute] == "present" else None
         return Scene(
             object=object,
             shape=values[SHAPE],
-            product=colours[values[PRODUCT_COLOUR]].product,
-            background=colours[values[BACKGROUND_COLOUR]].background,
-            product_word=self._word("product", text, seed) if values[TEXT] == "present" else None,
-            background_word=self._word("background", text, seed)
-            if values[BACKGROUND_TEXT] == "present"
-            else None,
+            product=self.truth.colours[values[PRODUCT_COLOUR]].product,
+            background=self.truth.colours[values[BACKGROUND_COLOUR]].background,
+            **words,
         )
-
-    def _word(self, where: str, text: str, seed: int | None) -> str:
-        words: list[str] = getattr(self.truth.words, where)
-        return words[int(_unit(f"word on {where}", text, seed) * len(words))]
-
-
-def _digest(purpose: str, text: str, seed: int | None) -> int:
-    return int.from_bytes(hashlib.sha256(f"{purpose}\0{seed}\0{text}".encode()).digest()[:16], "big")
-
-
-def _unit(purpose: str, text: str, seed: int | None) -> float:
-    """A number in [0, 1), uniform over texts and seeds."""
-    return (_digest(purpose, text, seed) >> 75) / 2.0**53
-
-
-def _pick(shares: Mapping[str, float], at: float) -> str:
-    total = 0.0
-    for value, part in shares.items():
-        total += part
-        if at < total:
-            return value
-    return value
 
 
 def _refusals(refuse: float | Mapping[str, float], truth: Truth) -> dict[str, float]:
     shares = refuse if isinstance(refuse, Mapping) else dict.fromkeys(truth.cues, refuse)
     for cue in shares:
         if cue not in truth.cues:
-            known = f"known: {', '.join(truth.cues)}"
             raise UsageError(
                 f"generator calibrated: refuse must name known cues, found {cue!r}; "
-                f"{did_you_mean(cue, truth.cues)} {known}"
+                f"{did_you_mean(cue, truth.cues)} known: {', '.join(truth.cues)}"
             )
     return {cue: float(share) for cue, share in shares.items() if share > 0}
 

@@ -9,7 +9,7 @@ Outline = NDArray[np.float64]
 
 
 def ellipse(
-    x: float, y: float, rx: float, ry: float | None = None, *, start: float = 0.0, stop: float = 360.0
+    x: float, y: float, rx: float, ry: float | None = None, start: float = 0.0, stop: float = 360.0
 ) -> Outline:
     """An ellipse, or the arc of it from ``start`` to ``stop`` degrees, anticlockwise from the right."""
     n = max(8, int(abs(stop - start) / 5.0) + 1)
@@ -72,16 +72,10 @@ def band(points: Outline, width: float) -> Outline:
 
 def turned(points: Outline, degrees: float, about: tuple[float, float] = (0.0, 0.0)) -> Outline:
     """The outline turned anticlockwise about a point."""
-    angle = np.radians(degrees)
+    angle, centre = np.radians(degrees), np.array(about)
     matrix = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    centre = np.array(about)
     out: Outline = (points - centre) @ matrix + centre
     return out
-
-
-def arc(x: float, y: float, rx: float, ry: float, start: float, stop: float) -> Outline:
-    """A part of an ellipse, as :func:`ellipse`."""
-    return ellipse(x, y, rx, ry, start=start, stop=stop)
 
 
 def curve(*points: tuple[float, float]) -> Outline:
@@ -113,14 +107,12 @@ def _left(right: Outline) -> Outline:
 
 def _walls(top: float, bottom: float, height: float, dip: float, rim: float) -> Outline:
     """A cylinder seen a little from above: bottom edge and upper rim are arcs."""
-    return joined(arc(0, 0.07, bottom, dip, 180, 360), arc(0, height, top, rim, 0, 180))
+    return joined(ellipse(0, 0.07, bottom, dip, 180, 360), ellipse(0, height, top, rim, 0, 180))
 
 
-OUTLINES: Mapping[str, Callable[..., Outline]] = {
-    **{
-        make.__name__: make
-        for make in (arc, band, box, curve, ellipse, joined, moved, points, polygon, turned)
-    },
+_MADE = (band, box, curve, ellipse, joined, moved, points, polygon, turned)
+OUTLINES: Mapping[str, Callable[..., Outline]] = {make.__name__: make for make in _MADE} | {
+    "arc": ellipse,
     "left": _left,
     "mirrored": lambda right: joined(right, _left(right)),
     "spline": lambda *points: spline(points),

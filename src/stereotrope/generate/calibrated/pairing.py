@@ -21,45 +21,27 @@ def partners(product: Shares, background: Shares) -> dict[str, dict[str, float]]
     p_i + q_i − 1 for the one colour where that is positive, and 0 otherwise.
 
     product, background: Pairs of colour and share.
-
-    Returns product colour → background colour → conditional share.
+    Returns: Product colour → background colour → conditional share.
     """
-    rows, columns = [c for c, _ in product], [c for c, _ in background]
+    rows, columns = (np.array([colour for colour, _ in shares]) for shares in (product, background))
     p, q = (np.array([share for _, share in shares]) for shares in (product, background))
-    joint = _forced(rows, columns, p, q)
-    if joint is None:
-        joint = _fitted(rows, columns, p, q)
+    joint = _joint(p, q, rows[:, None] == columns[None, :])
     given = joint / joint.sum(axis=1, keepdims=True)
     return {
-        row: {column: float(share) for column, share in zip(columns, line, strict=True) if share > 0}
+        str(row): {
+            str(column): float(share) for column, share in zip(columns, line, strict=True) if share > 0
+        }
         for row, line in zip(rows, given, strict=True)
     }
 
 
-def _forced(
-    rows: list[str], columns: list[str], p: NDArray[np.float64], q: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
-    """The only pairing left where one colour's shares sum to 1 or more."""
-    for i, colour in enumerate(rows):
-        if colour not in columns:
-            continue
-        j = columns.index(colour)
-        both = p[i] + q[j] - 1.0
-        if both < -_TOLERANCE:
-            continue
-        joint = np.zeros((len(p), len(q)))
-        joint[i, :] = q
-        joint[:, j] = p
-        joint[i, j] = max(both, 0.0)
+def _joint(p: NDArray[np.float64], q: NDArray[np.float64], same: NDArray[np.bool_]) -> NDArray[np.float64]:
+    both = p[:, None] + q[None, :] - 1.0
+    for i, j in np.argwhere(same & (both >= -_TOLERANCE)):  # the only pairing left
+        joint = np.zeros(same.shape)
+        joint[i, :], joint[:, j], joint[i, j] = q, p, max(both[i, j], 0.0)
         return joint
-    return None
-
-
-def _fitted(
-    rows: list[str], columns: list[str], p: NDArray[np.float64], q: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    joint = np.outer(p, q)
-    joint[np.array(rows)[:, None] == np.array(columns)[None, :]] = 0.0
+    joint = np.where(same, 0.0, np.outer(p, q))
     for _ in range(_STEPS):
         joint *= (q / joint.sum(axis=0))[None, :]
         joint *= (p / joint.sum(axis=1))[:, None]

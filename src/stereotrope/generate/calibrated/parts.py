@@ -1,14 +1,16 @@
 """What the shapes in shapes.json are made of beside outlines: shades, colours and parts, by their names."""
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import Any
 
 import numpy as np
 
-from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade, ink_on, luminance
+from stereotrope.generate.calibrated.canvas import RGB, Canvas, Shade, Stops, ink_on, luminance
 from stereotrope.generate.calibrated.outlines import (
     Outline,
-    arc,
     band,
     box,
     curve,
@@ -21,55 +23,20 @@ from stereotrope.generate.calibrated.outlines import (
     turned,
 )
 
-_WHITE: RGB = (255, 255, 255)
-_DARK: RGB = (40, 40, 44)
-_GLASS: RGB = (118, 138, 156)
-_LEG: RGB = (92, 66, 46)
-_NOSE: RGB = (38, 30, 30)
-_RED: RGB = (206, 44, 40)
-_RUBBER: RGB = (44, 45, 50)
-_STEEL: RGB = (190, 193, 198)
-
+_FILE = json.loads(resources.files(__package__).joinpath("shapes.json").read_text(encoding="utf-8"))
+PRODUCT_STEPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = _FILE["products"]
+"""Object → shape name → its facts, the steps of its drawing among them."""
 COLOURS: Mapping[str, RGB] = {
-    "dark": _DARK,
-    "leg": _LEG,
-    "lens": (20, 20, 22),
-    "rack": (70, 72, 78),
-    "sill": (52, 54, 58),
-    "steel": _STEEL,
-    "white": _WHITE,
+    name: (red, green, blue) for name, (red, green, blue) in _FILE["colours"].items()
 }
 """Colours of what is not in the product's colour."""
-
-ROUND = ((0, -0.42), (0.1, -0.12), (0.26, 0.3), (0.42, 0.04), (0.7, -0.04), (0.9, -0.3), (1, -0.55))
+ROUND: Stops = _FILE["round"]
 """Light across an upright cylinder lit from the left."""
+SHADES: Mapping[str, Shade] = {name: Shade(**fields) for name, fields in _FILE["shades"].items()}
 
-_FUR = Shade(down=((0, 0.1), (0.5, 0.0), (1, -0.12)), bevel=0.9, rim=0.16, reach=0.14)
-_PAD = Shade(plain=0.34, bevel=0.4, rim=0.06, reach=0.06)
-_STEADY = Shade(across=((0, 0.2), (1, -0.4)))
-SHADES: Mapping[str, Shade] = {
-    "arm": Shade(plain=-0.02, down=((0, 0.2), (0.3, 0.02), (1, -0.18)), bevel=0.7, rim=0.1, reach=0.09),
-    "bag": Shade(
-        down=((0, 0.12), (0.25, 0.03), (0.75, 0), (1, -0.22)),
-        across=((0, -0.18), (0.22, 0.1), (0.5, 0.0), (1, -0.24)),
-        bevel=0.6,
-        rim=0.1,
-        reach=0.12,
-    ),
-    "cushion": Shade(down=((0, 0.12), (0.5, 0.0), (1, -0.16)), bevel=0.55, rim=0.14, reach=0.09),
-    "dial": Shade(down=((0, -0.1), (0.35, 0.05), (1, 0.02))),
-    "frame": Shade(plain=-0.22, bevel=1.0, rim=0.05, reach=0.1),
-    "leg": _STEADY,
-    "pocket": Shade(down=((0, 0.1), (0.6, 0), (1, -0.14)), bevel=0.7, rim=0.12, reach=0.07),
-    "seat": Shade(down=((0, 0.26), (0.45, 0.1), (0.6, -0.06), (1, -0.2)), bevel=0.4, rim=0.1, reach=0.06),
-    "shell": Shade(
-        down=((0, 0.3), (0.1, 0.12), (0.3, 0.0), (0.8, -0.02), (1, -0.26)),
-        across=((0, -0.2), (0.14, 0.12), (0.3, 0.02), (0.85, -0.03), (1, -0.24)),
-        bevel=0.7,
-        rim=0.08,
-        reach=0.1,
-    ),
-}
+_DARK, _STEEL, _WHITE = COLOURS["dark"], COLOURS["steel"], COLOURS["white"]
+_NOSE: RGB = (38, 30, 30)
+_RED: RGB = (206, 44, 40)
 
 
 def _ring(canvas: Canvas, x: float, y: float, rx: float, ry: float, thick: float) -> None:
@@ -86,7 +53,7 @@ def _opening(canvas: Canvas, y: float, rx: float, ry: float) -> None:
 def _wheel(canvas: Canvas, x: float, radius: float) -> None:
     y = radius + 0.01
     canvas.fill(ellipse(x, y + 0.015, radius * 1.17), colour=(22, 22, 25))
-    canvas.fill(ellipse(x, y, radius), Shade(bevel=0.5, reach=0.04), _RUBBER)
+    canvas.fill(ellipse(x, y, radius), Shade(bevel=0.5, reach=0.04), (44, 45, 50))
     canvas.fill(ellipse(x, y, radius * 0.68), Shade(down=((0, 0.3), (1, -0.3)), rim=0.4, reach=0.04), _STEEL)
     for k in range(5):
         a, b = np.radians(90 + 72 * k), np.radians(90 + 72 * k + 36)
@@ -99,7 +66,7 @@ def _wheel(canvas: Canvas, x: float, radius: float) -> None:
 
 def _pane(canvas: Canvas, *corners: tuple[float, float, float]) -> None:
     pane = polygon(*corners)
-    canvas.fill(pane, Shade(down=((0, -0.55), (1, -0.12)), rim=0.15, reach=0.03), _GLASS)
+    canvas.fill(pane, Shade(down=((0, -0.55), (1, -0.12)), rim=0.15, reach=0.03), (118, 138, 156))
     low, high = pane.min(axis=0), pane.max(axis=0)
     x = low[0] + 0.3 * (high[0] - low[0])
     glare = points((x, low[1]), (x + 0.1, low[1]), (x + 0.24, high[1]), (x + 0.14, high[1]))
@@ -173,7 +140,7 @@ def _hands(canvas: Canvas, x: float, y: float, radius: float) -> None:
 
 def _shine(canvas: Canvas, x: float, y: float, radius: float) -> None:
     outer, inner = radius * 0.93, radius * 0.8
-    shine = joined(arc(x, y, outer, outer, 112, 168), arc(x, y, inner, inner, 168, 112))
+    shine = joined(ellipse(x, y, outer, outer, 112, 168), ellipse(x, y, inner, inner, 168, 112))
     canvas.fill(shine, colour=_WHITE, opacity=0.22)
 
 
@@ -246,7 +213,7 @@ def _fur(canvas: Canvas, outline: Outline) -> None:
     edge = np.stack([np.interp(at, length, closed[:, k]) for k in (0, 1)], axis=1)
     away = edge - edge.mean(axis=0)
     away /= np.maximum(np.hypot(away[:, 0], away[:, 1]), 1e-9)[:, None]
-    canvas.fill(edge + away * (0.006 * np.where(np.arange(n) % 2 == 0, 1.0, -0.4))[:, None], _FUR)
+    canvas.fill(edge + away * (0.006 * np.where(np.arange(n) % 2 == 0, 1.0, -0.4))[:, None], SHADES["fur"])
 
 
 def _limb(canvas: Canvas, x: float, y: float, rx: float, ry: float, degrees: float) -> None:
@@ -256,7 +223,7 @@ def _limb(canvas: Canvas, x: float, y: float, rx: float, ry: float, degrees: flo
 def _head(canvas: Canvas, x: float, y: float, size: float) -> None:
     for side in (-1, 1):
         _fur(canvas, ellipse(x + side * 0.4 * size, y + 0.36 * size, 0.19 * size))
-        canvas.fill(ellipse(x + side * 0.395 * size, y + 0.345 * size, 0.1 * size), _PAD)
+        canvas.fill(ellipse(x + side * 0.395 * size, y + 0.345 * size, 0.1 * size), SHADES["pad"])
     _fur(canvas, ellipse(x, y, 0.53 * size, 0.475 * size))
     muzzle = ellipse(x, y - 0.13 * size, 0.225 * size, 0.18 * size)
     canvas.fill(muzzle, Shade(plain=0.38, bevel=0.5, rim=0.08, reach=0.08))
@@ -275,9 +242,9 @@ def _head(canvas: Canvas, x: float, y: float, size: float) -> None:
 
 def _sole(canvas: Canvas, x: float, y: float, size: float) -> None:
     _fur(canvas, ellipse(x, y, 0.25 * size, 0.28 * size))
-    canvas.fill(ellipse(x, y - 0.03 * size, 0.135 * size, 0.13 * size), _PAD)
+    canvas.fill(ellipse(x, y - 0.03 * size, 0.135 * size, 0.13 * size), SHADES["pad"])
     for dx, dy in ((-0.12, 0.13), (0.0, 0.18), (0.12, 0.13)):
-        canvas.fill(ellipse(x + dx * size, y + dy * size, 0.042 * size), _PAD)
+        canvas.fill(ellipse(x + dx * size, y + dy * size, 0.042 * size), SHADES["pad"])
 
 
 def _bread(canvas: Canvas, x: float, y: float, half: float) -> None:
@@ -315,7 +282,7 @@ def _legs(canvas: Canvas, *at: float) -> None:
     for x in at:
         lean = 0.03 if x > 0 else -0.03
         low = (x - 0.022 + lean, 0, 0.005), (x + 0.022 + lean, 0, 0.005)
-        canvas.fill(polygon(*low, (x + 0.04, 0.13, 0), (x - 0.04, 0.13, 0)), _STEADY, _LEG)
+        canvas.fill(polygon(*low, (x + 0.04, 0.13, 0), (x - 0.04, 0.13, 0)), SHADES["leg"], COLOURS["leg"])
 
 
 def _pillow(canvas: Canvas, x: float, y: float, half: float) -> None:

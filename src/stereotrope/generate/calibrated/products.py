@@ -1,14 +1,12 @@
 """The products that can be drawn: shapes.json, read and painted."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from stereotrope.generate.calibrated.canvas import Canvas, Shade
 from stereotrope.generate.calibrated.outlines import OUTLINES
-from stereotrope.generate.calibrated.parts import COLOURS, PARTS, ROUND, SHADES
+from stereotrope.generate.calibrated.parts import COLOURS, PARTS, PRODUCT_STEPS, ROUND, SHADES
 
 
 @dataclass(frozen=True)
@@ -61,13 +59,7 @@ def _made(value: Any) -> Any:
     return OUTLINES[made[0]](*made[1:]) if made and isinstance(made[0], str) else made
 
 
-def _read() -> dict[str, dict[str, Shape]]:
-    text = resources.files(__package__).joinpath("shapes.json").read_text(encoding="utf-8")
-    return {
-        name: {shape: Shape(**facts) for shape, facts in shapes.items()}
-        for name, shapes in json.loads(text).items()
-    }
-
-
-PRODUCTS: Mapping[str, Mapping[str, Shape]] = _read()
+PRODUCTS: Mapping[str, Mapping[str, Shape]] = {
+    name: {shape: Shape(**facts) for shape, facts in shapes.items()} for name, shapes in PRODUCT_STEPS.items()
+}
 """Object → shape name → how it is drawn."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, luminance, ramp
+from stereotrope.generate.calibrated.canvas import RGB, Canvas, Pose, luminance, painted_field
 from stereotrope.generate.calibrated.products import PRODUCTS
 
 BACKDROPS = ("studio", "room", "table")
@@ -71,7 +71,7 @@ def _backdrop(kind: str, colour: RGB, size: int, horizon: float, *, light: float
             field = field + skirting * 0.06 - _line(y, horizon - 0.05, size) * 0.12
         else:
             field = field + _line(y, horizon + 0.006, size) * 0.1
-    return _painted(field, colour)
+    return painted_field(field, colour)
 
 
 def _step(y: NDArray[np.float64], at: float, size: int) -> NDArray[np.float64]:
@@ -80,10 +80,3 @@ def _step(y: NDArray[np.float64], at: float, size: int) -> NDArray[np.float64]:
 
 def _line(y: NDArray[np.float64], at: float, size: int) -> NDArray[np.float64]:
     return np.clip(1.0 - np.abs(y - at) * size / 1.5, 0.0, 1.0)
-
-
-def _painted(field: NDArray[np.float64], colour: RGB) -> Image.Image:
-    index = np.clip(np.rint(128.0 + 127.0 * field), 0, 255).astype(np.uint8)
-    picture = Image.frombytes("P", (field.shape[1], field.shape[0]), index.tobytes())
-    picture.putpalette(ramp(colour))
-    return picture.convert("RGB")

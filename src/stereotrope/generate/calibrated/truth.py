@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.generate.calibrated.truth_file import (
     ATTRIBUTES,
+    Cue,
     CueWording,
     PlantedShares,
     TruthFile,
@@ -29,8 +30,6 @@ from stereotrope.shipped import shipped
 class Truth(TruthFile):
     """A planted truth, read from a file.
 
-    Notes
-    -----
     The distribution of attribute a for a prompt that names object o and cues c_1 … c_k is the mean of
     their distributions, (1/k) Σ_i p(a | o, c_i), where a cue that says nothing about a has the base
     distribution p(a | o); without a cue it is p(a | o). Each wording in the prompt then replaces p by
@@ -58,7 +57,7 @@ class Truth(TruthFile):
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as failed:
-            problem = failed.strerror if isinstance(failed, OSError) else failed
+            problem = getattr(failed, "strerror", failed)
             rule = "the truth file must be readable text"
             raise InputError(f"{path}: {rule}, found {problem}; check its path") from None
         tree = read_tree(text, lambda message, line: InputError(f"{path}:{line}: {message}"))
@@ -81,13 +80,11 @@ class Truth(TruthFile):
 
     def cues_in(self, text: str) -> tuple[str, ...]:
         """Cues that a prompt names, in the order of the truth file."""
-        plain = _plain(text)
-        return tuple(name for name, cue in self.cues.items() if _first(plain, cue.phrases) is not None)
+        return _named(text, self.cues)
 
     def wordings_in(self, text: str) -> tuple[str, ...]:
         """Wordings that a prompt holds, in the order of the truth file."""
-        plain = _plain(text)
-        return tuple(name for name, w in self.wordings.items() if _first(plain, w.phrases) is not None)
+        return _named(text, self.wordings)
 
     def distribution(
         self, object: str, cues: str | Sequence[str], attribute: str, *, wordings: Sequence[str] = ()
@@ -140,18 +137,17 @@ class Truth(TruthFile):
         if wording.attributes and attribute not in wording.attributes:
             return None
         entry = self.objects[object]
-        base = entry.base[attribute]
-        if wording.toward == "base":
-            return base
-        if wording.toward == "safe":
-            value = entry.safe.get(attribute)
-            return None if value is None else {value: 1.0}
-        if wording.toward == "mode":
-            if _same(shares, base):
-                return None
-            return {max(shares, key=lambda value: shares[value]): 1.0}
-        values = self.values_of(object, attribute)
-        return {value: 1.0 / len(values) for value in values}
+        match wording.toward:
+            case "base":
+                return entry.base[attribute]
+            case "safe":
+                value = entry.safe.get(attribute)
+            case "mode":
+                value = None if _same(shares, entry.base[attribute]) else max(shares, key=shares.__getitem__)
+            case _:
+                values = self.values_of(object, attribute)
+                return dict.fromkeys(values, 1.0 / len(values))
+        return None if value is None else {value: 1.0}
 
 
 @cache
@@ -174,6 +170,11 @@ def _first(plain: str, phrases: Sequence[str]) -> int | None:
     """Where the first of the phrases stands as whole words, so that "men" is not found in "women"."""
     found = [re.search(rf"(?<!\w){re.escape(_plain(phrase))}(?!\w)", plain) for phrase in phrases]
     return min((hit.start() for hit in found if hit), default=None)
+
+
+def _named(text: str, known: Mapping[str, Cue] | Mapping[str, CueWording]) -> tuple[str, ...]:
+    plain = _plain(text)
+    return tuple(name for name, each in known.items() if _first(plain, each.phrases) is not None)
 
 
 def _known(kind: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> str:
