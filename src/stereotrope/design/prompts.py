@@ -114,13 +114,12 @@ def expand(
             raise UsageError(f"factor {name!r} lists a level twice; list each once")
     texts = {name: wordings(levels, silent=WORDLESS) for name, levels in factors.items()}
     refuse_too_many(math.prod(len(words) for words in texts.values()))
-    rows = []
+    rows: list[dict[str, str | None]] = []
     for combination in itertools.product(*(words.items() for words in texts.values())):
         pairs = dict(zip(texts, combination, strict=True))
         text = fill(template, {name: words for name, (_, words) in pairs.items()})
-        rows.append(
-            {name: level for name, (level, _) in pairs.items()} | {"text": text, "negative": negative}
-        )
+        chosen = {name: level for name, (level, _) in pairs.items()}
+        rows.append({**chosen, "text": text, "negative": negative})
     return prompts_frame(rows, list(factors))
 
 
