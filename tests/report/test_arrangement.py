@@ -19,7 +19,8 @@ from tests.report.sections.captions.made_up_gallery import gallery_run
 from stereotrope import report
 from stereotrope.measure import measure_words
 from stereotrope.report.arrangement import arranged
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.dots import dots
+from stereotrope.report.charts.heat import heat
 from stereotrope.report.contract import SECTIONS, series_in_order
 from stereotrope.report.figures import figures_of
 from stereotrope.report.heats import heat_figure
@@ -185,15 +186,15 @@ def test_rows_of_one_label_say_in_what_they_differ(objects_run: Any) -> None:
     labels = [v["label"] for p in figure.panels for v in values(p)]
     assert len(labels) == len(set(labels)) == 10
     assert sum(label.endswith("by another method") for label in labels) == 5
-    assert charts.dots([{"label": "a", "value": 1.0}] * 3)["encoding"]["y"]["sort"] == ["a", "a (2)", "a (3)"]
+    assert dots([{"label": "a", "value": 1.0}] * 3)["encoding"]["y"]["sort"] == ["a", "a (2)", "a (3)"]
 
 
 def test_labels_that_differ_only_beyond_the_cut_stay_two_rows() -> None:
     rows = [{"label": "x" * 90 + end, "value": 1.0, "text": "1"} for end in "ab"]
-    assert len(charts.dots(rows)["encoding"]["y"]["sort"]) == 2
+    assert len(dots(rows)["encoding"]["y"]["sort"]) == 2
     cells = [{"line": "x" * 90 + end, "column": "c", "value": 1.0, "text": "1"} for end in "ab"]
     lines = [cell["line"] for cell in cells]
-    spec = charts.heat(cells, columns=["c"], lines=lines)
+    spec = heat(cells, columns=["c"], lines=lines)
     assert len({v["line"] for v in spec["data"]["values"]}) == 2
     assert set(spec["encoding"]["y"]["sort"]) == {v["line"] for v in spec["data"]["values"]}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.dots import dots
 from stereotrope.report.datatable import Table, table_of
 from stereotrope.report.figures import dot_rows
 from stereotrope.report.material import Material
@@ -209,7 +209,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     )[:_STRONGEST]
     rows = dot_rows(material, records, columns)
     domain = domain_of(records)
-    spec = charts.dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
+    spec = dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
     shown = pl.DataFrame(records, schema=frame.schema)
     caption = f"{title}: {chosen}"
     return Figure(

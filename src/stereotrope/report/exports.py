@@ -12,7 +12,7 @@ import polars as pl
 
 from stereotrope.errors import RunError
 from stereotrope.report import escape
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.drawing import CONFIG, side_by_side
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
@@ -144,7 +144,7 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
 def write_figures(figures: Sequence[Figure], out: Exports, *, style: str) -> None:
     """Write every figure as SVG and PNG in the light theme, details as SVG only, without a browser."""
     specs = {
-        f.name: charts.side_by_side(
+        f.name: side_by_side(
             [(p.title, p.spec) for p in f.panels], title=f.title, columns=1 if f.stacked else 2
         )
         for f in figures
@@ -164,7 +164,7 @@ def write_specs(
 
     colours = light_colours(style)
     for name, spec in specs.items():
-        whole = {**spec, "config": {**charts.CONFIG, "background": colours["--paper"]}, "padding": 12}
+        whole = {**spec, "config": {**CONFIG, "background": colours["--paper"]}, "padding": 12}
         text = _VARIABLE.sub(
             lambda m: colours[m.group(1)], json.dumps(whole, ensure_ascii=False, sort_keys=True)
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.dots import dots
 from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
@@ -228,7 +228,7 @@ def _dots_figure(
     for heading, part in [] if undrawn else drawable[:MOST_PANELS]:
         rows, left = _dot_rows(material, part, layout, prose)
         cut += left
-        spec = charts.dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
+        spec = dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(rows)))
     notes = notes_of(
         frame, 0 if undrawn else len(parts) - empty - len(panels), cut, dots=bool(panels) and not undrawn

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.heat import head_width, heat
 from stereotrope.report.datatable import MOST_ROWS, estimate_text, table_of
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material, words
@@ -173,9 +173,9 @@ def _panels(
             continue
         rows, heads = cells(part)
         longest = max(longest, *(len(str(r["text"])) for r in rows))
-        widest = max(widest, sum(charts.head_width(head) for head in heads))
+        widest = max(widest, sum(head_width(head) for head in heads))
         lines = list(dict.fromkeys(r["line"] for r in rows))
-        spec = charts.heat(rows, columns=heads, lines=lines, signed=signed, top=top)
+        spec = heat(rows, columns=heads, lines=lines, signed=signed, top=top)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
     return panels, columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
 

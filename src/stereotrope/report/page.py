@@ -11,7 +11,7 @@ from typing import Any
 from stereotrope.report import escape
 from stereotrope.report.arrangement import Chapter, arranged
 from stereotrope.report.bundle import vega_bundle
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.drawing import CONFIG
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order
 from stereotrope.report.document import render_document
 from stereotrope.report.exhibits import Exhibits
@@ -75,7 +75,7 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
         "sensitive": bool(material.info.get("sensitive")),
         "parts": parts,
         "most_open_rows": _MOST_OPEN_ROWS,
-        "charts": escape.json_script({**_drawn(figures), "config": charts.CONFIG}),
+        "charts": escape.json_script({**_drawn(figures), "config": CONFIG}),
     }
     html = render_document("page.html.j2", context, script=_script())
     drawings = {name: draw for block in blocks for name, draw in block.drawings.items()}

@@ -5,7 +5,16 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stereotrope.report.charts.dots import PALETTE, SHAPES, chart_frame, chart_texts
+from stereotrope.report.charts.drawing import (
+    PALETTE,
+    SHAPES,
+    TIP,
+    chart_frame,
+    chart_text,
+    chart_texts,
+    layer,
+    nominal,
+)
 from stereotrope.report.numbers import number
 from stereotrope.tables import BANDS
 
@@ -26,20 +35,20 @@ _LABEL_SIGN, _LABEL_HEIGHT = 6.6, 15.0
 _NOMINAL_WIDTH = 360.0
 _RIGHT_ROOM = 14
 _CELL = 60
+_SPOTS = ((9, -11), (9, 11), (-9, -11), (-9, 11), (9, -26), (9, 26), (-9, -26), (-9, 26))
+"""Where the name of a dot may stand, the best first."""
 
 _R = f"min({_RADIUS}, width / 2 - {_SIDE})"
 _MIDDLE = RADAR_HEIGHT // 2
-_X: dict[str, Any] = {
-    "type": "quantitative",
-    "axis": None,
-    "scale": {"domain": [-1, 1], "range": [{"expr": f"width / 2 - {_R}"}, {"expr": f"width / 2 + {_R}"}]},
-}
-_Y: dict[str, Any] = {
-    "type": "quantitative",
-    "axis": None,
-    "scale": {"domain": [-1, 1], "range": [{"expr": f"{_MIDDLE} + {_R}"}, {"expr": f"{_MIDDLE} - {_R}"}]},
-}
-_TIP = {"tooltip": [{"field": "tip"}], "description": {"field": "tip"}}
+
+
+def _from_middle(start: str, end: str) -> dict[str, Any]:
+    scale = {"domain": [-1, 1], "range": [{"expr": start}, {"expr": end}]}
+    return {"type": "quantitative", "axis": None, "scale": scale}
+
+
+_X = _from_middle(f"width / 2 - {_R}", f"width / 2 + {_R}")
+_Y = _from_middle(f"{_MIDDLE} + {_R}", f"{_MIDDLE} - {_R}")
 
 
 def _style(place: int) -> tuple[str, str, list[int]]:
@@ -92,7 +101,7 @@ def radar(
             x, y = _at(i, of, score)
             rows.append({"kind": "other", "x": x, "y": y, "i": i, "series": name})
     complete = all(row["value"] is not None for row in own)
-    drawn = chart_texts(rows, 80)
+    drawn = chart_texts(rows)
     for value in drawn:
         if value["kind"] == "name":
             value["text"] = value["text"].split("\n")
@@ -135,7 +144,7 @@ def _radar_layers(of: int, place: int, *, complete: bool) -> list[dict[str, Any]
         *shape_of_own,
         *_haloed(edge, _layer("edge", {}, {**at, **text})),
         _layer("interval", interval, {**at, **end}),
-        _layer("own", {**point, "stroke": "var(--ink)", "strokeWidth": 0.8}, {**at, **_TIP}),
+        _layer("own", {**point, "stroke": "var(--ink)", "strokeWidth": 0.8}, {**at, **TIP}),
         *_haloed(figure, _layer("own", {}, {**at, **text})),
         _layer("name", name, {**at, **text}),
     ]
@@ -143,7 +152,7 @@ def _radar_layers(of: int, place: int, *, complete: bool) -> list[dict[str, Any]
 
 def _layer(kind: str, mark: Mapping[str, Any], encoding: Mapping[str, Any]) -> dict[str, Any]:
     """Rows of one kind, drawn in one way."""
-    return {"transform": [{"filter": f"datum.kind === '{kind}'"}], "mark": mark, "encoding": encoding}
+    return layer(mark, encoding, f"datum.kind === '{kind}'")
 
 
 def _disc(band: int) -> dict[str, Any]:
@@ -161,16 +170,10 @@ def _disc(band: int) -> dict[str, Any]:
     }
 
 
-def _haloed(mark: Mapping[str, Any], layer: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _haloed(mark: Mapping[str, Any], text: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A text that stays readable above lines: once broadly in the colour of the paper, then itself."""
-    halo = {
-        **mark,
-        "color": "var(--paper)",
-        "stroke": "var(--paper)",
-        "strokeWidth": 3,
-        "strokeOpacity": 0.85,
-    }
-    return [{**layer, "mark": halo}, {**layer, "mark": dict(mark)}]
+    halo = {"color": "var(--paper)", "stroke": "var(--paper)", "strokeWidth": 3, "strokeOpacity": 0.85}
+    return [{**text, "mark": {**mark, **halo}}, {**text, "mark": dict(mark)}]
 
 
 def plane(
@@ -182,17 +185,12 @@ def plane(
     x_title, y_title: What the axes say, and in which direction, a line each.
     names: All models in their order, for colours and shapes.
     """
-    placed = _beside(rows)
-    values = chart_texts([{**row, **where} for row, where in zip(rows, placed, strict=True)], 80)
-    styles = [_style(i) for i in range(len(names))]
-    scale = {"domain": [v["name"] for v in chart_texts([{"name": n} for n in names], 80)]}
-    colour = {
-        "field": "name",
-        "type": "nominal",
-        "legend": None,
-        "scale": {**scale, "range": [c for c, _, _ in styles]},
-    }
-    shape = {**colour, "scale": {**scale, "range": [s for _, s, _ in styles]}}
+    values = chart_texts([{**row, **where} for row, where in zip(rows, _beside(rows), strict=True)])
+    colours, shapes, _ = zip(*map(_style, range(len(names))), strict=True)
+    domain = [chart_text(name) for name in names]
+    styled = {"field": "name", "type": "nominal", "legend": None}
+    colour = {**styled, "scale": {"domain": domain, "range": colours}}
+    shape = {**styled, "scale": {"domain": domain, "range": shapes}}
     share = {"domain": [0, 1], "nice": False}
     ticks = {"tickCount": 5, "grid": True, "titleAnchor": "start"}
     x = {
@@ -210,24 +208,16 @@ def _plane_layers(
     x: Mapping[str, Any], y: Mapping[str, Any], colour: Mapping[str, Any], shape: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     at = {"x": {**x, "field": "x"}, "y": {**y, "field": "y"}}
-    across = {"x": {**x, "field": "x_low"}, "x2": {"field": "x_high"}, "y": at["y"]}
-    upward = {"x": at["x"], "y": {**y, "field": "y_low"}, "y2": {"field": "y_high"}}
+    across = {"x": {**x, "field": "x_low"}, "x2": {"field": "x_high"}, "y": at["y"], "color": colour}
+    upward = {"x": at["x"], "y": {**y, "field": "y_low"}, "y2": {"field": "y_high"}, "color": colour}
     rule = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.85, "aria": False}
     dot = {"type": "point", "size": 76, "opacity": 1, "strokeWidth": 0.8, "stroke": "var(--ink)"}
     text: dict[str, Any] = {"type": "text", "fontSize": 12, "aria": False, "baseline": "middle"}
     text |= {side: {"expr": f"datum.{side}"} for side in ("align", "dx", "dy")}
     return [
-        {
-            "transform": [{"filter": "isValid(datum.x_low) && isValid(datum.x_high)"}],
-            "mark": rule,
-            "encoding": {**across, "color": colour},
-        },
-        {
-            "transform": [{"filter": "isValid(datum.y_low) && isValid(datum.y_high)"}],
-            "mark": rule,
-            "encoding": {**upward, "color": colour},
-        },
-        {"mark": dot, "encoding": {**at, "fill": colour, "shape": shape, **_TIP}},
+        layer(rule, across, "isValid(datum.x_low) && isValid(datum.x_high)"),
+        layer(rule, upward, "isValid(datum.y_low) && isValid(datum.y_high)"),
+        layer(dot, {**at, "fill": colour, "shape": shape, **TIP}),
         *_haloed(text, {"encoding": {**at, "text": {"field": "name"}}}),
     ]
 
@@ -239,19 +229,22 @@ def _beside(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     placed = []
     for row, (x, y) in zip(rows, dots, strict=True):
         width = _LABEL_SIGN * len(str(row["name"]))
-        chosen, best = None, math.inf
-        for dx, dy in ((9, -11), (9, 11), (-9, -11), (-9, 11), (9, -26), (9, 26), (-9, -26), (-9, 26)):
-            left = x + dx if dx > 0 else x + dx - width
-            box = (left, y + dy - _LABEL_HEIGHT / 2, left + width, y + dy + _LABEL_HEIGHT / 2)
-            outside = max(0.0, -box[0]) + max(0.0, box[2] - _NOMINAL_WIDTH)
-            outside += max(0.0, -box[1]) + max(0.0, box[3] - _PLANE_HEIGHT)
-            cost = sum(_overlap(box, other) for other in taken) + 40.0 * outside
-            if cost < best:
-                chosen, best = (dx, dy, box), cost
-        dx, dy, box = chosen or (9, -11, (x, y, x, y))
+        boxes = {}
+        for dx, dy in _SPOTS:
+            left, top = x + (dx if dx > 0 else dx - width), y + dy - _LABEL_HEIGHT / 2
+            boxes[dx, dy] = (left, top, left + width, top + _LABEL_HEIGHT)
+        (dx, dy), box = min(boxes.items(), key=lambda spot: _cost(spot[1], taken))
         taken.append(box)
         placed.append({"dx": dx, "dy": dy, "align": "left" if dx > 0 else "right"})
     return placed
+
+
+def _cost(box: Sequence[float], taken: Sequence[Sequence[float]]) -> float:
+    """What a name would cover, and how far it would leave the plane."""
+    left, top, right, bottom = box
+    outside = max(0.0, -left) + max(0.0, right - _NOMINAL_WIDTH)
+    outside += max(0.0, -top) + max(0.0, bottom - _PLANE_HEIGHT)
+    return sum(_overlap(box, other) for other in taken) + 40.0 * outside
 
 
 def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
@@ -268,51 +261,36 @@ def matrix(
     ``band`` is the place of the band, None where the score is undefined; ``texts`` are lines. A cell that is
     ``tentative`` is outlined in its colour and not filled.
     """
-    plain = [{k: v for k, v in row.items() if k not in ("texts", "band")} for row in rows]
-    values = chart_texts(plain, 80)
-    for value, row in zip(values, rows, strict=True):
-        value["texts"] = [v["text"] for v in chart_texts([{"text": t} for t in row["texts"]], 40)]
-        if row["band"] is not None:
-            value["band"] = row["band"]
-    heads = [v["c"] for v in chart_texts([{"c": c} for c in columns], 80)]
-    sides = [v["c"] for v in chart_texts([{"c": c} for c in lines], 80)]
-    places = list(range(len(BANDS)))
-    scale = {"domain": places, "range": list(BAND_COLOURS)}
-    coloured = {"field": "band", "type": "ordinal", "legend": None, "scale": scale}
-    written_in = {"type": "text", "fontSize": 11.5, "lineHeight": _LINE, "baseline": "middle", "aria": False}
-    written = {
-        "condition": [
-            {"test": "datum.tentative", "value": "var(--ink)"},
-            *({"test": f"datum.band === {i}", "value": colour} for i, colour in enumerate(_BAND_TEXTS)),
-        ],
-        "value": "var(--quiet)",
-    }
+    values = [
+        {
+            **chart_texts([{k: v for k, v in row.items() if k != "texts"}])[0],
+            "texts": [chart_text(text, 40) for text in row["texts"]],
+        }
+        for row in rows
+    ]
+    heads, sides = [chart_text(c) for c in columns], [chart_text(line) for line in lines]
+    scale = {"domain": list(range(len(BANDS))), "range": list(BAND_COLOURS)}
+    band = {"field": "band", "type": "ordinal", "legend": None, "scale": scale}
+    coloured = {"color": band, "description": {"field": "tip"}}
+    tones = [
+        {"test": "datum.tentative", "value": "var(--ink)"},
+        *({"test": f"datum.band === {i}", "value": colour} for i, colour in enumerate(_BAND_TEXTS)),
+    ]
+    written = {"text": {"field": "texts"}, "color": {"condition": tones, "value": "var(--quiet)"}}
+    text = {"type": "text", "fontSize": 11.5, "lineHeight": _LINE, "baseline": "middle", "aria": False}
+    text["dy"] = {"expr": f"-{_LINE / 2} * (length(datum.texts) - 1)"}
+    filled = {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2}
+    outlined = {"type": "rect", "filled": False, "strokeWidth": 2, "strokeDash": [5, 4]}
+    axis = {"orient": "top", "labelAngle": 0, "labelLimit": 130}
     return {
         **chart_frame(values, _CELL * len(sides)),
         "encoding": {
-            "y": {"field": "line", "type": "nominal", "sort": sides, "title": None},
-            "x": {
-                "field": "column",
-                "type": "nominal",
-                "sort": heads,
-                "title": None,
-                "axis": {"orient": "top", "labelAngle": 0, "labelLimit": 130},
-            },
+            "y": nominal("line", sides, title=None),
+            "x": nominal("column", heads, title=None, axis=axis),
         },
         "layer": [
-            {
-                "transform": [{"filter": "isValid(datum.band) && !datum.tentative"}],
-                "mark": {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2},
-                "encoding": {"color": coloured, "description": {"field": "tip"}},
-            },
-            {
-                "transform": [{"filter": "datum.tentative"}],
-                "mark": {"type": "rect", "filled": False, "strokeWidth": 2, "strokeDash": [5, 4]},
-                "encoding": {"color": coloured, "description": {"field": "tip"}},
-            },
-            {
-                "mark": {**written_in, "dy": {"expr": f"-{_LINE / 2} * (length(datum.texts) - 1)"}},
-                "encoding": {"text": {"field": "texts"}, "color": written},
-            },
+            layer(filled, coloured, "isValid(datum.band) && !datum.tentative"),
+            layer(outlined, coloured, "datum.tentative"),
+            layer(text, written),
         ],
     }

@@ -4,7 +4,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stereotrope.report.charts.dots import NARROW, PALETTE, chart_frame, chart_texts
+from stereotrope.report.charts.drawing import (
+    PALETTE,
+    TIP,
+    chart_frame,
+    chart_text,
+    chart_texts,
+    layer,
+    narrow,
+)
 
 _BAR = 19
 _SIGN = 5.7
@@ -34,9 +42,9 @@ def stacks(
     series: Names of the bars of one line in their order; one name only, and every line is one bar.
     colours: Group → colour, in the order of the pieces.
     """
-    values = chart_texts(rows, 80)
-    names, labels = _shown(series), _shown(lines)
-    apart = 1 if len(names) > 1 else 0
+    values = chart_texts(rows)
+    names, labels = [chart_text(s) for s in series], [chart_text(line) for line in lines]
+    apart = int(len(names) > 1)
     each = max(1, len(names)) + apart
     slots = [str(i) for i in range(each * len(labels) - apart)]
     for v in values:
@@ -45,8 +53,8 @@ def stacks(
         if "said" in v:
             v["said"] = _cut(v["said"], _MOST_SIGNS)
             v["short"] = _cut(v["short"], _MOST_SIGNS_NARROW)
-    wide, narrow = (max((len(v.get(c, "")) for v in values), default=0) for c in ("said", "short"))
-    room = f"(containerWidth < {NARROW} ? {14 + _SIGN * narrow:.0f} : {14 + _SIGN * wide:.0f})"
+    said, short = (max((len(v.get(c, "")) for v in values), default=0) for c in ("said", "short"))
+    room = f"({narrow(f'{14 + _SIGN * short:.0f}', f'{14 + _SIGN * said:.0f}')})"
     y = {
         "field": "slot",
         "type": "nominal",
@@ -66,15 +74,11 @@ def _labels(labels: Sequence[str], each: int, apart: int) -> dict[str, Any]:
     texts = [labels[i // each] if i % each == 0 else "" for i in range(each * len(labels))]
     return {
         "grid": False,
-        "labelLimit": {"expr": f"containerWidth < {NARROW} ? 70 : 140"},
+        "labelLimit": {"expr": narrow(70, 140)},
         "labelExpr": f"{json.dumps(texts, ensure_ascii=False)}[toNumber(datum.value)]",
         "labelOffset": _BAR * (each - apart - 1) / 2,
         "labelOverlap": False,
     }
-
-
-def _shown(texts: Sequence[str]) -> list[str]:
-    return [str(row["text"]) for row in chart_texts([{"text": text} for text in texts], 80)]
 
 
 def _cut(text: str, longest: int) -> str:
@@ -90,25 +94,13 @@ def _along(field: str, room: str) -> dict[str, Any]:
 
 
 def _pieces(colours: Mapping[str, str], room: str) -> dict[str, Any]:
-    legend = {
-        "columns": {"expr": f"containerWidth < {NARROW} ? 3 : 4"},
-        "symbolType": "square",
-        "symbolStrokeColor": "var(--quiet)",
-        "symbolStrokeWidth": 0.5,
-        "labelLimit": 110,
-    }
+    legend = {"columns": {"expr": narrow(3, 4)}, "labelLimit": 110}
+    legend |= {"symbolType": "square", "symbolStrokeColor": "var(--quiet)", "symbolStrokeWidth": 0.5}
     scale = {"domain": list(colours), "range": list(colours.values())}
-    return {
-        "transform": [{"filter": "isValid(datum.group)"}],
-        "mark": {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 1},
-        "encoding": {
-            "x": _along("start", room),
-            "x2": {"field": "end"},
-            "color": {"field": "group", "type": "nominal", "scale": scale, "legend": legend},
-            "tooltip": [{"field": "tip"}],
-            "description": {"field": "tip"},
-        },
-    }
+    colour = {"field": "group", "type": "nominal", "scale": scale, "legend": legend}
+    mark = {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 1}
+    along = {"x": _along("start", room), "x2": {"field": "end"}}
+    return layer(mark, {**along, "color": colour, **TIP}, "isValid(datum.group)")
 
 
 def _shares(colours: Mapping[str, str], room: str) -> dict[str, Any]:
@@ -121,24 +113,14 @@ def _shares(colours: Mapping[str, str], room: str) -> dict[str, Any]:
         for names, value in ((dark, "#ffffff"), (neutral, "var(--ink)"))
         if names
     ]
-    return {
-        "transform": [
-            {"filter": f"isValid(datum.group) && {long}"},
-            {"calculate": "(datum.start + datum.end) / 2", "as": "middle"},
-        ],
-        "mark": {"type": "text", "fontSize": 11, "dy": 1, "aria": False},
-        "encoding": {
-            "x": _along("middle", room),
-            "text": {"field": "text"},
-            "color": {"condition": tone, "value": "#111111"} if tone else {"value": "#111111"},
-        },
-    }
+    colour = {**({"condition": tone} if tone else {}), "value": "#111111"}
+    mark = {"type": "text", "fontSize": 11, "dy": 1, "aria": False}
+    encoding = {"x": _along("middle", room), "text": {"field": "text"}, "color": colour}
+    where = f"isValid(datum.group) && {long}"
+    return layer(mark, encoding, where, middle="(datum.start + datum.end) / 2")
 
 
 def _behind(room: str) -> dict[str, Any]:
-    said = f"containerWidth < {NARROW} ? datum.short : datum.said"
-    return {
-        "transform": [{"filter": "isValid(datum.said)"}, {"calculate": said, "as": "behind"}],
-        "mark": {"type": "text", "align": "left", "dx": 8, "dy": 1, "aria": False, "fontSize": 11.5},
-        "encoding": {"x": {"value": {"expr": f"width - {room}"}}, "text": {"field": "behind"}},
-    }
+    mark = {"type": "text", "align": "left", "dx": 8, "dy": 1, "aria": False, "fontSize": 11.5}
+    encoding = {"x": {"value": {"expr": f"width - {room}"}}, "text": {"field": "behind"}}
+    return layer(mark, encoding, "isValid(datum.said)", behind=narrow("datum.short", "datum.said"))

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from ruamel.yaml import YAML
 
-from stereotrope.report.charts.dots import PALETTE
+from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count

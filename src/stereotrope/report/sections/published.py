@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.dots import dots
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, dot_of, estimate_text, shown_rows
 from stereotrope.report.exhibits import Exhibits
@@ -195,7 +195,7 @@ def _drawn(
     drawable = [(h, rows) for h, rows in panels.items() if any(r["value"] is not None for r in rows)]
     for heading, rows in drawable[:_MOST_PANELS]:
         shown = list(rows)[: 2 * _MOST_ROWS]
-        spec = charts.dots(shown, unit=unit, domain=domain, series=names, zero_line=domain[0] < 0)
+        spec = dots(shown, unit=unit, domain=domain, series=names, zero_line=domain[0] < 0)
         height = len(dict.fromkeys(row["label"] for row in shown)) * 2
         drawn.append(Panel(heading, spec, panel_words(title, heading, shown), height))
     return drawn

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.heat import strips
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, shown_rows
 from stereotrope.report.escape import visible
@@ -147,7 +147,7 @@ def _chart(d: Distribution, colours: Mapping[str, str]) -> dict[str, Any]:
                         "colour": colour,
                     }
                 )
-    return charts.strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
+    return strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
 
 
 add_section(

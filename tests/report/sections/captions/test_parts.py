@@ -8,7 +8,7 @@ import pytest
 from tests.report.sections.captions.made_up_captions import captions_material, captions_run, row
 
 from stereotrope import report
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.drawing import side_by_side
 from stereotrope.report.panels import MOST_PANELS, Figure
 from stereotrope.report.sections.captions.parts import measured_blocks
 from stereotrope.report.series import series_in
@@ -42,7 +42,7 @@ def test_a_run_of_any_size_has_bounded_figures_that_can_be_drawn(size: str, tmp_
         for panel in figure.panels:
             assert panel.spec["height"] <= 1600
             json.dumps(panel.spec, allow_nan=False)
-        vega = charts.side_by_side([(p.title, p.spec) for p in figure.panels], title=figure.title)
+        vega = side_by_side([(p.title, p.spec) for p in figure.panels], title=figure.title)
         assert "containerWidth" in json.dumps(vega)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.report.sections.captions.made_up_captions import captions_material
 
-from stereotrope.report.charts.dots import PALETTE
+from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.panels import Figure, Panel
 from stereotrope.report.sections.captions.shares import shares_block
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.charts import dots as charts
+from stereotrope.report.charts.dots import LABEL_SIGNS, dots
+from stereotrope.report.charts.heat import heat
 from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
@@ -144,7 +145,7 @@ def panel_of(
         for model in models
         if model in entry.rows
     ]
-    spec = charts.dots(
+    spec = dots(
         rows,
         unit=look.unit,
         domain=look.domain,
@@ -152,7 +153,7 @@ def panel_of(
         zero_line=look.zero_line,
         bars=look.bars,
         apart=[entry.label for entry in entries if entry.apart],
-        wrapped=charts.LABEL_SIGNS,
+        wrapped=LABEL_SIGNS,
         ticks=look.ticks,
     )
     return Panel(heading, spec, panel_words(title, heading, rows), len(rows))
@@ -193,7 +194,7 @@ def _table_panel(
     ]
     top = max(abs(end) for end in look.domain)
     lines = [entry.label for entry in entries]
-    spec = charts.heat(rows, columns=models, lines=lines, signed=look.zero_line, top=top)
+    spec = heat(rows, columns=models, lines=lines, signed=look.zero_line, top=top)
     return Panel(heading, spec, panel_words(title, heading, rows), len(lines))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.charts.dots import PALETTE
+from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.stacks import stacks
 from stereotrope.report.contract import Block
 from stereotrope.report.material import Material, words

@@ -1,0 +1,146 @@
+"""What the Vega-Lite pictures of a report have in common: colours, texts, frames.
+
+Colours are CSS variables of the page (``var(--ink)``), so that one chart serves light, dark and paper;
+exports put the values of the light theme in their place.
+"""
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stereotrope.report.escape import ellipsis, visible
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+NARROW = 400
+"""Units of a chart below which it says less."""
+_EXPORT_WIDTH = 420
+_WIDTH = re.compile(r"\bwidth\b")
+
+PALETTE = tuple(f"var(--group-{i})" for i in range(1, 8))
+"""Okabe–Ito, in an order that never sets pink against blue."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
+TIP = {"tooltip": [{"field": "tip"}], "description": {"field": "tip"}}
+_PARAMS = [{"name": "containerWidth", "value": 640}]
+
+CONFIG: dict[str, Any] = {
+    "background": "transparent",
+    "font": _SANS,
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelColor": "var(--ink)",
+        "titleColor": "var(--quiet)",
+        "domain": False,
+        "ticks": False,
+        "gridColor": "var(--rule)",
+        "labelPadding": 6,
+    },
+    "title": {"fontSize": 13, "fontWeight": 600, "anchor": "start", "color": "var(--ink)", "frame": "group"},
+    "text": {"color": "var(--ink)", "fontSize": 12},
+    "legend": {
+        "orient": "top",
+        "title": None,
+        "labelFontSize": 12,
+        "labelColor": "var(--ink)",
+        "offset": 4,
+        "symbolSize": 60,
+    },
+}
+
+
+def chart_text(text: object, longest: int = 80) -> str:
+    """A text of others for a chart, cut and visible."""
+    return visible(ellipsis(str(text), longest))
+
+
+def chart_texts(rows: Sequence[Mapping[str, Any]], longest: int = 80) -> list[dict[str, Any]]:
+    """The rows of a chart without what they lack, and with their texts made visible."""
+    return [
+        {k: (chart_text(v, longest) if isinstance(v, str) else v) for k, v in row.items() if v is not None}
+        for row in rows
+    ]
+
+
+def wrapped_text(text: str, signs: int) -> str:
+    """A text broken over lines of so many signs."""
+    return "\n".join(textwrap.wrap(text, signs)) or text
+
+
+def numbered(values: list[dict[str, Any]], label: str, *others: str) -> None:
+    """Put a number behind labels that stand for several rows: two never lie upon each other."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for v in values:
+        key = (v.get(label), *(v.get(other) for other in others))
+        seen[key] += 1
+        if seen[key] > 1:
+            v[label] = f"{v[label]} ({seen[key]})"
+
+
+def narrow(then: object, otherwise: object) -> str:
+    """An expression that is one thing on a narrow page and another elsewhere."""
+    return f"containerWidth < {NARROW} ? {then} : {otherwise}"
+
+
+def layer(
+    mark: Mapping[str, Any], encoding: Mapping[str, Any], *where: str, **computed: str
+) -> dict[str, Any]:
+    """Marks of the rows that pass every test, after what is computed of them."""
+    transform = [{"filter": test} for test in where]
+    transform += [{"calculate": formula, "as": name} for name, formula in computed.items()]
+    return {**({"transform": transform} if transform else {}), "mark": mark, "encoding": encoding}
+
+
+def nominal(field: str, order: Sequence[str], **more: Any) -> dict[str, Any]:
+    """A channel of names in an order of their own."""
+    return {"field": field, "type": "nominal", "sort": list(order), **more}
+
+
+def chart_frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
+    """What all charts of a page have in common; they are as wide as the page lets them."""
+    return {
+        "$schema": SCHEMA,
+        "params": _PARAMS,
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "data": {"values": list(values)},
+    }
+
+
+def side_by_side(
+    panels: Sequence[tuple[str, Mapping[str, Any]]], *, title: str = "", columns: int = 2
+) -> dict[str, Any]:
+    """Panels of one figure as one chart of fixed width, for export; in one column they are wider."""
+    parts = []
+    whole = _EXPORT_WIDTH if columns > 1 else 2 * _EXPORT_WIDTH
+    for heading, spec in panels:
+        part = {
+            k: _fixed_width(v, whole) for k, v in spec.items() if k not in ("$schema", "autosize", "params")
+        }
+        part["width"] = whole
+        if heading:
+            part["title"] = {"text": chart_text(heading, 60), "fontSize": 12}
+        parts.append(part)
+    return {
+        "$schema": SCHEMA,
+        "params": _PARAMS,
+        "title": chart_text(title, 120),
+        "concat": parts,
+        "columns": columns,
+        "spacing": {"row": 24, "column": 32},
+    }
+
+
+def _fixed_width(part: Any, width: int) -> Any:
+    """Expressions of a single chart say ``width``; in one of several it is a number."""
+    if isinstance(part, Mapping):
+        return {
+            k: _WIDTH.sub(str(width), v) if k in ("expr", "calculate") else _fixed_width(v, width)
+            for k, v in part.items()
+        }
+    return [_fixed_width(v, width) for v in part] if isinstance(part, list) else part
