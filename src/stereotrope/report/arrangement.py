@@ -15,7 +15,6 @@ from stereotrope.report.panels import (
     Figure,
     Panel,
     domain_of,
-    n_text,
     notes_of,
     panel_words,
     safe_name,
@@ -212,12 +211,13 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     spec = dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
     shown = pl.DataFrame(records, schema=frame.schema)
     caption = f"{title}: {chosen}"
-    return Figure(
-        name=safe_name(f"{series.name}-strongest"),
-        title=title,
-        prose=prose,
-        n=n_text(material, frame),
-        panels=[Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
+    return Figure.of(
+        material,
+        frame,
+        prose,
+        title,
+        f"{series.name}-strongest",
+        [Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
         table=table_of(material, shown, caption, file=f"tables/{series.name}.csv"),
         notes=notes_of(frame, 0, 0),
         reads=f"{chosen} {prose.reads if whole.height else ''}".strip(),

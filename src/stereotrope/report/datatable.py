@@ -1,7 +1,7 @@
 """Estimates as a table: formatted in one way, undefined ones with their reason, linked to pictures."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ MOST_ROWS = 300
 FIRST_ROWS = 40
 """Rows that are shown of a longer one; the files hold all."""
 _UNBROKEN = 36
-_OPTIONAL = (("floor", "floor"), ("excess", "excess"), ("z", "z"))
 
 
 @dataclass(frozen=True)
@@ -91,82 +90,84 @@ def plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
     return Table(caption, table["columns"], cells[: shown_rows(len(cells))], len(cells), f"tables/{file}.csv")
 
 
+def estimate_cell(material: Material, row: Mapping[str, Any]) -> TableCell:
+    """Value and interval of an estimate, or why there is none."""
+    return TableCell(estimate_text(material, row), numeric=row["value"] is not None)
+
+
+def count_cell(n: int | None) -> TableCell:
+    """A number of things; empty where it is not given."""
+    return TableCell("" if n is None else thousands(n), numeric=True)
+
+
+def pictures_cell(material: Material, scope: Mapping[str, Any]) -> TableCell:
+    """The way to the pictures of a condition."""
+    sheet = material.find_sheet(scope)
+    return TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell("")
+
+
+def _figure_cell(text: str) -> TableCell:
+    return TableCell(text, numeric=True)
+
+
+_COLUMNS: Mapping[str, tuple[str, Callable[[Material, Mapping[str, Any]], TableCell]]] = {
+    "value": ("value [interval]", estimate_cell),
+    "floor": ("floor", lambda _, r: _figure_cell(number(r["floor"], r["n"]))),
+    "excess": ("excess", lambda _, r: _figure_cell(number(r["excess"], r["n"]))),
+    "z": ("z", lambda _, r: _figure_cell(number(r["z"], r["n"], places=1))),
+    "adjusted": (
+        "adjusted [interval]",
+        lambda _, r: _figure_cell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"])),
+    ),
+    "bound_low": ("bounds for what is missing", lambda _, r: _figure_cell(_bounds(r))),
+    "p_value": ("p", lambda _, r: _figure_cell(probability(r["p_value"]))),
+    "q_value": ("q", lambda _, r: _figure_cell(probability(r["q_value"]))),
+    "n": ("n", lambda _, r: count_cell(r["n"])),
+    "n_reference": ("n reference", lambda _, r: count_cell(r["n_reference"])),
+    "excluded": ("left out", lambda material, r: TableCell(left_out_text(material, r))),
+    "flags": ("warnings", lambda _, r: TableCell(words(", ".join(warnings_of(r["flags"]))))),
+    "measure": ("pictures", pictures_cell),
+}
+"""What is told of an estimate: a column that it has, its head and its cell."""
+_ALWAYS = ("value", "n", "measure")
+
+
 def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str = "") -> Table:
     """The estimates as a table with one formatting, columns without content left out."""
-    scope = [
-        c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
-    ]
-    scope += [
-        c
-        for c in frame.columns
-        if c in ("reference", "attribute", "category") and frame[c].drop_nulls().len()
-    ]
-    scope += [c for c in frame.columns if c not in scope and _is_extra_factor(frame, c)]
+    names = frame.columns
+    filled = [c for c in names if frame[c].drop_nulls().len()]
+    further = names[names.index("definition") + 1 : names.index("contrast")]
+    kinds = (("generator", *material.factors), ("reference", "attribute", "category"), further)
+    scope = list(dict.fromkeys(c for kind in kinds for c in filled if c in kind))
     constant = [c for c in scope if frame[c].n_unique() == 1 and frame.height > 1]
-    several = len(series_in(frame)) > 1
     scope = [c for c in scope if c not in constant]
     if constant:
         caption += ". In every row: " + ", ".join(f"{words(c)} {frame[c][0]}" for c in constant)
-    present = {c for c in frame.columns if frame[c].drop_nulls().len()}
-    heads = ["measure"] * several + [words(c) for c in scope] + ["value [interval]"]
-    heads += [title for name, title in _OPTIONAL if name in present]
-    heads += ["adjusted [interval]"] * ("adjusted" in present)
-    heads += ["bounds for what is missing"] * ("bound_low" in present)
-    heads += ["p"] * ("p_value" in present) + ["q"] * ("q_value" in present)
-    heads += ["n"] + ["n reference"] * ("n_reference" in present) + ["left out"] * ("excluded" in present)
-    heads += ["warnings"] * ("flags" in present) + ["pictures"]
+    several = len(series_in(frame)) > 1
+    told = [column for name, column in _COLUMNS.items() if name in _ALWAYS or name in filled]
+    heads = [*["measure"] * several, *(words(c) for c in scope), *(head for head, _ in told)]
     rows = [
         [
             *[TableCell(material.explain(series_of(r), r["definition"]).short)] * several,
-            *_table_row(material, r, scope, present),
+            *(TableCell(level_words(c, r[c])) for c in scope),
+            *(cell(material, r) for _, cell in told),
         ]
         for r in frame.head(shown_rows(frame.height)).iter_rows(named=True)
     ]
     return Table(caption, heads, rows, frame.height, file)
 
 
+def level_words(column: str, level: Any) -> str:
+    """A level of a factor in words."""
+    if level is None:
+        return "–"
+    return words(str(level)) if column == "attribute" else str(level)
+
+
 def _bounds(r: Mapping[str, Any]) -> str:
     if r["bound_low"] is None:
         return ""
     return f"{number(r['bound_low'], r['n'])} to {number(r['bound_high'], r['n'])}"
-
-
-def _is_extra_factor(frame: pl.DataFrame, column: str) -> bool:
-    names = frame.columns
-    inside = names.index("definition") < names.index(column) < names.index("contrast")
-    return inside and frame[column].drop_nulls().len() > 0
-
-
-def _table_row(
-    material: Material, r: Mapping[str, Any], scope: Sequence[str], present: set[str]
-) -> list[TableCell]:
-    n = r["n"]
-    cells = [
-        TableCell(words(str(r[c])) if c == "attribute" and r[c] else str(r[c]) if r[c] is not None else "–")
-        for c in scope
-    ]
-    cells.append(TableCell(estimate_text(material, r), numeric=r["value"] is not None))
-    for name in [name for name, _ in _OPTIONAL if name in present]:
-        cells.append(TableCell(number(r[name], n, places=1 if name == "z" else None), numeric=True))
-    if "adjusted" in present:
-        cells.append(
-            TableCell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], n), numeric=True)
-        )
-    if "bound_low" in present:
-        cells.append(TableCell(_bounds(r), numeric=True))
-    cells += [TableCell(probability(r[c]), numeric=True) for c in ("p_value", "q_value") if c in present]
-    cells.append(TableCell(thousands(n) if n is not None else "", numeric=True))
-    if "n_reference" in present:
-        cells.append(
-            TableCell(thousands(r["n_reference"]) if r["n_reference"] is not None else "", numeric=True)
-        )
-    if "excluded" in present:
-        cells.append(TableCell(left_out_text(material, r)))
-    if "flags" in present:
-        cells.append(TableCell(words(", ".join(warnings_of(r["flags"])))))
-    sheet = material.find_sheet(r)
-    cells.append(TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""))
-    return cells
 
 
 def left_out_text(material: Material, row: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.charts.dots import dots
-from stereotrope.report.datatable import dot_of, estimate_text, table_of
+from stereotrope.report.datatable import dot_of, estimate_text
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
 from stereotrope.report.material import Material, words
@@ -22,7 +22,6 @@ from stereotrope.report.panels import (
     distinct_labels,
     domain_of,
     files_of,
-    n_text,
     notes_of,
     panel_words,
     parts_of,
@@ -125,15 +124,9 @@ def _strips_figure(
         f"Not drawn: {named}, which would be {thousands(panels)} panels. The strips above show the labels "
         f"themselves; all {thousands(frame.height)} rows are in {files_of(prose.name)}."
     ]
-    return Figure(
-        name=safe_name(f"{prose.name}-values"),
-        title=title,
-        prose=prose,
-        n=n_text(material, frame),
-        panels=[],
-        table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        notes=[*notes, *notes_of(frame, 0, 0, dots=False)],
-        reads=prose.reads,
+    notes += notes_of(frame, 0, 0, dots=False)
+    return Figure.of(
+        material, frame, prose, title, f"{prose.name}-values", [], notes=notes, reads=prose.reads
     )
 
 
@@ -235,17 +228,8 @@ def _dots_figure(
     )
     if undrawn:
         notes.append(undrawn)
-    return Figure(
-        name=safe_name(name),
-        title=title,
-        prose=prose,
-        n=n_text(material, frame),
-        panels=panels,
-        table=table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        notes=notes,
-        reads=prose.reads,
-        cut=cut + len(parts) - empty - len(panels),
-    )
+    cut += len(parts) - empty - len(panels)
+    return Figure.of(material, frame, prose, title, name, panels, notes=notes, reads=prose.reads, cut=cut)
 
 
 def _is_grid(frame: pl.DataFrame, layout: _Layout) -> bool:

@@ -1,13 +1,13 @@
 """Coloured tables: estimates by attribute or value, and scores of many conditions as an overview."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.heat import head_width, heat
-from stereotrope.report.datatable import MOST_ROWS, estimate_text, table_of
+from stereotrope.report.datatable import MOST_ROWS, estimate_text, level_words
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
@@ -20,12 +20,10 @@ from stereotrope.report.panels import (
     Panel,
     distinct_labels,
     files_of,
-    n_text,
     notes_of,
     panel_words,
     parts_of,
     row_label,
-    safe_name,
 )
 from stereotrope.report.prose import MeasureProse
 from stereotrope.report.series import series_of
@@ -37,7 +35,6 @@ _HEADS_BESIDE = 60
 _DEEPER = "Purple is more, orange less; the stronger the colour, the larger the difference."
 _Parts = Sequence[tuple[str, pl.DataFrame]]
 _NAMED = {"generator": "model"}
-_Cells = Callable[[pl.DataFrame], tuple[list[dict[str, Any]], list[str]]]
 
 
 def heat_panels(material: Material, frame: pl.DataFrame) -> int:
@@ -71,32 +68,20 @@ def heat_figure(
 ) -> Figure:
     """Numbers as a coloured table: ``column`` (attribute or category) across, conditions down."""
     panels_by, lines_by = _sides(material, frame)
-
-    def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
-        across = sorted(part[column].drop_nulls().unique(maintain_order=True).to_list())
-        records = sorted(
-            part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in lines_by]
-        )
-        labels = _lines(records, lines_by, column)
-        rows = [_cell(material, r, label, column) for r, label in zip(records, labels, strict=True)]
-        return rows, [words(c) if column == "attribute" else c for c in across]
-
-    every = parts_of(material, frame, panels_by)
-    parts, said = _few(material, frame, prose, every, panels_by)
-    name = f"{prose.name}-attributes" if column == "attribute" else f"{prose.name}-{frame['attribute'][0]}"
-    signed = prose.scale == "signed"
-    panels, stacked = _panels(parts, cells, title, frame[column].n_unique(), signed=signed)
-    return Figure(
-        safe_name(name),
-        title,
+    levels = frame[column].drop_nulls().unique().sort()
+    heads = {level: level_words(column, level) for level in levels}
+    drawn = _draw(material, frame, prose, title, _Layout(panels_by, lines_by, column, heads))
+    return Figure.of(
+        material,
+        frame,
         prose,
-        n_text(material, frame),
-        panels,
-        table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        _notes(frame, drawn=bool(panels)),
-        reads=" ".join([*[_DEEPER if signed else reads] * bool(panels), *said]),
+        title,
+        f"{prose.name}-{'attributes' if column == 'attribute' else frame['attribute'][0]}",
+        drawn.panels,
+        notes=_notes(frame, drawn=bool(drawn.panels)),
+        reads=drawn.reads(reads),
         defined=defined,
-        stacked=stacked,
+        stacked=drawn.stacked,
     )
 
 
@@ -115,35 +100,77 @@ def overview_figure(
     panels_by, down, column = by
     order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
     heads = {level: "–" if level is None else str(level) for level in order}
-    signed = prose.scale == "signed"
-
-    def cells(part: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
-        records = sorted(part.iter_rows(named=True), key=lambda r: material.position(down, r[down]))
-        present = set(part[column].to_list())
-        labels = _lines(records, [down], column)
-        rows = [
-            _cell(material, r, label, column, heads[r[column]])
-            for r, label in zip(records, labels, strict=True)
-        ]
-        return rows, [heads[level] for level in order if level in present]
-
-    every = parts_of(material, frame, panels_by)
-    parts, said = _few(material, frame, prose, every, panels_by)
-    panels, _ = _panels(parts, cells, title, len(order), signed=signed, top=_top(frame))
+    top = max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
+    drawn = _draw(material, frame, prose, title, _Layout(panels_by, [down], column, heads, top))
     across = f"One line a level of {words(down)}, one column a level of {words(column)}."
     intervals = f"Intervals and tests of all {thousands(frame.height)} rows are in {files_of(prose.name)}."
-    return Figure(
-        safe_name(name),
-        title,
+    return Figure.of(
+        material,
+        frame,
         prose,
-        n_text(material, frame),
-        panels,
-        table_of(material, frame, title, file=f"tables/{prose.name}.csv"),
-        [*_notes(frame, drawn=bool(panels)), intervals],
-        reads=" ".join([*[across, _DEEPER if signed else "Lighter is more."] * bool(panels), *said]),
+        title,
+        name,
+        drawn.panels,
+        notes=[*_notes(frame, drawn=bool(drawn.panels)), intervals],
+        reads=drawn.reads("Lighter is more.", across),
         stacked=True,
         crowded=True,
     )
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns that make panels, lines and heads; the heads in their order; the end of one scale for all."""
+
+    panels: Sequence[str]
+    lines: Sequence[str]
+    column: str
+    heads: Mapping[Any, str]
+    top: float | None = None
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Panels, whether they are too wide to stand side by side, and what is not drawn."""
+
+    panels: Sequence[Panel]
+    stacked: bool
+    signed: bool
+    said: Sequence[str]
+
+    def reads(self, plain: str, *before: str) -> str:
+        """How the panels are read, where there are any, and what is not drawn."""
+        return " ".join([*[*before, _DEEPER if self.signed else plain] * bool(self.panels), *self.said])
+
+
+def _draw(
+    material: Material, frame: pl.DataFrame, prose: MeasureProse, title: str, layout: _Layout
+) -> _Drawn:
+    column, signed = layout.column, prose.scale == "signed"
+    parts, said = _few(material, frame, prose, parts_of(material, frame, layout.panels), layout.panels)
+    panels: list[Panel] = []
+    longest = widest = 0
+    for heading, part in parts:
+        if not part["value"].drop_nulls().len():
+            continue
+        records = sorted(
+            part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in layout.lines]
+        )
+        labels = _lines(records, layout.lines, column)
+        rows = [
+            _cell(material, r, label, column, layout.heads.get(r[column], str(r[column])))
+            for r, label in zip(records, labels, strict=True)
+        ]
+        present = set(part[column])
+        heads = [head for level, head in layout.heads.items() if level in present]
+        longest = max(longest, *(len(str(r["text"])) for r in rows))
+        widest = max(widest, sum(map(head_width, heads)))
+        lines = list(dict.fromkeys(r["line"] for r in rows))
+        spec = heat(rows, columns=heads, lines=lines, signed=signed, top=layout.top)
+        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
+    columns = frame[column].n_unique()
+    stacked = columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
+    return _Drawn(panels, stacked, signed, said)
 
 
 def _lines(records: Sequence[Mapping[str, Any]], by: Sequence[str], column: str) -> list[str]:
@@ -155,29 +182,6 @@ def _lines(records: Sequence[Mapping[str, Any]], by: Sequence[str], column: str)
         label if said == place else f"{label}{said[len(place) :]}"
         for label, place, said in zip(labels, places, apart, strict=True)
     ]
-
-
-def _top(frame: pl.DataFrame) -> float:
-    """The end of the colour scale, one for all panels."""
-    return max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
-
-
-def _panels(
-    parts: _Parts, cells: _Cells, title: str, columns: int, *, signed: bool = False, top: float | None = None
-) -> tuple[list[Panel], bool]:
-    """The panels, and whether they are too wide to stand side by side."""
-    panels: list[Panel] = []
-    longest = widest = 0
-    for heading, part in parts:
-        if not part["value"].drop_nulls().len():
-            continue
-        rows, heads = cells(part)
-        longest = max(longest, *(len(str(r["text"])) for r in rows))
-        widest = max(widest, sum(head_width(head) for head in heads))
-        lines = list(dict.fromkeys(r["line"] for r in rows))
-        spec = heat(rows, columns=heads, lines=lines, signed=signed, top=top)
-        panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
-    return panels, columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
 
 
 def _few(
@@ -216,19 +220,16 @@ def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:
     return notes
 
 
-def _cell(
-    material: Material, r: Mapping[str, Any], line: str, column: str, head: str | None = None
-) -> dict[str, Any]:
+def _cell(material: Material, r: Mapping[str, Any], line: str, column: str, head: str) -> dict[str, Any]:
     star = "*" if r["q_value"] is not None and r["q_value"] <= SIGNIFICANT else ""
-    across = head or (words(r["attribute"]) if column == "attribute" else str(r[column]))
     text = "n. d." if r["value"] is None else ("0" if r["value"] == 0 else number(r["value"], r["n"])) + star
     if column == "attribute" and r["category"] is not None and r["value"] is not None:
         whole = r["value"] in (0.0, 1.0) and r["low"] is None
         text = r["category"] if whole else f"{r['category']} {text}"
     return {
         "line": line,
-        "column": across,
+        "column": head,
         "value": r["value"],
         "text": ellipsis(text, 22),
-        "tip": f"{line}, {across}: {estimate_text(material, r)}, n = {r['n']}",
+        "tip": f"{line}, {head}: {estimate_text(material, r)}, n = {r['n']}",
     }

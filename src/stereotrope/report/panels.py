@@ -4,11 +4,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
-from stereotrope.report.datatable import MOST_ROWS, Table
+from stereotrope.report.datatable import MOST_ROWS, Table, level_words, table_of
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
@@ -75,6 +75,21 @@ class Figure:
     detail: bool = False
     cut: int = 0
 
+    @classmethod
+    def of(
+        cls,
+        material: Material,
+        frame: pl.DataFrame,
+        prose: MeasureProse,
+        title: str,
+        name: str,
+        panels: Sequence[Panel],
+        **more: Any,
+    ) -> Self:
+        """The figure of estimates of one series, its table with all of their columns."""
+        more = {"table": table_of(material, frame, title, file=f"tables/{prose.name}.csv"), **more}
+        return cls(safe_name(name), title, prose, n_text(material, frame), panels, **more)
+
     @property
     def tall(self) -> bool:
         """Whether it takes more than about one screen and a half, panels standing two abreast."""
@@ -84,18 +99,14 @@ class Figure:
 
 def undefined_words(frame: pl.DataFrame) -> str:
     """The reasons of the rows without a value, each with its count, the most frequent first."""
-    reasons = Counter(
-        str(why or "no reason given")
-        for value, why in frame.select("value", "undefined").iter_rows()
-        if value is None
-    )
-    told = [f"{why} ({thousands(k)})" for why, k in sorted(reasons.items(), key=lambda x: (-x[1], x[0]))]
-    return "; ".join(told if len(told) <= _MOST_REASONS else [*told[: _MOST_REASONS - 1], _rest(reasons)])
-
-
-def _rest(reasons: Counter[str]) -> str:
-    known = sum(k for _, k in sorted(reasons.items(), key=lambda x: (-x[1], x[0]))[: _MOST_REASONS - 1])
-    return f"{count(len(reasons) - _MOST_REASONS + 1, 'other reason')} ({thousands(reasons.total() - known)})"
+    why = frame.filter(pl.col("value").is_null())["undefined"].replace("", None)
+    reasons = Counter(why.fill_null("no reason given")).items()
+    ordered = sorted(reasons, key=lambda x: (-x[1], x[0]))
+    cut = len(ordered) if len(ordered) <= _MOST_REASONS else _MOST_REASONS - 1
+    told = [f"{reason} ({thousands(k)})" for reason, k in ordered[:cut]]
+    if rest := ordered[cut:]:
+        told.append(f"{count(len(rest), 'other reason')} ({thousands(sum(k for _, k in rest))})")
+    return "; ".join(told)
 
 
 def distinct_labels(records: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
@@ -118,9 +129,7 @@ def distinct_labels(records: Sequence[Mapping[str, Any]], labels: Sequence[str])
 
 def row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """The levels of a row in words."""
-    parts = [
-        words(str(row[c])) if c == "attribute" else str(row[c]) for c in columns if row.get(c) is not None
-    ]
+    parts = [level_words(c, row[c]) for c in columns if row.get(c) is not None]
     return ", ".join(parts) or str(row.get("generator") or "all pictures")
 
 
