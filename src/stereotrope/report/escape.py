@@ -20,25 +20,14 @@ _HIDDEN = re.compile(
     f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI_AND_INVISIBLE}\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _SPACES = re.compile(r"[\t\n]+")
+_LATEX_NAMES = {
+    "\\": "backslash", "^": "asciicircum", "~": "asciitilde", "<": "less", ">": "greater", "|": "bar",
+    '"': "quotedbl", "`": "asciigrave",
+}  # fmt: skip
 _LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "`": r"\textasciigrave{}",
+    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+    **{sign: f"{{{sign}}}" for sign in "[]*"},
+    **{sign: rf"\text{name}{{}}" for sign, name in _LATEX_NAMES.items()},
     "−": r"$-$",
     "\u202f": r"\,",
 }

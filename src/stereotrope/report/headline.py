@@ -1,7 +1,6 @@
 """The headline of a run: the first screen of the page and what ``stereotrope show`` prints."""
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -11,46 +10,37 @@ import polars as pl
 from stereotrope.report.contract import SCORES, sections_in_order, series_in_order
 from stereotrope.report.datatable import estimate_text
 from stereotrope.report.escape import ellipsis, visible
-from stereotrope.report.material import Material, RunLike, Words, image_ids, words
+from stereotrope.report.material import Material, Words, image_ids, words
 from stereotrope.report.missing import images_with, missing_table, not_made
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import listing
 from stereotrope.report.series import Series, series_of
-from stereotrope.run import changes_told
+from stereotrope.run import Run, changes_told
 from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, MARKS
 
 _FINDINGS = 5
 
 
-def headline(run: RunLike, *, words: Words | None = None) -> dict[str, Any]:
+def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
     """Return what a person should read first, as plain data.
 
     run: An opened run.
     words: Makes the words of measures where the run stores none, as older ones do.
 
-    Returns
-    -------
-    dict
-        JSON-serialisable:
+    Returns: JSON-serialisable, its texts as stored (pass them through :mod:`stereotrope.report.escape`):
 
-        - ``title`` and ``summary`` (the counts in one sentence);
-        - ``asked``: list of ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
-        - ``counts``: prompts, images, ok, refused, excluded, absent, labels, derived_labels,
-          labels_without_value;
-        - ``missing``: ``{sentence, items, notes, columns, rows, labels}``, who is missing what, before any
-          score; ``items`` says in a sentence each what a stage could not do, such as a model that cannot be
-          reached, ``notes`` what readers of files left out or took for granted; the first ``labels`` columns
-          name the row;
-        - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
-        - ``sections``: ``{id, title, first, sentences, tables}`` of each section of the report that has a
-          part in it, such as what checks of the annotators say or what calls cost; ``first`` of those that
-          stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}``;
-        - ``tables``: one ``{measure, subset, mean, difference, name, title, definition, follows, columns,
-          rows, estimates}`` a series (:class:`stereotrope.report.series.Series`) and definition (``follows``;
-          named in the title where there are several): ``rows`` as text, ``estimates`` as numbers, an
-          undefined one null with ``undefined`` as the reason.
-
-        Texts are as stored: pass them through :mod:`stereotrope.report.escape` on the way out.
+    - ``title`` and ``summary``, the counts in one sentence;
+    - ``asked``: ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
+    - ``counts`` of prompts, images, ok, refused, excluded, absent, labels, derived_labels and
+      labels_without_value;
+    - ``missing``: ``{sentence, items, notes, columns, rows, labels}``: ``items`` says in a sentence each what
+      a stage could not do, ``notes`` what readers of files left out; the first ``labels`` columns name a row;
+    - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
+    - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
+      those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}``;
+    - ``tables``: ``{measure, subset, mean, difference, name, title, definition, follows, columns, rows,
+      estimates}`` a series (:class:`stereotrope.report.series.Series`) and definition (``follows``): ``rows``
+      as text, ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
     """
     with changes_told(run.path):
         return headline_of(Material(run, words))
@@ -58,6 +48,8 @@ def headline(run: RunLike, *, words: Words | None = None) -> dict[str, Any]:
 
 def headline_of(material: Material) -> dict[str, Any]:
     """:func:`headline` of a run that was made ready already."""
+    findings = material.findings.head(_FINDINGS).iter_rows(named=True)
+    parts = [(s, *s.headline(material)) for s in sections_in_order() if s.headline is not None]
     return {
         "title": title(material),
         "asked": asked(material),
@@ -65,21 +57,14 @@ def headline_of(material: Material) -> dict[str, Any]:
         "summary": summary(material),
         "missing": missing_table(material),
         "findings": [
-            _finding(row, rank)
-            for rank, row in enumerate(material.findings.head(_FINDINGS).iter_rows(named=True), start=1)
+            {"rank": rank, "scope": json.loads(row["scope"] or "{}"), "images": image_ids(row)}
+            | {column: row[column] for column in ("kind", "sentence", "attribute", "measure")}
+            for rank, row in enumerate(findings, start=1)
         ],
         "sections": [
-            {
-                "id": s.id,
-                "title": s.title,
-                "first": s.place < SCORES,
-                "sentences": sentences,
-                "tables": tables,
-            }
-            for s in sections_in_order()
-            if s.headline is not None
-            for sentences, tables in [s.headline(material)]
-            if sentences or tables
+            {"id": s.id, "title": s.title, "first": s.place < SCORES, "sentences": told, "tables": tables}
+            for s, told, tables in parts
+            if told or tables
         ],
         "tables": [t for one in series_in_order(material) for t in _tables(material, one)],
     }
@@ -91,23 +76,19 @@ def title(material: Material) -> str:
 
 
 def asked(material: Material) -> list[dict[str, Any]]:
-    """What was asked, as (term, words) pairs for the first screen."""
-    rows: list[dict[str, Any]] = []
+    """What was asked, as ``{term, text, quote}`` for the first screen."""
     models = [ellipsis(visible(g), 80) for g in material.named_generators]
-    rows.append({"term": "Models" if len(models) != 1 else "Model", "text": listing(models), "quote": False})
+    told = [("Models" if len(models) != 1 else "Model", listing(models), False)]
     for factor in material.shown:
         levels = [ellipsis(visible(v), 80) for v in material.level_order[factor]]
-        rows.append({"term": words(factor).capitalize(), "text": listing(levels, most=12), "quote": False})
-    texts = material.prompts["text"].drop_nulls().unique(maintain_order=True).to_list()
-    if texts:
-        plain = "For example" if len(texts) > 1 else "Prompt"
-        rows.append({"term": plain, "text": texts[min(1, len(texts) - 1)], "quote": True})
-    baseline = material.info.get("baseline") or {}
-    if baseline:
+        told.append((words(factor).capitalize(), listing(levels, most=12), False))
+    texts = material.prompts["text"].drop_nulls().unique(maintain_order=True)[:2]
+    if len(texts):
+        told.append(("For example" if len(texts) > 1 else "Prompt", texts[-1], True))
+    if baseline := material.info.get("baseline"):
         text = listing([f"{words(f)} = {level}" for f, level in baseline.items()])
-        text += _shared_with_baseline(material, baseline)
-        rows.append({"term": "Compared with", "text": text, "quote": False})
-    return rows
+        told.append(("Compared with", text + _shared_with_baseline(material, baseline), False))
+    return [{"term": term, "text": text, "quote": quote} for term, text, quote in told]
 
 
 def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> str:
@@ -123,12 +104,11 @@ def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> st
 
 
 def _counts(material: Material) -> dict[str, int]:
-    status = Counter(material.images["status"].to_list())
-    labels = material.labels
+    status, labels = material.images["status"], material.labels
     return {
         "prompts": material.prompts.height,
         "images": material.images.height,
-        **{s: status.get(s, 0) for s in ("ok", "refused", "excluded", ABSENT)},
+        **{s: int((status == s).sum()) for s in ("ok", "refused", "excluded", ABSENT)},
         "blank": images_with(material, "blank"),
         "labels": labels.height,
         "derived_labels": labels["derived_from"].count(),
@@ -163,19 +143,8 @@ def summary(material: Material) -> str:
     )
 
 
-def _finding(row: dict[str, Any], rank: int) -> dict[str, Any]:
-    return {
-        "rank": rank,
-        "kind": row["kind"],
-        "sentence": row["sentence"],
-        "scope": json.loads(row["scope"] or "{}"),
-        "attribute": row["attribute"],
-        "measure": row["measure"],
-        "images": image_ids(row),
-    }
-
-
 def _head(frame: pl.DataFrame) -> pl.DataFrame:
+    """The scores over all attributes; of a series without any, those of its attributes."""
     whole = frame.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
     rest = frame.join(whole, on=["measure", *MARKS], how="anti", nulls_equal=True, maintain_order="left")
     return pl.concat([whole, rest])
@@ -194,37 +163,32 @@ def _tables(material: Material, series: Series) -> list[dict[str, Any]]:
 def _table(material: Material, frame: pl.DataFrame, definition: str | None, several: bool) -> dict[str, Any]:
     series = series_of(frame.row(0, named=True))
     prose = material.explain(series, definition)
-    title = prose.heading
-    if several and definition:
-        title += f" ({words(definition)})"
-    scope = [
-        c for c in frame.columns if c in ("generator", *material.factors) and frame[c].drop_nulls().len()
+    levels = {c: frame[c].drop_nulls().n_unique() for c in frame.columns}
+    scope = [c for c in levels if c in ("generator", *material.factors) and levels[c]]
+    more = [c for c in ("annotator", "reference", "attribute", "category") if levels.get(c, 0) > 1]
+    scope += [c for c in more if c not in scope]
+    records = list(frame.iter_rows(named=True))
+    rows = [
+        [
+            *(str(r[c] or "–") for c in scope),
+            estimate_text(material, r),
+            interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"]),
+            probability(r["q_value"]),
+            "" if r["n"] is None else thousands(r["n"]),
+        ]
+        for r in records
     ]
-    more = [c for c in ("annotator", "reference", "attribute", "category") if c in frame.columns]
-    scope += [c for c in more if c not in scope and frame[c].drop_nulls().n_unique() > 1]
-    rows, plain = [], []
-    for r in frame.iter_rows(named=True):
-        adjusted = interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"])
-        n = "" if r["n"] is None else thousands(r["n"])
-        rows.append(
-            [
-                *(str(r[c] or "–") for c in scope),
-                estimate_text(material, r),
-                adjusted,
-                probability(r["q_value"]),
-                n,
-            ]
-        )
-        plain.append({k: v for k, v in r.items() if v is not None or k in ("value", "undefined")})
     columns = [*(words(c) for c in scope), "value [interval]", "adjusted [interval]", "q", "n"]
     keep = [i for i in range(len(columns)) if any(row[i] for row in rows)]
     return {
         **asdict(series),
         "name": series.name,
-        "title": title,
+        "title": prose.heading + (f" ({words(definition)})" if several and definition else ""),
         "definition": prose.definition,
         "follows": definition,
         "columns": [columns[i] for i in keep],
         "rows": [[row[i] for i in keep] for row in rows],
-        "estimates": plain,
+        "estimates": [
+            {k: v for k, v in r.items() if v is not None or k in ("value", "undefined")} for r in records
+        ],
     }

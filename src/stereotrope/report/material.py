@@ -4,13 +4,13 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
+from stereotrope.run import Run
 from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES, plain_scores
 
 QUALITY = QUALITY_ATTRIBUTES
@@ -23,68 +23,6 @@ _FIXED_ESTIMATES = {c.name for c in ESTIMATES}
 
 Words = Callable[[], Mapping[str, Any]]
 """Makes the words of measures, for a run that stores none."""
-
-
-class RunLike(Protocol):
-    """The part of a run that a report reads."""
-
-    @property
-    def path(self) -> Path:
-        """Folder of the run."""
-        ...
-
-    @property
-    def prompts(self) -> pl.DataFrame:
-        """The prompts with their factors."""
-        ...
-
-    @property
-    def images(self) -> pl.DataFrame:
-        """One row a request."""
-        ...
-
-    @property
-    def labels(self) -> pl.DataFrame:
-        """What annotators said."""
-        ...
-
-    @property
-    def estimates(self) -> pl.DataFrame:
-        """The numbers."""
-        ...
-
-    @property
-    def findings(self) -> pl.DataFrame:
-        """What is worth a look."""
-        ...
-
-    @property
-    def audit(self) -> dict[str, Any]:
-        """The audit file, parsed."""
-        ...
-
-    @property
-    def info(self) -> dict[str, Any]:
-        """Versions, seed, generators, annotators, notes."""
-        ...
-
-    @property
-    def spending(self) -> pl.DataFrame:
-        """Calls to model servers, one row a model and kind; empty where none was made."""
-        ...
-
-    @property
-    def further(self) -> dict[str, str]:
-        """Name → caption of each further table of the run."""
-        ...
-
-    def table(self, name: str) -> pl.DataFrame:
-        """A further table."""
-        ...
-
-    def picture(self, image_id: str) -> bytes:
-        """Original bytes of an image."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -112,7 +50,7 @@ class Material:
     row_factor: The factor whose levels are set side by side, the contrast of most estimates.
     """
 
-    def __init__(self, run: RunLike, words: Words | None = None) -> None:
+    def __init__(self, run: Run, words: Words | None = None) -> None:
         self.run = run
         self.info = run.info
         stored = run.info.get("words")
@@ -124,6 +62,7 @@ class Material:
         self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
         self.shown = _irredundant(self.prompts.select(self.factors))
         self.row_factor = self._row_factor()
+        self._found: dict[tuple[tuple[str, Any], ...], Sheet | None] = {}
 
     def explain(self, series: Series | str, definition: str | None = None) -> MeasureProse:
         """Words for a series, or for a measure's own scores, of one definition where these differ."""
@@ -155,14 +94,9 @@ class Material:
     @cached_property
     def labels(self) -> pl.DataFrame:
         """Labels of whole images with generator and factors."""
-        keep = ["image_id", "generator", *self.factors]
-        return self.run.labels.filter(pl.col("subject_kind") == "image").join(
-            self.images.select(keep),
-            left_on="subject_id",
-            right_on="image_id",
-            how="inner",
-            maintain_order="left",
-        )
+        images = self.images.select("generator", *self.factors, subject_id="image_id")
+        of_images = self.run.labels.filter(subject_kind="image")
+        return of_images.join(images, on="subject_id", maintain_order="left")
 
     @cached_property
     def shown_labels(self) -> pl.DataFrame:
@@ -173,11 +107,9 @@ class Material:
     def image_labels(self) -> dict[str, list[tuple[str, str]]]:
         """``image_id`` → (attribute, value) of its first usable label of each attribute."""
         found: dict[str, dict[str, str]] = {}
-        for image, attribute, value, status in self.run.labels.select(
-            "subject_id", "attribute", "value", "status"
-        ).iter_rows():
-            if status == "ok" and value is not None and attribute not in QUALITY:
-                found.setdefault(image, {}).setdefault(attribute, value)
+        said = self.run.labels.filter(~pl.col("attribute").is_in(QUALITY), status="ok").drop_nulls("value")
+        for image, attribute, value in said.select("subject_id", "attribute", "value").iter_rows():
+            found.setdefault(image, {}).setdefault(attribute, value)
         return {image: list(pairs.items()) for image, pairs in found.items()}
 
     @cached_property
@@ -203,8 +135,8 @@ class Material:
         for row in self.images.iter_rows(named=True):
             key = (row["generator"], *(row[f] or "" for f in self.shown))
             groups.setdefault(key, []).append(row)
-        ordered = sorted(groups, key=self._order)
-        sheets = []
+        names, sheets = ["generator", *self.shown], []
+        ordered = sorted(groups, key=lambda key: list(map(self.position, names, key)))
         for i, key in enumerate(ordered, start=1):
             scope = {f: v for f, v in zip(self.shown, key[1:], strict=True) if v}
             full = {f: groups[key][0][f] for f in self.factors if groups[key][0][f] is not None}
@@ -215,10 +147,6 @@ class Material:
     def sheet_of(self) -> dict[str, Sheet]:
         """``image_id`` → the sheet it lies on."""
         return {row["image_id"]: sheet for sheet in self.sheets for row in sheet.images}
-
-    def _order(self, key: Sequence[str]) -> tuple[tuple[int, str], ...]:
-        names = ["generator", *self.shown]
-        return tuple(self.position(name, level) for name, level in zip(names, key, strict=True))
 
     def position(self, factor: str, level: str | None) -> tuple[int, str]:
         """Sort key of a level: the design's order, then the alphabet."""
@@ -233,18 +161,10 @@ class Material:
     def find_sheet(self, scope: Mapping[str, Any]) -> Sheet | None:
         """The first sheet that a scope covers, None where it names nothing that has pictures."""
         given = tuple((f, scope[f]) for f in ("generator", *self.factors) if scope.get(f) is not None)
-        if not given:
-            return None
-        if given not in self._found:
-            self._found[given] = next(
-                (
-                    s
-                    for s in self.sheets
-                    if all(dict(s.scope, generator=s.generator).get(f) == v for f, v in given)
-                ),
-                None,
-            )
-        return self._found[given]
+        if given and given not in self._found:
+            covered = (s for s in self.sheets if set(given) <= {*s.scope.items(), ("generator", s.generator)})
+            self._found[given] = next(covered, None)
+        return self._found[given] if given else None
 
     def baseline_of(self, sheet: Sheet) -> Sheet | None:
         """The baseline's sheet beside this one: same generator, same other factors; None for itself."""
@@ -256,39 +176,29 @@ class Material:
             {"generator": sheet.generator, **{f: sheet.scope[f] for f in complete}, **base}
         )
 
-    @cached_property
-    def _found(self) -> dict[tuple[tuple[str, Any], ...], Sheet | None]:
-        return {}
-
     def scope_columns(self, frame: pl.DataFrame) -> list[str]:
         """Factor columns of a frame of estimates that vary in it, implied ones left out."""
         return _irredundant(frame.select(c for c in frame.columns if c not in _FIXED_ESTIMATES))
 
     def _row_factor(self) -> str | None:
-        used = (
-            self.estimates["contrast"].drop_nulls() if self.estimates.height else pl.Series(dtype=pl.String)
-        )
-        for name in used.value_counts(sort=True, name="n")["contrast"].to_list() if len(used) else []:
-            if name in self.shown:
-                return str(name)
-        return self.shown[-1] if self.shown else None
+        used = self.estimates["contrast"].drop_nulls().value_counts(sort=True, name="n")["contrast"]
+        return next((name for name in [*used, *self.shown[-1:]] if name in self.shown), None)
 
     @cached_property
     def blank(self) -> frozenset[str]:
         """Images that are blank, which no score counts."""
-        said = self.labels.filter(pl.col("attribute") == "blank", pl.col("status") == "ok")
-        return frozenset(said.filter(pl.col("value") != "no")["subject_id"].to_list())
+        return frozenset(
+            self.labels.filter(pl.col("value") != "no", attribute="blank", status="ok")["subject_id"]
+        )
 
     @cached_property
     def highlighted(self) -> dict[str, list[str]]:
         """Anchor of a sheet → images by which findings show it, strongest finding first."""
         found: dict[str, list[str]] = {}
-        for row in self.findings.iter_rows(named=True):
-            for image in image_ids(row):
-                if image in self.sheet_of and self.image_rows[image]["status"] == "ok":
-                    pictures = found.setdefault(self.sheet_of[image].anchor, [])
-                    if image not in pictures:
-                        pictures.append(image)
+        shown = (image for row in self.findings.iter_rows(named=True) for image in image_ids(row))
+        for image in dict.fromkeys(shown):
+            if image in self.sheet_of and self.image_rows[image]["status"] == "ok":
+                found.setdefault(self.sheet_of[image].anchor, []).append(image)
         return found
 
 
@@ -302,12 +212,8 @@ def _told_once(findings: pl.DataFrame) -> pl.DataFrame:
     if not findings.height:
         return findings
     ordered = findings.sort("rank", maintain_order=True)
-    named = ordered.with_columns(
-        pl.when(pl.col("image_ids").fill_null("[]") == "[]")
-        .then(pl.col("finding_id"))
-        .otherwise("image_ids")
-        .alias("__shows")
-    )
+    shows = pl.coalesce(pl.col("image_ids").replace("[]", None), "finding_id").alias("__shows")
+    named = ordered.with_columns(shows)
     return named.unique(["__shows", "attribute"], keep="first", maintain_order=True).drop("__shows")
 
 

@@ -15,16 +15,11 @@ _LABEL_STATES = ("unclear", "refused", "invalid")
 def missing_table(material: Material) -> dict[str, Any]:
     """Refusals, pictures that cannot be used and labels without a value, by model and group."""
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
-    usable = material.images.filter(pl.col("status") == "ok")
+    ok = pl.col("status") == "ok"
     picture = pl.coalesce("sha256", "image_id")
-    copied = usable.select(picture.n_unique()).item() < usable.height
-    columns = [*(words(c) for c in by), "asked for", "usable", *["of them distinct"] * copied]
-    away = [ABSENT] * bool((material.images["status"] == ABSENT).any())
-    columns += ["refused", "excluded", *["not at hand"] * len(away)]
-    columns += ["labels", *(f"labels {s}" for s in _LABEL_STATES)]
     images = material.images.group_by(by).agg(
         pl.len(),
-        picture.filter(pl.col("status") == "ok").n_unique().alias("distinct"),
+        picture.filter(ok).n_unique().alias("distinct"),
         *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded", ABSENT)),
     )
     labels = material.labels.group_by(by).agg(
@@ -34,15 +29,23 @@ def missing_table(material: Material) -> dict[str, Any]:
         pl.selectors.numeric().fill_null(0)
     )
     records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
-    numbers = ["len", "ok", *["distinct"] * copied, "refused", "excluded", *away, "labels"]
-    numbers += [f"l_{s}" for s in _LABEL_STATES]
-    rows = [[*(str(r[c] or "–") for c in by), *(_number(r, c) for c in numbers)] for r in records]
+    usable = material.images.filter(ok)
+    told = {
+        "len": "asked for",
+        "ok": "usable",
+        **({"distinct": "of them distinct"} if usable.select(picture).n_unique() < usable.height else {}),
+        "refused": "refused",
+        "excluded": "excluded",
+        **({ABSENT: "not at hand"} if any(r[ABSENT] for r in records) else {}),
+        "labels": "labels",
+        **{f"l_{s}": f"labels {s}" for s in _LABEL_STATES},
+    }
     return {
         "sentence": _missing_sentence(material, records),
         "items": _missing_items(material),
         "notes": _notes(material),
-        "columns": columns,
-        "rows": rows,
+        "columns": [*(words(c) for c in by), *told.values()],
+        "rows": [[*(str(r[c] or "–") for c in by), *(_number(r, c) for c in told)] for r in records],
         "labels": len(by),
     }
 
@@ -144,23 +147,20 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     return " ".join([*parts, *_of_quality(material)])
 
 
+_QUALITY = {
+    "blank": "blank and left out of the scores",
+    "exact_duplicate_of": "an exact copy of another",
+    "near_duplicate_of": "nearly a copy of another",
+}
+
+
 def _of_quality(material: Material) -> list[str]:
     """Pictures that are blank or copies of another, in words; copies count."""
-    said = {
-        "blank": "blank and left out of the scores",
-        "exact_duplicate_of": "an exact copy of another",
-        "near_duplicate_of": "nearly a copy of another",
-    }
-    found = []
-    for attribute, what in said.items():
-        n = images_with(material, attribute)
-        if n:
-            found.append(f"{count(n, 'picture is', 'pictures are')} {what}.")
-    return found
+    counts = {what: images_with(material, attribute) for attribute, what in _QUALITY.items()}
+    return [f"{count(n, 'picture is', 'pictures are')} {what}." for what, n in counts.items() if n]
 
 
 def images_with(material: Material, attribute: str) -> int:
     """How many pictures have what an attribute of their quality speaks of."""
-    labels = material.labels.filter((pl.col("status") == "ok") & pl.col("value").is_not_null())
-    rows = labels.filter((pl.col("attribute") == attribute) & (pl.col("value") != "no"))
+    rows = material.labels.filter(pl.col("value") != "no", attribute=attribute, status="ok")
     return rows["subject_id"].n_unique()

@@ -18,17 +18,17 @@ from stereotrope.report.exports import (
     write_specs,
     write_table,
 )
-from stereotrope.report.material import Material, RunLike, Words
+from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
 from stereotrope.report.thumbnails import BUDGET
-from stereotrope.run import changes_told, make_folder, sweep
+from stereotrope.run import Run, changes_told, make_folder, sweep
 
 _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}
 
 
 def write(
-    run: RunLike,
+    run: Run,
     *,
     out: Path | str | None = None,
     figures: bool = True,
