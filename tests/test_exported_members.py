@@ -79,7 +79,7 @@ TWINS_LEFT = """
     AGREES Chosen DIFFERS EXAMPLE FEW FEWEST FLAT Floats Function Groups Key LONGEST MARK MAX_BYTES
     MAX_SIDE MISSING MOST_PICTURES MOST_VALUES Made NO_SCORE ONE_GROUP OTHER Part Row
     SHARES Scope Score T UNKNOWN WORK_SIDE calibrate change clusters compare create filled fold labels
-    load markdown measure_words number parameters register run schema scope_of share spread text
+    load markdown measure_words number parameters register run schema scope_of share text
     with_factors words
 """
 """Names that still stand in several modules: a list to be shortened, never lengthened."""

@@ -123,9 +123,9 @@ def test_a_run_without_any_known_price_names_no_sum(run: Any) -> None:
 
 def test_unfit_judges_come_first_with_their_failed_checks_first(run: Any, page: str) -> None:
     unfit, fit = judge_cards(Material(run))
-    assert (unfit.state, fit.state) == ("unfit", "fit")
-    assert [row[2].text for row in unfit.table.rows] == ["fails"] * 10
-    assert [cell.text for cell in fit.table.rows[0]] == [
+    assert (unfit["state"], fit["state"]) == ("unfit", "fit")
+    assert [row[2].text for row in unfit["table"].rows] == ["fails"] * 10
+    assert [cell.text for cell in fit["table"].rows[0]] == [
         "accuracy", "product colour", "keeps", "0.970 [0.950, 1.000]", "at least 0.900", "160",
     ]  # fmt: skip
     text = section(page, "judges")
@@ -143,20 +143,19 @@ def test_a_judge_without_enough_evidence_is_neither_and_an_undefined_check_says_
         "rows": [row | {"reason": "no label"}],
     }
     (made,) = judge_cards(Material(replace(run, info=run.info | {"judge_cards": [card]})))
-    assert made.state == "not enough evidence"
-    assert made.table.rows[0][3].text == "not defined: no label"
+    assert made["state"] == "not enough evidence"
+    assert made["table"].rows[0][3].text == "not defined: no label"
 
 
 def test_published_figures_stand_beside_equal_definitions_only(run: Any, page: str) -> None:
-    found = published_beside(Material(run))
-    (figure,) = found.figures
+    (figure,), notes = published_beside(Material(run))
     assert figure.prose.unit == "distance in nats, 0 to 0.83"
     assert figure.table.total == 16
     values = drawn(figure)
     assert {v["series"] for v in values} == {"this run", "published"}
     assert not [v for v in values if v["series"] == "published" and "low" in v]
     assert figure.panels[0].title == "imagen-4 · car"
-    other, elsewhere = found.notes
+    other, elsewhere = notes
     assert "follow the definition “released”, this run “paper”" in other
     assert "are of other conditions than the scores of this run" in elsewhere
     assert "another annotator all lie between the two" in section(page, "published")
@@ -164,22 +163,21 @@ def test_published_figures_stand_beside_equal_definitions_only(run: Any, page: s
 
 def test_a_published_figure_of_a_measure_the_run_has_not_is_not_mentioned(run: Any) -> None:
     row = {"measure": "never_measured", "definition": "paper", "value": 0.1, "source": "x"}
-    found = published_beside(Material(replace(run, info=run.info | {"published": [row]})))
-    assert (found.figures, found.notes) == ([], [])
+    assert published_beside(Material(replace(run, info=run.info | {"published": [row]}))) == ([], [])
 
 
 def test_what_a_published_table_need_not_say_is_no_difference(run: Any) -> None:
     (row, *_) = run.info["published"]
     bare = {k: v for k, v in row.items() if k != "dimension"}
-    found = published_beside(Material(replace(run, info=run.info | {"published": [bare]})))
-    assert found.figures[0].table.total == 1
+    (figure,), _ = published_beside(Material(replace(run, info=run.info | {"published": [bare]})))
+    assert figure.table.total == 1
     named = bare | {"phrasing": "targeted at"}
-    assert not published_beside(Material(replace(run, info=run.info | {"published": [named]}))).figures
+    assert not published_beside(Material(replace(run, info=run.info | {"published": [named]})))[0]
 
 
 def test_scores_without_a_column_of_the_dimension_are_found(run: Any) -> None:
     material = Material(replace(run, estimates=run.estimates.drop("dimension")))
-    assert published_beside(material).figures[0].table.total == 16
+    assert published_beside(material)[0][0].table.total == 16
 
 
 def test_a_mean_over_all_is_not_taken_for_one_of_its_parts(run: Any) -> None:
@@ -188,7 +186,7 @@ def test_a_mean_over_all_is_not_taken_for_one_of_its_parts(run: Any) -> None:
     row = {"measure": "cds_change", "definition": "paper", "attribute": "all", "mitigation": "no stereotypes"}
     info = run.info | {"published": [row | {"value": -0.309, "source": "Table 5"}]}
     for order in (parts, parts[::-1]):
-        (figure,) = published_beside(Material(replace(run, estimates=pl.concat(order), info=info))).figures
+        (figure,), _ = published_beside(Material(replace(run, estimates=pl.concat(order), info=info)))
         assert [cell.text for cell in figure.table.rows[0][:2]] == ["−0.20 [−0.45, 0.20]", "−0.309"]
 
 

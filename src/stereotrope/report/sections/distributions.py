@@ -1,7 +1,7 @@
 """Pictures of the distributions: one row a condition, one column an attribute, one strip each."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, Sheet, words
-from stereotrope.report.numbers import count
+from stereotrope.report.numbers import count, thousands
 
 MOST_SHOWN = 12
 """Distributions up to which all are shown."""
@@ -97,26 +97,24 @@ def _colours() -> Mapping[str, str]:
     return dict(YAML(typ="safe").load(text))
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The distributions that the page shows, how many there are, and what each is of."""
+def shown_distributions(material: Material) -> tuple[list[Distribution], str]:
+    """All distributions, or of very many those that findings point at first, then the first.
 
-    shown: Sequence[Distribution]
-    total: int
-    each: str
-
-
-def spread(material: Material) -> Spread:
-    """All distributions, or of very many those that findings point at first, then the first."""
+    Returns: Them, and what is not shown, empty where all are.
+    """
     lead = _leading(material)
     groups = _groups(material, lead)
-    each = " and ".join(["model", *(words(f) for f in lead)])
     if len(groups) <= MOST_SHOWN:
-        return Spread(distributions(material), len(groups), each)
+        return distributions(material), ""
     of = {sheet.anchor: key for key, sheets in groups.items() for sheet in sheets}
     told = [of[anchor] for anchor in material.highlighted]
-    chosen = list(dict.fromkeys([*told, *groups]))[:FEW_SHOWN]
-    return Spread(distributions(material, chosen), len(groups), each)
+    shown = distributions(material, list(dict.fromkeys([*told, *groups]))[:FEW_SHOWN])
+    each = " and ".join(["model", *map(words, lead)])
+    return shown, (
+        f"Shown: {len(shown)} of {thousands(len(groups))} figures, one a {each}: those that findings point "
+        "at, then the first. The labels of all are counted by condition in the files tables/labels.csv and "
+        ".parquet."
+    )
 
 
 def _leading(material: Material) -> list[str]:
@@ -140,86 +138,73 @@ def distributions(
 
     ``chosen`` keeps those of these generators and levels.
     """
-    usable = material.shown_labels
     lead = _leading(material)
-    groups = _groups(material, lead)
-    counts = _count(usable)
     order = material.labels["attribute"].unique(maintain_order=True).to_list()
-    pairs = usable.select("attribute", "annotator").unique(maintain_order=True).rows()
+    pairs = material.shown_labels.select("attribute", "annotator").unique(maintain_order=True).rows()
     names = _column_names(sorted(pairs, key=lambda pair: order.index(pair[0])))
     from_captions = {column for (_, who), column in names.items() if who in material.lexicons}
-    overall: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
-    for rows in counts.values():
-        for attribute, who, value, status in rows:
-            if status == "ok" and value is not None:
-                overall[names[attribute, who]][value] += 1
+    seen, left = _counted(material, names)
+    overall = {c: _total(n for (_, of), n in seen.items() if of == c) for c in names.values()}
     out = []
-    for i, (key, sheets) in enumerate(groups.items(), start=1):
+    for i, (key, sheets) in enumerate(_groups(material, lead).items(), start=1):
         if chosen is not None and key not in chosen:
             continue
-        ids = [row["image_id"] for sheet in sheets for row in sheet.images]
-        here = {image: counts[image] for image in ids if image in counts}
-        made = _distribution(material, sheets, here, names, overall, lead)
-        if made is not None:
-            title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
-            attributes, lines, keys = made
-            read = [a for a in attributes if a in from_captions]
-            name = f"distribution-{i}"
-            out.append(Distribution(name, title, _width(attributes), attributes, lines, keys, read))
+        totals = {c: _total(seen[sheet.anchor, c] for sheet in sheets) for c in names.values()}
+        attributes = [c for c in totals if totals[c]]
+        if not attributes:
+            continue
+        styles = {
+            c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, *pair))
+            for pair, c in names.items()
+            if totals[c]
+        }
+        width = _width(attributes)
+        lines = []
+        for sheet in sheets:
+            places = [(sheet.anchor, c) for c in attributes]
+            made = [_strip(p[1], seen[p], left[p], styles[p[1]], width) for p in places]
+            title = material.title(sheet.scope, leave_out=lead)
+            lines.append(Line(title, sheet.anchor, made, _examples(material, sheet)))
+        keys = [
+            (c, [_segment(v, n, 0.0, 0.0, styles[c]) for v, n in _merged(totals[c], styles[c]).items()])
+            for c in attributes
+        ]
+        title = " · ".join(k for k in (key if len(material.generators) > 1 else key[1:]) if k)
+        read = [c for c in attributes if c in from_captions]
+        out.append(Distribution(f"distribution-{i}", title, width, attributes, lines, keys, read))
     return out
 
 
-def _count(labels: pl.DataFrame) -> dict[str, list[tuple[str, str, str | None, str]]]:
-    """``image_id`` → its labels (attribute, annotator, value, status)."""
-    found: dict[str, list[tuple[str, str, str | None, str]]] = {}
-    columns = ("subject_id", "attribute", "annotator", "value", "status")
-    for image, attribute, annotator, value, status in labels.select(columns).iter_rows():
-        found.setdefault(image, []).append((attribute, annotator, value, status))
-    return found
+_Place = tuple[str, str]
+"""Anchor of a sheet and name of a column."""
 
 
-def _distribution(
-    material: Material,
-    sheets: Sequence[Sheet],
-    labels: Mapping[str, Sequence[tuple[str, str, str | None, str]]],
-    names: Mapping[tuple[str, str], str],
-    overall: Mapping[str, Counter[str]],
-    lead: Sequence[str],
-) -> tuple[list[str], list[Line], list[tuple[str, list[Segment]]]] | None:
-    totals: dict[str, Counter[str]] = {c: Counter() for c in names.values()}
-    seen: dict[str, dict[str, Counter[str]]] = {}
-    left: dict[str, Counter[str]] = {}
-    for sheet in sheets:
-        seen[sheet.anchor] = {c: Counter() for c in names.values()}
-        left[sheet.anchor] = Counter()
-        for image in sheet.images:
-            for attribute, who, value, status in labels.get(image["image_id"], ()):
-                column = names[attribute, who]
-                if status == "ok" and value is not None:
-                    seen[sheet.anchor][column][value] += 1
-                    totals[column][value] += 1
-                else:
-                    left[sheet.anchor][column] += 1
-    columns = [c for c in names.values() if totals[c]]
-    if not columns:
-        return None
-    width = _width(columns)
-    by_column = {column: pair for pair, column in names.items()}
-    styles = {
-        c: _styles(c, totals[c] if _is_colour(c) else overall[c], _declared(material, *by_column[c]))
-        for c in columns
-    }
-    lines = [
-        Line(
-            material.title(sheet.scope, leave_out=lead),
-            sheet.anchor,
-            [_strip(c, seen[sheet.anchor][c], left[sheet.anchor][c], styles[c], width) for c in columns],
-            _examples(material, sheet),
-        )
-        for sheet in sheets
-    ]
-    keys = [(c, _key(totals[c], styles[c])) for c in columns]
-    return columns, lines, keys
+def _counted(
+    material: Material, names: Mapping[tuple[str, str], str]
+) -> tuple[dict[_Place, Counter[str]], Counter[_Place]]:
+    """How often each value is given, and how many labels have none."""
+    seen: dict[_Place, Counter[str]] = defaultdict(Counter)
+    left: Counter[_Place] = Counter()
+    placed = [(image, sheet.anchor) for image, sheet in material.sheet_of.items()]
+    anchors = pl.DataFrame(placed, schema=dict.fromkeys(("subject_id", "anchor"), pl.String), orient="row")
+    told = pl.when(pl.col("status") == "ok").then("value").alias("told")
+    labels = material.shown_labels.join(anchors, on="subject_id")
+    for anchor, attribute, who, value, n in (
+        labels.group_by("anchor", "attribute", "annotator", told).len().iter_rows()
+    ):
+        place = anchor, names[attribute, who]
+        if value is None:
+            left[place] += n
+        else:
+            seen[place][value] += n
+    return seen, left
+
+
+def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total.update(counter)
+    return total
 
 
 def _examples(material: Material, sheet: Sheet) -> list[str]:
@@ -230,10 +215,6 @@ def _examples(material: Material, sheet: Sheet) -> list[str]:
 
 def _width(columns: Sequence[str]) -> int:
     return _WIDTHS.get(min(len(columns), max(_WIDTHS)), _WIDEST)
-
-
-def _key(totals: Counter[str], styles: Mapping[str, tuple[str, str | None]]) -> list[Segment]:
-    return [_segment(v, n, 0.0, 0.0, styles) for v, n in _merged(totals, styles).items()]
 
 
 def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:

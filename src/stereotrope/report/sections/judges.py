@@ -1,14 +1,13 @@
 """Judge cards: what checks on pictures of known truth say of an annotator, as a run stores them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell
+from stereotrope.report.datatable import Table, TableCell, count_cell, level_words
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import interval, number, thousands
+from stereotrope.report.numbers import interval, number
 
 _AT_LEAST = ("accuracy", "kappa")
 """Checks whose limit is a least value; every other is a rate that has a greatest one."""
@@ -28,19 +27,11 @@ _VERDICTS = {"pass": "keeps", "fail": "fails", "insufficient": "not enough evide
 _FIT = {True: "fit", False: "unfit", None: "not enough evidence"}
 
 
-@dataclass(frozen=True)
-class Card:
-    """One annotator's card, in words."""
-
-    annotator: str
-    state: str
-    sentence: str
-    checked_on: str
-    table: Table
+_PLACES = {"fail": 0, "insufficient": 1, "pass": 2}
 
 
-def judge_cards(material: Material) -> list[Card]:
-    """Every card of the run, the unfit first."""
+def judge_cards(material: Material) -> list[dict[str, Any]]:
+    """Every card of the run in words, the unfit first."""
     stored = material.info.get("judge_cards") or []
     return [_card(one) for one in sorted(stored, key=lambda one: one.get("fit") is not False)]
 
@@ -49,35 +40,33 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     return [Block("card", card) for card in judge_cards(material)]
 
 
-def _card(stored: Mapping[str, Any]) -> Card:
-    rows = [_row(row) for row in _failed_first(stored.get("rows") or [])]
-    name = str(stored["annotator"])
+def _card(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The card of an annotator, its failed checks first."""
+    checks = stored.get("rows") or []
+    rows = [_row(r) for r in sorted(checks, key=lambda r: _PLACES.get(r["verdict"], 0))]
     columns = ["check", "attribute", "verdict", "value [interval]", "limit", "n"]
-    table = Table(f"Checks of {name}", columns, rows, len(rows))
-    state = _FIT.get(stored.get("fit"), "not enough evidence")
-    return Card(name, state, str(stored.get("sentence") or ""), str(stored.get("checked_on") or ""), table)
-
-
-def _failed_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    order = ("fail", "insufficient", "pass")
-    return sorted(rows, key=lambda row: order.index(row["verdict"]) if row["verdict"] in order else 0)
+    return {
+        "annotator": str(stored["annotator"]),
+        "state": _FIT.get(stored.get("fit"), _FIT[None]),
+        "sentence": str(stored.get("sentence") or ""),
+        "checked_on": str(stored.get("checked_on") or ""),
+        "table": Table(f"Checks of {stored['annotator']}", columns, rows, len(rows)),
+    }
 
 
 def _row(row: Mapping[str, Any]) -> list[TableCell]:
     value, n = row.get("value"), row.get("n")
-    if value is None:
-        said = f"not defined: {row.get('reason') or 'no reason given'}"
-    else:
+    said = f"not defined: {row.get('reason') or 'no reason given'}"
+    if value is not None:
         said = interval(value, row.get("low"), row.get("high"), n)
     bound = "at least" if row["check"] in _AT_LEAST else "at most"
-    limit = "" if row.get("limit") is None else f"{bound} {number(row['limit'], n)}"
     return [
         TableCell(_CHECKS.get(row["check"], words(str(row["check"])))),
-        TableCell(words(str(row["attribute"])) if row.get("attribute") else "–"),
+        TableCell(level_words("attribute", row.get("attribute") or None)),
         TableCell(_VERDICTS.get(row["verdict"], str(row["verdict"]))),
         TableCell(said, numeric=value is not None),
-        TableCell(limit),
-        TableCell("" if n is None else thousands(n), numeric=True),
+        TableCell("" if row.get("limit") is None else f"{bound} {number(row['limit'], n)}"),
+        count_cell(n),
     ]
 
 
@@ -88,5 +77,5 @@ add_section(
     "certain than the labels it is made of.",
     place=30,
     make=_blocks,
-    headline=lambda material: ([card.sentence for card in judge_cards(material)], []),
+    headline=lambda material: ([card["sentence"] for card in judge_cards(material)], []),
 )

@@ -24,36 +24,31 @@ _MOST_OPEN = 8
 
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
-    return [Block("methods", _methods(material, series_in_order(material)))]
-
-
-def _methods(material: Material, measures: Sequence[Series]) -> dict[str, Any]:
     info = material.info
     level = info.get("level")
     audit = io.StringIO()
     if material.run.audit:
         YAML(typ="safe", pure=True).dump(material.run.audit, audit)
-    return {
-        "measures": _measures_words(material, measures),
+    kept = ("name", "kind", "fingerprint")
+    again = {
+        "stereotrope": info.get("stereotrope_version", __version__),
+        "Run format": info.get("format_version", "not recorded"),
+        "Seed": info.get("seed", "not recorded"),
+        **{f"Version of {name}": v for name, v in sorted((info.get("versions") or {}).items())},
+    }
+    told = {
+        "measures": _measures_words(material, series_in_order(material)),
         "open": _MOST_OPEN,
         "text_rows": thousands(MOST_TEXT_ROWS),
         "level": number(level) if level is not None else "the level in the tables",
         "perceived": PERCEIVED,
-        "generators": _named_table(
-            "Models", info.get("generators", []), ("name", "kind", "fingerprint", "note")
-        ),
-        "annotators": _named_table(
-            "Annotators", info.get("annotators", []), ("name", "kind", "fingerprint", "attributes")
-        ),
-        "again": [
-            ("stereotrope", str(info.get("stereotrope_version", __version__))),
-            ("Run format", str(info.get("format_version", "not recorded"))),
-            ("Seed", str(info.get("seed", "not recorded"))),
-            *[(f"Version of {name}", str(v)) for name, v in sorted((info.get("versions") or {}).items())],
-        ],
+        "generators": _named_table("Models", info.get("generators", []), (*kept, "note")),
+        "annotators": _named_table("Annotators", info.get("annotators", []), (*kept, "attributes")),
+        "again": [(term, str(value)) for term, value in again.items()],
         "notes": [str(n) for n in info.get("notes", [])],
         "audit": audit.getvalue(),
     }
+    return [Block("methods", told)]
 
 
 def _measures_words(material: Material, measures: Sequence[Series]) -> list[dict[str, str]]:
@@ -65,63 +60,40 @@ def _measures_words(material: Material, measures: Sequence[Series]) -> list[dict
         return entries + [entry for m in deltas for entry in _measure_words(material, m)]
     every = material.estimates.filter(pl.col("baseline").is_not_null())
     scores = [material.explain(replace(m, difference=False)).short for m in deltas]
-    entry = _entry(material, every, deltas[0], None, "")
-    return [
-        *entries,
-        {
-            **entry,
-            "name": "…_delta",
-            "title": "Differences from the baseline model",
-            "definition": (
-                "A score of a model less that of the baseline model, for the same prompt and group, of "
-                f"{listing(scores, most=len(scores))}. The interval joins those of the two scores by "
-                "square-and-add."
-            ),
-        },
-    ]
+    changed = {
+        "name": "…_delta",
+        "title": "Differences from the baseline model",
+        "definition": (
+            "A score of a model less that of the baseline model, for the same prompt and group, of "
+            f"{listing(scores, most=len(scores))}. The interval joins those of the two scores by "
+            "square-and-add."
+        ),
+    }
+    return [*entries, _entry(material, every, deltas[0]) | changed]
 
 
 def _measure_words(material: Material, series: Series) -> list[dict[str, str]]:
     """A series in words: once, or once a definition where the words differ."""
     every = series.rows(material.estimates)
-    definitions = every["definition"].unique(maintain_order=True).to_list()
-    if len({material.explain(series, name).definition for name in definitions}) == 1:
-        return [_entry(material, every, series, definitions[0], "")]
-    return [
-        _entry(
-            material,
-            every.filter(pl.col("definition").eq_missing(name)),
-            series,
-            name,
-            f" ({words(str(name))})",
-        )
-        for name in definitions
-    ]
+    parts = every.partition_by("definition", maintain_order=True)
+    differ = len({material.explain(series, part["definition"][0]).definition for part in parts}) > 1
+    return [_entry(material, part, series, named=differ) for part in (parts if differ else [every])]
 
 
-def _entry(
-    material: Material, every: pl.DataFrame, series: Series, definition: str | None, named: str
-) -> dict[str, str]:
+def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bool = False) -> dict[str, str]:
     whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
     frame = whole if whole.height else every
-
-    def distinct(column: str) -> str:
-        return listing(
-            [
-                words(v) if column == "definition" else v
-                for v in frame[column].drop_nulls().unique(maintain_order=True).to_list()
-            ],
-            most=4,
-        )
-
+    told = frame.select("definition", "source", "method")
+    definitions, sources, methods = (c.drop_nulls().unique(maintain_order=True).to_list() for c in told)
+    definition = every["definition"][0]
     prose = material.explain(series, definition)
     return {
         "name": series.name,
-        "title": f"{prose.heading}{named}",
+        "title": f"{prose.heading} ({words(str(definition))})" if named else prose.heading,
         "definition": prose.definition,
-        "definitions": distinct("definition"),
-        "sources": distinct("source").rstrip(".") or prose.source,
-        "methods": _methods_text(frame["method"].drop_nulls().unique(maintain_order=True).to_list()),
+        "definitions": listing([words(d) for d in definitions], most=4),
+        "sources": listing(sources, most=4).rstrip(".") or prose.source,
+        "methods": _methods_text(methods),
     }
 
 

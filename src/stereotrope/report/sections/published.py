@@ -1,60 +1,61 @@
 """Two numbers of one thing side by side: ours and a published one, corrected and as labelled."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.dots import dots
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell, dot_of, estimate_text, shown_rows
+from stereotrope.report.datatable import (
+    Table,
+    TableCell,
+    count_cell,
+    dot_of,
+    estimate_text,
+    level_words,
+    pictures_cell,
+    shown_rows,
+)
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import number, thousands
+from stereotrope.report.numbers import thousands
 from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
+from stereotrope.report.prose import MeasureProse
 from stereotrope.report.series import Series, series_of
-from stereotrope.tables import ESTIMATES
 
-_FIXED = {column.name for column in ESTIMATES}
 _SCOPE = (
-    "generator",
-    "object",
-    "dimension",
-    "group",
-    "phrasing",
-    "mitigation",
-    "attribute",
-    "category",
+    "generator", "object", "dimension", "group", "phrasing", "mitigation", "attribute", "category",
     "annotator",
-)
+)  # fmt: skip
 """What a published figure can be about; a factor that is null in it is pooled in it."""
 _IMPLIED = ("annotator", "dimension")
 """What scores need not have a column of: they are of one annotator, and a group is of one dimension."""
 _MOST_PANELS = 40
 _MOST_ROWS = 40
+_OURS, _THEIRS = "this run", "published"
+_PLACES = {_THEIRS: 3}
 CORRECTED, RAW = "corrected_share", "raw_share"
 
 
-@dataclass(frozen=True)
-class PublishedComparison:
-    """The figures of published numbers beside the run's, and why some are not shown."""
-
-    figures: Sequence[Figure] = field(default=())
-    notes: Sequence[str] = field(default=())
+_Row = Mapping[str, Any]
 
 
 def _published(material: Material, shown: Exhibits) -> list[Block]:
-    beside = published_beside(material)
-    notes = [Block("text", beside.notes)] * bool(beside.notes)
-    return [*notes, *([Block(figures=beside.figures)] if beside.figures else [])]
+    figures, notes = published_beside(material)
+    return [*[Block("text", notes)] * bool(notes), *[Block(figures=figures)] * bool(figures)]
 
 
-def published_beside(material: Material) -> PublishedComparison:
-    """Published numbers where this run has the same measure of the same thing by the same definition."""
+def published_beside(material: Material) -> tuple[list[Figure], list[str]]:
+    """Published numbers where this run has the same measure of the same thing by the same definition.
+
+    Returns: Figures of both, and why some published numbers are not shown.
+    """
     stored = [row for row in material.info.get("published") or [] if row.get("value") is not None]
-    figures, notes = [], []
+    figures: list[Figure] = []
+    notes: list[str] = []
     for series in dict.fromkeys(map(series_of, stored)):
         theirs = [row for row in stored if series_of(row) == series]
         ours = series.rows(material.estimates)
@@ -71,23 +72,18 @@ def published_beside(material: Material) -> PublishedComparison:
             elif ours.height:
                 used = ours["definition"].drop_nulls().unique().sort().to_list()
                 notes.append(f"{name}: {_other_definition(rows, used)}")
-    return PublishedComparison(figures, notes)
+    return figures, notes
 
 
-def _pairs(
-    material: Material, theirs: Sequence[Mapping[str, Any]], ours: pl.DataFrame
-) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _pairs(material: Material, theirs: Sequence[_Row], ours: pl.DataFrame) -> list[tuple[_Row, _Row]]:
     columns = [c for c in _SCOPE if c in ours.columns]
-    own = {tuple(row[c] for c in columns): row for row in ours.iter_rows(named=True)}
     elsewhere = [c for c in _SCOPE if c not in (*columns, *_IMPLIED)]
-    found: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+    own = list(ours.unique(columns, keep="last", maintain_order=True).iter_rows(named=True))
+    found = []
     for row in theirs:
-        if any(row.get(c) is not None for c in elsewhere):
-            continue
-        for key, mine in own.items():
-            if all(_alike(material, c, row, level) for c, level in zip(columns, key, strict=True)):
-                found.append((mine, row))
-                break
+        if all(row.get(c) is None for c in elsewhere):
+            alike = (m for m in own if all(_alike(material, c, row, m[c]) for c in columns))
+            found += [(m, row) for m in islice(alike, 1)]
     return found
 
 
@@ -122,49 +118,23 @@ def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _figure(
-    material: Material,
-    series: Series,
-    definition: str | None,
-    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    material: Material, series: Series, definition: str | None, pairs: Sequence[tuple[_Row, _Row]]
 ) -> Figure:
     prose = material.explain(series, definition)
-    title = f"{prose.short}: this run beside the published figures"
     mine = pl.DataFrame([m for m, _ in pairs], schema=material.estimates.schema)
     varying = material.scope_columns(mine)
     varying += [c for c in ("attribute", "category") if mine[c].n_unique() > 1]
-    rows_by = _rows_by(material, varying)
-    names = ("this run", "published")
-    panels: dict[str, list[dict[str, Any]]] = {}
-    cells = []
-    for m, row in sorted(pairs, key=lambda p: [material.position(c, p[0][c]) for c in varying]):
-        heading = " · ".join(str(m[c]) for c in varying if c not in rows_by and m[c] is not None)
-        label = ", ".join(_said(c, m[c]) for c in rows_by if m[c] is not None) or "all"
-        their = number(row["value"], places=3)
-        panels.setdefault(heading, []).extend(
-            [
-                dot_of(m, label, estimate_text(material, m), series=names[0]),
-                dot_of({"value": row["value"]}, label, their, series=names[1]),
-            ]
-        )
-        sheet = material.find_sheet(m)
-        cells.append(
-            [
-                *(TableCell(_said(c, m[c])) for c in varying),
-                TableCell(estimate_text(material, m), numeric=m["value"] is not None),
-                TableCell(their, numeric=True),
-                TableCell("" if m["n"] is None else thousands(m["n"]), numeric=True),
-                TableCell(str(row.get("source") or "")),
-                TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
-            ]
-        )
-    columns = [*(words(c) for c in varying), "this run [interval]", "published", "n", "source", "pictures"]
-    return Figure(
-        name=safe_name(f"published-{series.name}"),
-        title=title,
-        prose=prose,
+    bare = dict.fromkeys(("low", "high", "n"))
+    theirs = [{"value": row["value"], "source": str(row.get("source") or ""), **bare} for _, row in pairs]
+    return _beside(
+        material,
+        prose,
+        [{_OURS: m, _THEIRS: row} for (m, _), row in zip(pairs, theirs, strict=True)],
+        title=f"{prose.short}: this run beside the published figures",
+        name=f"published-{series.name}",
+        by=varying,
+        rows_by=_rows_by(material, varying),
         n=f"{len(pairs)} published figures of the same conditions",
-        panels=_drawn(panels, title, names, prose.unit),
-        table=Table(title, columns, cells[: shown_rows(len(cells))], len(cells), f"tables/{prose.name}.csv"),
         notes=[
             f"Published: {_sources([row for _, row in pairs])}. A published figure has no interval. Other "
             "pictures, another version of the model, other attributes and another annotator all lie between "
@@ -181,10 +151,37 @@ def _rows_by(material: Material, varying: Sequence[str]) -> list[str]:
     return [c for c in varying if c != "generator"][-1:] or list(varying[-1:])
 
 
-def _said(column: str, level: Any) -> str:
-    if level is None:
-        return "–"
-    return words(str(level)) if column == "attribute" else str(level)
+def _beside(
+    material: Material,
+    prose: MeasureProse,
+    pairs: Sequence[Mapping[str, _Row]],
+    *,
+    title: str,
+    name: str,
+    by: Sequence[str],
+    rows_by: Sequence[str],
+    **more: Any,
+) -> Figure:
+    """Two series side by side, a row of each by its name, and the table of both."""
+    series = list(dict.fromkeys(name for pair in pairs for name in pair))
+    panels: dict[str, list[dict[str, Any]]] = {}
+    cells = []
+    first = [(next(iter(pair.values())), pair) for pair in pairs]
+    for row, pair in sorted(first, key=lambda one: [material.position(c, one[0][c]) for c in by]):
+        heading = " · ".join(str(row[c]) for c in by if c not in rows_by and row[c] is not None)
+        label = ", ".join(level_words(c, row[c]) for c in rows_by if row[c] is not None) or "all"
+        texts = {s: estimate_text(material, r, places=_PLACES.get(s)) for s, r in pair.items()}
+        drawn = [dot_of(r, label, texts[s], series=s) for s, r in pair.items()]
+        panels.setdefault(heading, []).extend(drawn)
+        sides = [TableCell(texts.get(s, "–"), s in pair and pair[s]["value"] is not None) for s in series]
+        source = [TableCell(pair[_THEIRS]["source"])] if _THEIRS in pair else []
+        scope = [TableCell(level_words(c, row[c])) for c in by]
+        cells.append([*scope, *sides, count_cell(row["n"]), *source, pictures_cell(material, row)])
+    heads = [s if s == _THEIRS else f"{s} [interval]" for s in series]
+    columns = [*map(words, by), *heads, "n", *["source"] * (_THEIRS in series), "pictures"]
+    table = Table(title, columns, cells[: shown_rows(len(cells))], len(cells), f"tables/{prose.name}.csv")
+    drawn_panels = _drawn(panels, title, series, prose.unit)
+    return Figure(safe_name(name), title, prose, panels=drawn_panels, table=table, **more)
 
 
 def _drawn(
@@ -194,7 +191,7 @@ def _drawn(
     drawn = []
     drawable = [(h, rows) for h, rows in panels.items() if any(r["value"] is not None for r in rows)]
     for heading, rows in drawable[:_MOST_PANELS]:
-        shown = list(rows)[: 2 * _MOST_ROWS]
+        shown = rows[: 2 * _MOST_ROWS]
         spec = dots(shown, unit=unit, domain=domain, series=names, zero_line=domain[0] < 0)
         height = len(dict.fromkeys(row["label"] for row in shown)) * 2
         drawn.append(Panel(heading, spec, panel_words(title, heading, shown), height))
@@ -218,54 +215,23 @@ def corrected_figures(material: Material) -> list[Figure]:
 
 def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: str) -> Figure:
     prose = material.explain(CORRECTED)
-    names = ("corrected", "as labelled")
     scope = material.scope_columns(frame)
-    rows_by = [str(material.row_factor)] if material.row_factor in scope else scope[-1:]
-    several = frame["category"].n_unique() > 1
-    title += "" if several else f", {frame['category'][0]}"
-    rows_by += ["category"] * several
-    panels: dict[str, list[dict[str, Any]]] = {}
-    cells: dict[tuple[Any, ...], dict[str, Any]] = {}
-    order = [*scope, *["category"] * several]
-    for row in sorted(frame.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in order]):
-        cells.setdefault(tuple(row[c] for c in order), {})[row["measure"]] = row
-    table = []
-    for key, pair in cells.items():
-        one = pair.get(CORRECTED) or pair[RAW]
-        heading = " · ".join(str(one[c]) for c in scope if c not in rows_by and one[c] is not None)
-        label = ", ".join(str(one[c]) for c in rows_by if one.get(c) is not None)
-        drawn = panels.setdefault(heading, [])
-        drawn += [
-            dot_of(pair[m], label, estimate_text(material, pair[m]), series=name)
-            for m, name in zip((CORRECTED, RAW), names, strict=True)
-            if m in pair
-        ]
-        sheet = material.find_sheet(one)
-        texts = [
-            TableCell(estimate_text(material, pair[m]), numeric=pair[m]["value"] is not None)
-            if m in pair
-            else TableCell("–")
-            for m in (CORRECTED, RAW)
-        ]
-        table.append(
-            [
-                *(TableCell(str(k) if k is not None else "–") for k in key),
-                *texts,
-                TableCell("" if one["n"] is None else thousands(one["n"]), numeric=True),
-                TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
-            ]
-        )
-    columns = [*(words(c) for c in order), "corrected [interval]", "as labelled [interval]", "n", "pictures"]
-    n = [int(x) for x in frame["n"].drop_nulls().to_list()]
-    size = f"n = {thousands(min(n))} to {thousands(max(n))} a row" if n else "n is not given"
-    return Figure(
-        name=safe_name(f"{CORRECTED}-{attribute}"),
-        title=title,
-        prose=prose,
-        n=size,
-        panels=_drawn(panels, title, names, prose.unit),
-        table=Table(title, columns, table[: shown_rows(len(table))], len(table), f"tables/{CORRECTED}.csv"),
-        notes=[],
+    several = ["category"] * (frame["category"].n_unique() > 1)
+    by = [*scope, *several]
+    names = {CORRECTED: "corrected", RAW: "as labelled"}
+    pairs: dict[tuple[Any, ...], dict[str, _Row]] = {}
+    for row in sorted(frame.iter_rows(named=True), key=lambda row: row["measure"] != CORRECTED):
+        pairs.setdefault(tuple(row[c] for c in by), {})[names[row["measure"]]] = row
+    n = [thousands(k) for k in sorted(frame["n"].drop_nulls())]
+    return _beside(
+        material,
+        prose,
+        list(pairs.values()),
+        title=title if several else f"{title}, {frame['category'][0]}",
+        name=f"{CORRECTED}-{attribute}",
+        by=by,
+        rows_by=[*_rows_by(material, scope), *several],
+        n=f"n = {n[0]} to {n[-1]} a row" if n else "n is not given",
         reads=prose.reads,
     )
 

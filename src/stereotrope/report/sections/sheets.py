@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
@@ -24,12 +22,12 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
 
 
 def _note(material: Material, left_out: int) -> str:
-    ok = material.images.filter(pl.col("status") == "ok").height
+    status = material.images["status"]
+    ok, away = int((status == "ok").sum()), int((status == ABSENT).sum())
     text = (
         "Small copies of the pictures; the originals are in the run folder, under pictures/. "
         "A dashed frame is a request without a usable picture."
     )
-    away = material.images.filter(pl.col("status") == ABSENT).height
     if away:
         text += (
             f" {count(away, 'picture is', 'pictures are')} not at hand, so nothing is drawn of them; what "
@@ -49,29 +47,22 @@ def _sheets(shown: Exhibits) -> list[tuple[str, list[dict[str, Any]]]]:
     for sheet in shown.material.sheets:
         ok = sum(1 for i in sheet.images if i["status"] == "ok")
         here = [i for i in sheet.images if i["status"] != ABSENT]
-        made = [_item(shown, i) for i in here]
-        items = [i for i in made if i is not None]
-        hidden = len(made) - len(items)
-        counts = (
-            f"{ok} of {count(len(sheet.images), 'picture')}"
-            if ok < len(sheet.images)
-            else count(ok, "picture")
-        )
+        items = [item for i in here if (item := _item(shown, i)) is not None]
+        of = f"{ok} of " * (ok < len(sheet.images))
+        counts = f"{of}{count(len(sheet.images), 'picture')}"
         if len(here) < len(sheet.images):
             counts += ", the others not at hand" if here else ": they are not at hand"
-        if hidden:
+        if hidden := len(here) - len(items):
             counts += f", {thousands(ok - hidden)} shown"
-        prompts = {i["text"] for i in sheet.images if i["text"]}
-        prompt = min(prompts) if prompts else None
-        out.setdefault(sheet.generator, []).append(
-            {
-                "anchor": sheet.anchor,
-                "title": sheet.title,
-                "counts": counts,
-                "prompt": prompt,
-                "images": items,
-            }
-        )
+        prompt = min((i["text"] for i in sheet.images if i["text"]), default=None)
+        told = {
+            "anchor": sheet.anchor,
+            "title": sheet.title,
+            "counts": counts,
+            "prompt": prompt,
+            "images": items,
+        }
+        out.setdefault(sheet.generator, []).append({**told, "images": items})
     return list(out.items())
 
 

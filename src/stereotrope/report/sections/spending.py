@@ -17,8 +17,6 @@ _COLUMNS = (
 )  # fmt: skip
 _LABELS = 2
 _KINDS = {"image": "pictures", "chat": "questions"}
-
-
 _NOTE = (
     "Every attempt counts as a call, repeated ones too. Dollars follow the prices that the audit file or "
     "this version names; the bill of the provider is what holds."
@@ -72,11 +70,8 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
         parts.append(f"They cost {least}{dollars(sum(known))}.")
     if unpriced:
         names = listing(list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows if r["unpriced"])))
-        what = (
-            "Of no call the price is known"
-            if unpriced == begun
-            else f"The price of {count(unpriced, 'call')} is unknown"
-        )
+        what = f"The price of {count(unpriced, 'call')} is unknown"
+        what = "Of no call the price is known" if unpriced == begun else what
         parts.append(f"{what} ({names}); unknown is not 0.")
     if open_:
         parts.append(

@@ -10,9 +10,8 @@ from stereotrope.report.datatable import Table, TableCell, shown_rows
 from stereotrope.report.escape import visible
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import thousands
 from stereotrope.report.prose import listing
-from stereotrope.report.sections.distributions import Distribution, Spread, spread
+from stereotrope.report.sections.distributions import Distribution, Segment, shown_distributions
 
 _TITLE = "What the pictures show"
 _LEAD = "The labels themselves. Colours are drawn in the colour they name where it is known."
@@ -29,23 +28,18 @@ _MOST_OPEN_LINES = 24
 
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
-    strips = spread(material)
-    if not strips.shown:
+    made, note = shown_distributions(material)
+    if not made:
         return []
-    note = _spread_note(strips)
-    first = Block("text", [note] if note else [], heading=_heading(strips.shown))
-    n_open = _open_strips(strips.shown)
-    return [
-        first,
-        *(
-            Block(
-                "distribution",
-                {**_content(d, shown), "open": i < n_open},
-                drawings={d.name: partial(_chart, d)},
-            )
-            for i, d in enumerate(strips.shown)
-        ),
+    first = Block("text", [note] if note else [], heading=_heading(made))
+    n_open = _open_strips(made)
+    strips = [
+        Block(
+            "distribution", {**_content(d, shown), "open": i < n_open}, drawings={d.name: partial(_chart, d)}
+        )
+        for i, d in enumerate(made)
     ]
+    return [first, *strips]
 
 
 def _heading(strips: Sequence[Distribution]) -> tuple[str, str]:
@@ -71,17 +65,6 @@ def _open_strips(shown: Sequence[Distribution]) -> int:
     return open_ones
 
 
-def _spread_note(strips: Spread) -> str:
-    """What is not drawn of the distributions, empty where all are."""
-    if len(strips.shown) == strips.total:
-        return ""
-    return (
-        f"Shown: {len(strips.shown)} of {thousands(strips.total)} figures, one a {strips.each}: those that "
-        "findings point at, then the first. The labels of all are counted by condition in the files "
-        "tables/labels.csv and .parquet."
-    )
-
-
 def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
     """A distribution with the pictures of its highlighted rows and its data table."""
     material, lines = shown.material, []
@@ -94,8 +77,7 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
             TableCell(line.title, href=f"#{line.anchor}"),
             TableCell(a),
             TableCell(g.value),
-            TableCell(str(g.count), True),
-            TableCell(str(s.n), True),
+            *(TableCell(str(k), numeric=True) for k in (g.count, s.n)),
         ]
         for line in d.lines
         for a, s in zip(d.attributes, line.strips, strict=True)
@@ -129,24 +111,18 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
 
 
 def _chart(d: Distribution, colours: Mapping[str, str]) -> dict[str, Any]:
-    rows = []
-    for line in d.lines:
-        for column, strip in zip(d.attributes, line.strips, strict=True):
-            total = sum(g.width for g in strip.segments) or 1.0
-            for g in strip.segments:
-                variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
-                colour = g.colour or colours[variable]
-                start, end = g.start / total, (g.start + g.width) / total
-                rows.append(
-                    {
-                        "line": line.title,
-                        "column": column,
-                        "value": g.value,
-                        "start": start,
-                        "end": end,
-                        "colour": colour,
-                    }
-                )
+    def colour(g: Segment) -> str:
+        variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
+        return g.colour or colours[variable]
+
+    rows = [
+        {"line": line.title, "column": column, "value": g.value, "colour": colour(g)}
+        | {"start": g.start / total, "end": (g.start + g.width) / total}
+        for line in d.lines
+        for column, strip in zip(d.attributes, line.strips, strict=True)
+        for total in [sum(g.width for g in strip.segments) or 1.0]
+        for g in strip.segments
+    ]
     return strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
 
 
