@@ -12,7 +12,7 @@ from typing import Any
 
 from stereotrope.report.escape import ellipsis, visible
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 _SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 NARROW = 400
 """Units of a chart below which it says less."""
@@ -103,7 +103,7 @@ def nominal(field: str, order: Sequence[str], **more: Any) -> dict[str, Any]:
 def chart_frame(values: Sequence[Mapping[str, Any]], height: int) -> dict[str, Any]:
     """What all charts of a page have in common; they are as wide as the page lets them."""
     return {
-        "$schema": SCHEMA,
+        "$schema": VEGA_LITE,
         "params": _PARAMS,
         "width": "container",
         "height": height,
@@ -127,7 +127,7 @@ def side_by_side(
             part["title"] = {"text": chart_text(heading, 60), "fontSize": 12}
         parts.append(part)
     return {
-        "$schema": SCHEMA,
+        "$schema": VEGA_LITE,
         "params": _PARAMS,
         "title": chart_text(title, 120),
         "concat": parts,

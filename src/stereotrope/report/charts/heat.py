@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stereotrope.report.charts.drawing import (
-    SCHEMA,
     TIP,
+    VEGA_LITE,
     chart_frame,
     chart_text,
     chart_texts,
@@ -97,7 +97,7 @@ def strips(
     names = [chart_text(v, 60) for v in lines]
     panels = [_strip_panel(values, names, column, first=i == 0) for i, column in enumerate(columns)]
     return {
-        "$schema": SCHEMA,
+        "$schema": VEGA_LITE,
         "title": chart_text(title, 120),
         "hconcat": panels,
         "spacing": 16,
