@@ -79,7 +79,7 @@ def _pairs(material: Material, theirs: Sequence[_Row], ours: pl.DataFrame) -> li
     columns = [c for c in _SCOPE if c in ours.columns]
     elsewhere = [c for c in _SCOPE if c not in (*columns, *_IMPLIED)]
     own = list(ours.unique(columns, keep="last", maintain_order=True).iter_rows(named=True))
-    found = []
+    found: list[tuple[_Row, _Row]] = []
     for row in theirs:
         if all(row.get(c) is None for c in elsewhere):
             alike = (m for m in own if all(_alike(material, c, row, m[c]) for c in columns))
