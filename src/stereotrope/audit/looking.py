@@ -20,7 +20,7 @@ _WAITS = "waits for pictures that are still to be drawn"
 
 
 class _Worker:
-    """Lets annotators look at subjects; they see neither prompt nor factors."""
+    """Lets annotators look at subjects, in threads or as coroutines; they see neither prompt nor factors."""
 
     def __init__(self, annotator: Annotator, into: RunFolder) -> None:
         self.annotator, self._picture_of = annotator, partial(picture_of, into=into)
@@ -45,22 +45,8 @@ class _Worker:
         self._setup()
         return self.annotator.process_batch(list(map(self._shown, looks)))  # type: ignore[misc]
 
-
-class _Caller(_Worker):
-    """The same, for those that wait for a server."""
-
-    async def process(self, look: Look) -> Any:
-        """Look at one subject."""
-        self._setup()
-        return await look.annotator.process(self._shown(look))  # type: ignore[misc]
-
-    async def process_batch(self, looks: Sequence[Look]) -> Any:
-        """Look at some subjects together."""
-        self._setup()
-        return await self.annotator.process_batch(list(map(self._shown, looks)))  # type: ignore[misc]
-
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Let go of connections."""
         await self.annotator.close()
 
 
@@ -104,11 +90,10 @@ def look(
 
 
 def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder) -> Task:
-    kind = kind_of(annotator)
     stage = Stage(
         annotator.stage,
-        make=partial(_Worker if kind == "threads" else _Caller, annotator, into),
-        kind=kind,
+        make=partial(_Worker, annotator, into),
+        kind=kind_of(annotator),
         concurrency=annotator.concurrency,
         batch_size=annotator.batch,
         halting=HALTING,

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
 from stereotrope.clients.account import Account, Call, Kind, Outcome
@@ -62,9 +63,10 @@ class Caller:
         self, endpoint: Endpoint, model: str, *, kind: Kind, account: Account, price: Price | None
     ) -> None:
         self.endpoint, self.model, self.kind, self.account, self.price = endpoint, model, kind, account, price
+        self.name = f"{endpoint.provider}:{model}"
         if account.max_cost is not None and price is None:
             raise UsageError(
-                f"{endpoint.provider}:{model}: a cap needs the price of every model, and that of this one "
+                f"{self.name}: a cap needs the price of every model, and that of this one "
                 "is unknown; give it by `price:` (0 where it costs nothing), or run without a cap"
             )
         self._unusable: ModelUnusable | None = None
@@ -75,7 +77,7 @@ class Caller:
         self._silent_until = 0.0
 
     def __repr__(self) -> str:
-        return f"Caller({self.endpoint.provider}:{self.model}, {self.kind})"
+        return f"Caller({self.name}, {self.kind})"
 
     async def exchange(
         self,
@@ -105,11 +107,11 @@ class Caller:
         Raises BudgetError: The cap is reached; nothing was sent.
         Raises Interrupted: The account's ``stop`` was set while it waited to send.
         """
-        mine = object()
+        request = _Request(send, usage, tokens, images, amend)
         try:
-            return await self._attempts(mine, send, usage, tokens, images, amend)
+            return await self._attempts(request)
         finally:
-            if self._probe is mine:
+            if self._probe is request:
                 self._probe = None
 
     def give_up(self, why: str, kind: type[ModelUnusable] = ModelUnusable) -> NoReturn:
@@ -117,36 +119,25 @@ class Caller:
 
         Raises ModelUnusable: Always, as ``kind``; and at once from every later exchange.
         """
-        self._unusable = kind(f"{self.endpoint.provider}:{self.model}: {why}")
+        self._unusable = kind(f"{self.name}: {why}")
         raise self._unusable
 
-    async def _attempts(
-        self,
-        mine: object,
-        send: Callable[[], Awaitable[_T]],
-        usage: Callable[[_T], Usage],
-        tokens: int,
-        images: int,
-        amend: Callable[[str], bool] | None,
-    ) -> _T | Refusal:
+    async def _attempts(self, request: _Request[_T]) -> _T | Refusal:
         attempt = 1
         while True:
-            await self._unless_stopped(self._admitted(mine))
-            least = self._about(tokens, images)
-            pictures = images if self.kind == "image" else 0
-            self.account.check(
-                self.endpoint.provider, self.model, self.kind, expected=least, pictures=pictures
-            )
+            await self._unless_stopped(self._admitted(request))
+            self.account.check(*self._who, **self._held(request))
             limiter = limiter_of(self.endpoint, self)
             async with contextlib.AsyncExitStack() as stack:
-                leave = limiter.turn(self.model, tokens or round(self._mean_tokens))
+                leave = limiter.turn(self.model, request.tokens or round(self._mean_tokens))
                 turn = await self._unless_stopped(stack.enter_async_context(leave))
                 self._refuse_unusable()
-                if not self._is_admitted(mine):
+                if not self._is_admitted(request):
                     continue
-                outcome = await self._once(send, usage, limiter, turn, attempt, least, pictures)
+                outcome = await self._once(request, limiter, turn, attempt)
             if not isinstance(outcome, Failure):
                 return outcome.value
+            amend = request.amend
             if amend is not None and _may_be_amended(outcome) and amend(outcome.about):
                 continue
             self._count(outcome)
@@ -159,18 +150,18 @@ class Caller:
                 await self._unless_stopped(asyncio.sleep(self._wait(outcome, attempt)))
             attempt += 1
 
-    async def _admitted(self, mine: object) -> None:
+    async def _admitted(self, request: object) -> None:
         """Wait while another request finds out whether the model answers at all."""
-        while not self._is_admitted(mine):
+        while not self._is_admitted(request):
             self._refuse_unusable()
             await asyncio.sleep(_LOOK)
         self._refuse_unusable()
 
-    def _is_admitted(self, mine: object) -> bool:
+    def _is_admitted(self, request: object) -> bool:
         """Whether this request may be sent; of a model in doubt the first one that asks, until it ends."""
         if self._is_suspect and self._probe is None:
-            self._probe = mine
-        return not self._is_suspect or self._probe is mine
+            self._probe = request
+        return not self._is_suspect or self._probe is request
 
     @property
     def _is_suspect(self) -> bool:
@@ -195,7 +186,7 @@ class Caller:
         try:
             while not (await asyncio.wait({task}, timeout=_LOOK))[0]:
                 if stop.is_set():
-                    raise Interrupted(f"{self.endpoint.provider}:{self.model}: stopped before it was asked")
+                    raise Interrupted(f"{self.name}: stopped before it was asked")
             return task.result()
         finally:
             if not task.done():
@@ -203,22 +194,15 @@ class Caller:
                 await asyncio.wait({task})
 
     async def _once(
-        self,
-        send: Callable[[], Awaitable[_T]],
-        usage: Callable[[_T], Usage],
-        limiter: Limiter,
-        turn: Turn,
-        attempt: int,
-        least: float,
-        pictures: int,
+        self, request: _Request[_T], limiter: Limiter, turn: Turn, attempt: int
     ) -> _Answered[_T] | Failure:
-        key = await self._begin(least, pictures)
+        key = await self._booked(partial(self.account.begin, *self._who, **self._held(request)))
         await turn.punctual()
         failure: Failure | None = None
         try:
             async with asyncio.timeout(self.endpoint.timeout):
-                answer = await send()
-            used = usage(answer)
+                answer = await request.send()
+            used = request.usage(answer)
         except expected() as error:
             failure = classify(error, self.endpoint.secret() or "")
         seconds = asyncio.get_running_loop().time() - turn.sent
@@ -239,24 +223,25 @@ class Caller:
         await self._finish(key, "ok" if used.refusal is None else "refused", cost, used, seconds)
         return _Answered(answer)
 
-    def _about(self, tokens: int, images: int) -> float:
-        if self.price is None:
-            return 0.0
-        return self.price.cost(tokens or 1, 1, images if self.kind == "image" else 0) or 0.0
+    @property
+    def _who(self) -> tuple[str, str, Kind]:
+        return self.endpoint.provider, self.model, self.kind
 
-    async def _begin(self, least: float, pictures: int) -> str:
-        who = (self.endpoint.provider, self.model, self.kind)
-        if self.account.is_kept:
-            return await asyncio.to_thread(self.account.begin, *who, expected=least, pictures=pictures)
-        return self.account.begin(*who, expected=least, pictures=pictures)
+    def _held(self, request: _Request[Any]) -> dict[str, Any]:
+        """What a request may cost at least, and the pictures that it asks for."""
+        pictures = request.images if self.kind == "image" else 0
+        least = None if self.price is None else self.price.cost(request.tokens or 1, 1, pictures)
+        return {"expected": least or 0.0, "pictures": pictures}
+
+    async def _booked(self, note: Callable[[], W]) -> W:
+        """Note something in the account, in a thread where that waits for a disk."""
+        return await asyncio.to_thread(note) if self.account.is_kept else note()
 
     async def _finish(
         self, key: str, outcome: Outcome, cost: float | None, used: Usage, seconds: float
     ) -> None:
         call = Call(
-            self.endpoint.provider,
-            self.model,
-            self.kind,
+            *self._who,
             outcome,
             used.input_tokens,
             used.output_tokens,
@@ -264,16 +249,13 @@ class Caller:
             cost if self.price is not None else None,
             round(seconds, 3),
         )
-        if self.account.is_kept:
-            await asyncio.to_thread(self.account.finish, key, call)
-        else:
-            self.account.finish(key, call)
+        await self._booked(partial(self.account.finish, key, call))
 
     def _tell(self, failure: Failure) -> None:
         now = asyncio.get_running_loop().time()
         if self.account.say is not None and now >= self._silent_until:
             self._silent_until = now + _SILENT
-            self.account.say(f"{self.endpoint.provider}:{self.model}: {failure.reason}; trying again")
+            self.account.say(f"{self.name}: {failure.reason}; trying again")
 
     def _wait(self, failure: Failure, attempt: int) -> float:
         """Return how long to wait: what the server asks for, else doubling, jittered and bounded."""
@@ -288,7 +270,6 @@ class Caller:
             raise type(self._unusable)(str(self._unusable))
 
     def _give_back(self, failure: Failure) -> Refusal:
-        name = f"{self.endpoint.provider}:{self.model}"
         if failure.outcome == "refused":
             self._settle()
             return Refusal(failure.reason)
@@ -297,7 +278,7 @@ class Caller:
             self.give_up(f"{failure.reason}{self._advice(failure)}", kind)
         if self._is_suspect:
             self.give_up(self._alike_said(failure), ModelMisconfigured)
-        raise BadRequest(f"{name}: {failure.reason}", failure.about)
+        raise BadRequest(f"{self.name}: {failure.reason}", failure.about)
 
     def _exhaust(self, failure: Failure) -> NoReturn:
         self._exhausted += 1
@@ -310,7 +291,7 @@ class Caller:
             )
         advice = self._advice(failure) if failure.outcome == "server_error" else ""
         raise ModelError(
-            f"{self.endpoint.provider}:{self.model}: no answer after {self.endpoint.tries} tries; the last "
+            f"{self.name}: no answer after {self.endpoint.tries} tries; the last "
             f"one: {failure.reason}{advice}"
         )
 
@@ -336,6 +317,17 @@ class Caller:
         if failure.status == _OF_THE_SERVER and self.endpoint.key is None:
             said += f"; {unsent}, if it wants one"
         return said
+
+
+@dataclass(frozen=True, eq=False)
+class _Request(Generic[_T]):
+    """What :meth:`Caller.exchange` was asked for."""
+
+    send: Callable[[], Awaitable[_T]]
+    usage: Callable[[_T], Usage]
+    tokens: int
+    images: int
+    amend: Callable[[str], bool] | None
 
 
 @dataclass(frozen=True)
