@@ -14,8 +14,8 @@ from stereotrope.errors import InputError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.lexicon import BUILT_IN, read_lexicon
-from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
-from stereotrope.lexicon.parts import Grouped
+from stereotrope.lexicon.model import AND, Lexicon, Reading
+from stereotrope.lexicon.parts import UNKNOWN, Grouped
 from stereotrope.tables import CAPTION, fingerprint_of
 
 _FEW = 5

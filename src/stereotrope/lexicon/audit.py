@@ -10,7 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
-from stereotrope.lexicon.model import AND, UNKNOWN, Lexicon, Reading
+from stereotrope.lexicon.model import AND, Lexicon, Reading
+from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.lexicon.rereading import Rereading
 
 _KINDS = ("", "_inside", "_noun")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import InputError, did_you_mean
 from stereotrope.lexicon.matching import Matcher, Matches
-from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Term
+from stereotrope.lexicon.parts import LISTS, UNKNOWN, Grouped, Matching, PromptEntry, Term
 from stereotrope.tables import fingerprint_of
 
 _VERSION = 3
@@ -98,8 +98,6 @@ class Lexicon:
         return Reading(self, captions, prompt).framed
 
 
-UNKNOWN = "unknown"
-"""Value of a grouped attribute where no term of any group was found."""
 AND = " and "
 """Between the groups of a double mention."""
 

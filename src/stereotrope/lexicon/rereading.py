@@ -5,7 +5,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import place
-from stereotrope.lexicon.model import UNKNOWN, Lexicon, Reading
+from stereotrope.lexicon.model import Lexicon, Reading
+from stereotrope.lexicon.parts import UNKNOWN
 
 
 class Rereading:

@@ -11,8 +11,8 @@ import polars as pl
 
 from stereotrope.further_tables import Filled, TableSources, further_table
 from stereotrope.lexicon.audit import MatchingAudit, audit_reading
-from stereotrope.lexicon.model import UNKNOWN, Lexicon, Reading
-from stereotrope.lexicon.parts import THINGS
+from stereotrope.lexicon.model import Lexicon, Reading
+from stereotrope.lexicon.parts import THINGS, UNKNOWN
 from stereotrope.lexicon.read import BUILT_IN, read_lexicon
 from stereotrope.tables import CAPTION, TEXT, WHOLE, Column, polars_types
 

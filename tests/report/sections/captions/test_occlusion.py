@@ -5,15 +5,18 @@ from typing import Any
 
 from tests.report.sections.captions.made_up_captions import captions_material
 
+from stereotrope.report.contract import Block
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.occlusion import occlusion_block
-from stereotrope.report.sections.captions.parity import parity_block
+from stereotrope.report.sections.captions.groups import groups_blocks
+
+
+def block(tmp_path: Path, **of: Any) -> Block:
+    blocks = groups_blocks(captions_material(tmp_path, **of))
+    return next(block for block in blocks if block.figures[0].name == "captions-covered")
 
 
 def figure(tmp_path: Path, **of: Any) -> Figure:
-    block = occlusion_block(captions_material(tmp_path, **of))
-    assert block is not None
-    return block.figures[0]
+    return block(tmp_path, **of).figures[0]
 
 
 def labels(made: Figure, panel: int) -> list[str]:
@@ -39,13 +42,10 @@ def test_the_composite_of_all_captions_stands_above_that_without_covered_faces(t
 
 
 def test_the_composite_itself_keeps_its_own_place(tmp_path: Path) -> None:
-    block = occlusion_block(captions_material(tmp_path))
-    assert block is not None
-    assert block.replaces == {"unknown_share", "occluded_share", "cbs_without_occluded"}
+    assert block(tmp_path).replaces == {"unknown_share", "occluded_share", "cbs_without_occluded"}
 
 
 def test_runs_that_measured_no_covers_have_no_such_figure(objects_run: Any) -> None:
     from stereotrope.report.material import Material
 
-    assert occlusion_block(Material(objects_run)) is None
-    assert parity_block(Material(objects_run)) is None
+    assert groups_blocks(Material(objects_run)) == []

@@ -6,13 +6,12 @@ from typing import Any
 from tests.report.sections.captions.made_up_captions import captions_material, row
 
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.omissions import omissions_block
+from stereotrope.report.sections.captions.wording import elements_blocks
 
 
 def figure(tmp_path: Path, name: str, **of: Any) -> Figure:
-    block = omissions_block(captions_material(tmp_path, **of))
-    assert block is not None
-    return next(f for f in block.figures if f.name == name)
+    blocks = elements_blocks(captions_material(tmp_path, **of))
+    return next(f for block in blocks for f in block.figures if f.name == name)
 
 
 def labels(made: Figure, panel: int = 0) -> list[str]:
@@ -64,8 +63,7 @@ def test_terms_nobody_asked_for_and_markers_share_one_figure(tmp_path: Path) -> 
 def test_an_element_without_captions_says_so(tmp_path: Path) -> None:
     scope = {"generator": "model 0", "prompt": "prompt 0"}
     material = captions_material(tmp_path, extra=[row("gmr", None, **scope, category="zebra")])
-    block = omissions_block(material)
-    assert block is not None
+    block = elements_blocks(material)[0]
     values = block.figures[0].panels[0].spec["data"]["values"]
     zebra = next(v for v in values if v["label"] == "zebra")
     assert "value" not in zebra

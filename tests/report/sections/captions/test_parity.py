@@ -8,13 +8,16 @@ from tests.report.sections.captions.made_up_captions import captions_material, c
 
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.parity import parity_block, sides_words
+from stereotrope.report.sections.captions.groups import groups_blocks, sides_words
 
 
 def figure(tmp_path: Path, **of: Any) -> Figure:
-    block = parity_block(captions_material(tmp_path, **of))
-    assert block is not None
-    return block.figures[0]
+    return drawn(captions_material(tmp_path, **of))
+
+
+def drawn(material: Material) -> Figure:
+    figures = [figure for block in groups_blocks(material) for figure in block.figures]
+    return next(figure for figure in figures if figure.name == "captions-parity")
 
 
 def labels(made: Figure) -> set[str]:
@@ -42,9 +45,7 @@ def test_the_table_has_the_difference_with_and_without_its_sign(tmp_path: Path) 
 def test_without_declared_sides_every_pair_is_drawn(tmp_path: Path) -> None:
     run = captions_run(tmp_path, prompts=1)
     run.estimates = run.estimates.with_columns(sides=pl.lit(None, pl.String))
-    block = parity_block(Material(run))
-    assert block is not None
-    assert len(labels(block.figures[0])) == 4
+    assert len(labels(drawn(Material(run)))) == 4
 
 
 def test_of_many_prompts_each_attribute_gets_a_panel(tmp_path: Path) -> None:

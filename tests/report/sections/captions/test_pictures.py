@@ -7,7 +7,7 @@ import polars as pl
 from tests.report.sections.captions.made_up_gallery import gallery_run
 
 from stereotrope.report.material import Material
-from stereotrope.report.sections.captions.pictures import MOST_PICTURES, Chooser
+from stereotrope.report.sections.captions.gallery import MOST_CHOSEN, Chooser
 
 
 def first_score(material: Material) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def test_pictures_are_the_first_whose_caption_has_the_most_frequent_value(tmp_pa
     run = gallery_run(tmp_path, pictures=12)
     material = Material(run)
     images = Chooser(material).pictures(first_score(material))
-    assert values(run, images) == ["female"] * MOST_PICTURES
+    assert values(run, images) == ["female"] * MOST_CHOSEN
     order = [i["image_id"] for i in material.sheets[0].images]
     assert images == [order[0], order[2], order[4]]
 
@@ -33,7 +33,7 @@ def test_where_most_captions_name_no_group_the_pictures_are_of_these(tmp_path: P
     run = gallery_run(tmp_path, pictures=12, shares=(0.2, 0.1, 0.7))
     material = Material(run)
     row, chooser = first_score(material), Chooser(material)
-    assert values(run, chooser.pictures(row)) == ["unknown"] * MOST_PICTURES
+    assert values(run, chooser.pictures(row)) == ["unknown"] * MOST_CHOSEN
     assert chooser.named(row) == "most named gender: female, 0.20; none named: 0.70"
 
 
@@ -53,7 +53,7 @@ def test_without_shares_the_first_pictures_stand_and_nothing_is_claimed(tmp_path
     material = Material(run)
     row, chooser = first_score(material), Chooser(material)
     assert chooser.named(row) == ""
-    assert chooser.pictures(row) == [i["image_id"] for i in material.sheets[0].images][:MOST_PICTURES]
+    assert chooser.pictures(row) == [i["image_id"] for i in material.sheets[0].images][:MOST_CHOSEN]
 
 
 def test_groups_are_those_the_lexicon_reads_and_no_other_annotator(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_groups_are_those_the_lexicon_reads_and_no_other_annotator(tmp_path: Pat
     )
     run.labels = pl.concat([other, run.labels])
     material = Material(run)
-    assert values(run, Chooser(material).pictures(first_score(material))) == ["female"] * MOST_PICTURES
+    assert values(run, Chooser(material).pictures(first_score(material))) == ["female"] * MOST_CHOSEN
 
 
 def test_pictures_that_cannot_be_used_are_never_chosen(tmp_path: Path) -> None:

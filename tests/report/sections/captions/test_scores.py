@@ -12,9 +12,8 @@ from stereotrope.report.prose import Prose
 from stereotrope.report.sections.captions.scores import (
     band_of,
     edges_text,
-    parts_by_definition,
-    prompt_factor,
     reach,
+    score_grids,
     warnings,
 )
 from stereotrope.tables import BANDS
@@ -69,8 +68,8 @@ def test_definitions_and_further_factors_are_parts_of_their_own(tmp_path: Path) 
     )
     material = Material(run)
     scores = run.estimates.filter(run.estimates["measure"].is_in(["cbs", "contextual_diversity"]))
-    assert prompt_factor(material, scores) == "prompt"
-    parts = parts_by_definition(material, scores)
+    parts = score_grids(material, scores)
+    assert {part.lines[0] for part in parts} == {"prompt"}
     assert [part.named for part in parts] == [
         "plain, definition paper",
         "with diversity, definition paper",
@@ -86,5 +85,5 @@ def test_a_factor_that_tells_texts_of_one_prompt_apart_makes_lines_and_no_parts(
     prompts = run.prompts.with_columns(text_of=run.prompts["prompt"] + " first")
     run.estimates, run.prompts = finer, prompts
     scores = finer.filter(finer["measure"].is_in(["cbs", "contextual_diversity"]))
-    (part,) = parts_by_definition(Material(run), scores)
+    (part,) = score_grids(Material(run), scores)
     assert part.lines[0] == "prompt"

@@ -8,13 +8,12 @@ from tests.report.sections.captions.made_up_captions import captions_material
 
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.panels import Figure, Panel
-from stereotrope.report.sections.captions.shares import shares_block
+from stereotrope.report.sections.captions.groups import groups_blocks
 
 
 def figure(tmp_path: Path, name: str = "captions-groups", **of: Any) -> Figure:
-    block = shares_block(captions_material(tmp_path, **of))
-    assert block is not None
-    return next(f for f in block.figures if f.name == name)
+    blocks = groups_blocks(captions_material(tmp_path, **of))
+    return next(f for block in blocks for f in block.figures if f.name == name)
 
 
 def panel(made: Figure, begins: str) -> Panel:

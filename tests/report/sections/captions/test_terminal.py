@@ -83,7 +83,7 @@ def test_of_many_models_each_gets_a_line(tmp_path: Path) -> None:
 def test_definitions_are_told_apart(tmp_path: Path) -> None:
     made = captions_tables(captions_material(tmp_path, definitions=("paper", "released")))
     assert [t["follows"] for t in made] == ["paper"] * 3 + ["released"] * 3
-    assert all(f"(definition: {t['follows']})" in t["title"] for t in made)
+    assert all(f"(definition {t['follows']})" in t["title"] for t in made)
 
 
 def test_lexicons_are_told_apart_and_none_is_dropped(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_lexicons_are_told_apart_and_none_is_dropped(tmp_path: Path) -> None:
     of: dict[str, Any] = {"lexicons": ("first", "second"), "prompts": 1}
     made = captions_tables(captions_material(tmp_path, **of, definitions=("paper", "released")))
     assert [t["lexicon"] for t in made] == [*["first"] * 3, *["second"] * 3] * 2
-    assert made[-1]["title"].endswith("(definition: released, by lexicon second)")
+    assert made[-1]["title"].endswith("(definition released, by lexicon second)")
     alone = captions_run(tmp_path, **of)
     kept = [r for r in alone.estimates.iter_rows(named=True) if r["measure"] != "cbs"]
     factors = ["generator", "prompt", "annotator"]

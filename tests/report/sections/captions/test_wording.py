@@ -7,13 +7,11 @@ import polars as pl
 from tests.report.sections.captions.made_up_captions import captions_material, row
 
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.wording import wording_block
+from stereotrope.report.sections.captions.wording import wording_blocks
 
 
 def figures(tmp_path: Path, **of: Any) -> dict[str, Figure]:
-    block = wording_block(captions_material(tmp_path, **of))
-    assert block is not None
-    return {f.name: f for f in block.figures}
+    return {f.name: f for block in wording_blocks(captions_material(tmp_path, **of)) for f in block.figures}
 
 
 def test_variety_and_its_normalised_form_are_two_panels_of_one_figure(tmp_path: Path) -> None:
@@ -40,9 +38,7 @@ def test_each_encoder_has_a_panel_that_names_it(tmp_path: Path) -> None:
     ]
     material = captions_material(tmp_path)
     material.estimates = pl.concat([material.estimates, pl.DataFrame(extra)], how="diagonal")
-    block = wording_block(material)
-    assert block is not None
-    made = {f.name: f for f in block.figures}
+    made = {f.name: f for block in wording_blocks(material) for f in block.figures}
     assert [p.title for p in made["captions-variety"].panels] == [
         "Vendi score",
         "Vendi score of pictures, by clip-a",

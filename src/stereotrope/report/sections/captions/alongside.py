@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.dots import LABEL_SIGNS, dots
 from stereotrope.report.charts.heat import heat
+from stereotrope.report.contract import Block
 from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
@@ -25,21 +26,24 @@ from stereotrope.report.panels import (
     safe_name,
 )
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.sections.captions.scores import band_words, in_band
+from stereotrope.report.sections.captions.scores import (
+    Basis,
+    Estimate,
+    band_words,
+    bases_of,
+    in_band,
+)
 from stereotrope.report.series import series_in
 
-_GAP = "\u2003"
 MOST_SERIES = 3
 """Models whose dots stand in one row; of more, each gets a column of numbers."""
-MOST_MODELS = 12
-"""Columns of one panel."""
-MOST_LINES = 12
-"""Lines of one panel besides those set apart."""
 MOST_ENTRIES = 14
 """Lines of a panel of one line a prompt."""
+_MOST_MODELS = 12
+"""Columns of one panel."""
 _WIDE = 5
 
-Row = Mapping[str, Any]
+Labeller = Callable[[Estimate], str]
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class ScoreEntry:
     """One line of a panel: what it is about, and the estimate of each model."""
 
     label: str
-    rows: Mapping[str, Row]
+    rows: Mapping[str, Estimate]
     apart: bool = False
 
     @property
@@ -72,56 +76,49 @@ class SeriesStyle:
 
     @classmethod
     def for_frame(cls, frame: pl.DataFrame, unit: str, **more: Any) -> SeriesStyle:
-        """One axis and one number of digits for every estimate of a frame."""
+        """One axis and one number of digits for every estimate of a frame; ``more`` are other fields."""
         rows = frame.select("value", "low", "high", "floor").to_dicts()
-        domain = domain_of(rows)
-        sizes = [abs(v) for row in rows for v in row.values() if v is not None]
-        sizes_n = frame["n"].drop_nulls().to_list()
-        places = decimals(max(sizes, default=1.0), min(sizes_n) if sizes_n else None)
-        signed = any(v < 0 for v in frame["value"].drop_nulls())
-        return cls(unit, domain, places, **{"zero_line": signed, **more})
+        size = max((abs(v) for row in rows for v in row.values() if v is not None), default=1.0)
+        signed = bool((frame["value"] < 0).any())
+        style = cls(unit, domain_of(rows), decimals(size, frame["n"].min()), zero_line=signed)  # type: ignore[arg-type]
+        return replace(style, **more)
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """What a chart of dots takes of it."""
+        return {name: getattr(self, name) for name in ("unit", "domain", "zero_line", "bars", "ticks")}
 
 
-def scope_of(material: Material, frame: pl.DataFrame) -> list[str]:
+def prompt_columns(material: Material, frame: pl.DataFrame) -> list[str]:
     """Factors that tell prompts apart, those of the estimates only."""
     named = [c for c in material.shown if c in frame.columns and frame[c].drop_nulls().len()]
     return named or [c for c in material.scope_columns(frame) if c not in ("generator", "annotator")]
 
 
-def scope_words(row: Row, scope: Sequence[str]) -> str:
+def prompt_words(row: Estimate, scope: Sequence[str]) -> str:
     """The prompt of an estimate in words."""
     return ", ".join(words(str(row[c])) for c in scope if row.get(c) is not None)
 
 
-def parts_by_scope(
-    material: Material, frame: pl.DataFrame, scope: Sequence[str]
-) -> list[tuple[str, pl.DataFrame]]:
-    """The rows of each prompt, in the order of the design."""
-    parts = frame.partition_by(scope, maintain_order=True) if scope else [frame]
-    parts.sort(key=lambda p: [material.position(c, p[c][0]) for c in scope])
-    return [(scope_words(p.row(0, named=True), scope), p) for p in parts]
-
-
 def entries_by_scope(
-    material: Material, frame: pl.DataFrame, scope: Sequence[str], label: Callable[[Row], str]
+    material: Material, frame: pl.DataFrame, scope: Sequence[str], label: Labeller
 ) -> list[ScoreEntry]:
     """A line for each different label, in the order of the design."""
     rows = sorted(frame.iter_rows(named=True), key=lambda r: [material.position(c, r.get(c)) for c in scope])
-    found: dict[str, dict[str, Row]] = {}
+    found: dict[str, dict[str, Estimate]] = {}
     for row in rows:
         found.setdefault(label(row), {}).setdefault(str(row.get("generator") or ""), row)
     return [ScoreEntry(name, by_model) for name, by_model in found.items()]
 
 
 def labeller(
-    rows: pl.DataFrame, scope: Sequence[str], extra: Sequence[str] = ("attribute", "category")
-) -> Callable[[Row], str]:
+    rows: pl.DataFrame, scope: Sequence[str], extra: Sequence[str] = (), *, otherwise: str = "all captions"
+) -> Labeller:
     """The label of a line: the prompt, and of ``extra`` what else tells lines apart."""
     varying = [c for c in extra if rows[c].drop_nulls().n_unique() > 1]
 
-    def label(row: Row) -> str:
-        more = [words(str(row[c])) for c in varying if row[c] is not None]
-        return ", ".join([*filter(None, [scope_words(row, scope)]), *more]) or "all captions"
+    def label(row: Estimate) -> str:
+        return ", ".join(filter(None, [prompt_words(row, scope), prompt_words(row, varying)])) or otherwise
 
     return label
 
@@ -132,111 +129,147 @@ def models_of(material: Material, entries: Sequence[ScoreEntry]) -> list[str]:
     return sorted(found, key=lambda m: material.position("generator", m))
 
 
-def panel_of(
-    material: Material, heading: str, entries: Sequence[ScoreEntry], look: SeriesStyle, *, title: str
-) -> Panel:
-    """The lines as dots, a colour and a shape a model, or as columns where models are many."""
-    models = models_of(material, entries)
-    if len(models) > MOST_SERIES:
-        return _table_panel(material, heading, entries, models[:MOST_MODELS], look, title)
-    rows = [
-        _dot(material, entry.label, entry.rows[model], model if len(models) > 1 else "", look)
-        for entry in entries
-        for model in models
-        if model in entry.rows
-    ]
-    spec = dots(
-        rows,
-        unit=look.unit,
-        domain=look.domain,
-        series=models,
-        zero_line=look.zero_line,
-        bars=look.bars,
-        apart=[entry.label for entry in entries if entry.apart],
-        wrapped=LABEL_SIGNS,
-        ticks=look.ticks,
+def joined_prose(parts: Iterable[MeasureProse], title: str) -> MeasureProse:
+    """The words of a figure of several measures."""
+    parts = list(parts)
+    return replace(
+        parts[0],
+        title=title,
+        unit="",
+        definition=" ".join(f"{p.short}: {p.definition}" for p in parts),
+        reads=" ".join(f"{p.short}: {p.reads}" for p in parts),
+        source="; ".join(dict.fromkeys(s for p in parts for s in p.source.split("; "))),
     )
-    return Panel(heading, spec, panel_words(title, heading, rows), len(rows))
 
 
-def _dot(material: Material, label: str, row: Row, model: str, look: SeriesStyle) -> dict[str, Any]:
-    said = estimate_text(material, row, places=look.places)
-    if look.banded and (band := band_words(row)):
-        said = f"{in_band(row, look.places)}{_GAP}{band}"
-    floored = row["value"] is not None and row["floor"] is not None
-    base = (look.base or None) if floored else None
-    return dot_of(row, label, said, series=model or None, base=base, short=_short(row, look))
-
-
-def _short(row: Row, look: SeriesStyle) -> str:
-    return "n. d." if row["value"] is None else number(row["value"], places=look.places)
-
-
-def _table_panel(
-    material: Material,
-    heading: str,
-    entries: Sequence[ScoreEntry],
-    models: Sequence[str],
-    look: SeriesStyle,
-    title: str,
-) -> Panel:
-    rows = [
-        {
-            "line": entry.label,
-            "column": model,
-            "value": row["value"],
-            "text": _short(row, look),
-            "tip": _dot(material, entry.label, row, model, look)["tip"],
-        }
-        for entry in entries
-        for model in models
-        if (row := entry.rows.get(model)) is not None
-    ]
-    top = max(abs(end) for end in look.domain)
-    lines = [entry.label for entry in entries]
-    spec = heat(rows, columns=models, lines=lines, signed=look.zero_line, top=top)
-    return Panel(heading, spec, panel_words(title, heading, rows), len(lines))
-
-
-def figure_of(
+def blocks_by_basis(
     material: Material,
     frame: pl.DataFrame,
-    prose: MeasureProse,
-    panels: Sequence[Panel],
-    *,
-    name: str,
-    notes: Sequence[str] = (),
-    reads: str = "",
-    defined: bool = True,
-) -> Figure:
-    """The panels as one figure, bounded, with a table of all its rows.
+    draw: Callable[[Drawing], Figure | None],
+    bases: Sequence[Basis] | None = None,
+) -> list[Block]:
+    """A figure of each basis, in place of the figures that its measures would have; none of no estimate."""
+    bases = bases_of(material, frame) if bases is None else bases
+    made = [draw(Drawing(material, basis)) for basis in bases]
+    figures = [figure for figure in made if figure is not None]
+    replaced = frozenset(series.name for series in series_in(frame))
+    return [Block(figures=figures, replaces=replaced)] if figures else []
 
-    ``frame`` holds the rows that the figure is about; ``prose`` its title, unit and definition.
+
+@dataclass
+class Drawing:
+    """A figure in the making: panels in which models stand side by side, and a table of all rows.
+
+    prose: Its title, unit and words; given before the first panel.
+    cut: Lines that no panel has room for.
     """
-    models = frame["generator"].drop_nulls().unique().to_list() if "generator" in frame.columns else []
-    said = []
-    if len(panels) > MOST_PANELS:
-        said.append(
-            f"Not drawn: {count(len(panels) - MOST_PANELS, 'panel')}; the rows are in {_where(frame)}."
+
+    material: Material
+    basis: Basis
+    panels: list[Panel] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    cut: int = 0
+
+    def __post_init__(self) -> None:
+        self.frame = self.basis.frame
+        self.scope = prompt_columns(self.material, self.frame)
+        self.prose: MeasureProse
+
+    def titled(self, prose: MeasureProse, title: str = "") -> None:
+        """Take the words of the figure; its title says of which definition and lexicon it is."""
+        self.prose = replace(prose, title=f"{title or prose.title}{self.basis.named}")
+
+    def explained(self, measures: Sequence[str]) -> dict[str, MeasureProse]:
+        """The words of those measures that there are estimates of."""
+        there = set(self.frame["measure"])
+        return {m: self.material.explain(m, self.basis.definition) for m in measures if m in there}
+
+    def of(self, *measures: str) -> pl.DataFrame:
+        """The estimates of some measures."""
+        return self.frame.filter(pl.col("measure").is_in(measures))
+
+    def by_prompt(self, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+        """The rows of each prompt with its name, in the order of the design."""
+        parts = frame.partition_by(self.scope, maintain_order=True) if self.scope else [frame]
+        parts.sort(key=lambda p: [self.material.position(c, p[c][0]) for c in self.scope])
+        return [(prompt_words(p.row(0, named=True), self.scope), p) for p in parts if p.height]
+
+    def lines(self, rows: pl.DataFrame, label: Labeller | Sequence[str] = ()) -> list[ScoreEntry]:
+        """The lines of rows of several prompts, named by ``label`` or by the prompt and some columns."""
+        named = label if callable(label) else labeller(rows, self.scope, label)
+        return entries_by_scope(self.material, rows, self.scope, named)
+
+    def add(
+        self, heading: str, entries: Sequence[ScoreEntry], look: SeriesStyle, most: int | None = None
+    ) -> None:
+        """A panel of lines as dots, a colour and a shape a model, or as columns where models are many."""
+        kept = entries[:most]
+        self.cut += len(entries) - len(kept)
+        every = models_of(self.material, kept)
+        models = every[:_MOST_MODELS]
+        shown = [(entry, model) for entry in kept for model in models if model in entry.rows]
+        drawn = [
+            _dot(self.material, entry.label, entry.rows[model], model if len(models) > 1 else None, look)
+            for entry, model in shown
+        ]
+        said = panel_words(self.prose.title, heading, drawn)
+        if len(every) <= MOST_SERIES:
+            apart = [entry.label for entry in kept if entry.apart]
+            spec = dots(drawn, **look.drawn, series=models, apart=apart, wrapped=LABEL_SIGNS)
+            self.panels.append(Panel(heading, spec, said, len(drawn)))
+            return
+        cells = [
+            {
+                "line": entry.label,
+                "column": model,
+                "value": dot["value"],
+                "text": dot["short"],
+                "tip": dot["tip"],
+            }
+            for (entry, model), dot in zip(shown, drawn, strict=True)
+        ]
+        lines = [entry.label for entry in kept]
+        top = max(abs(end) for end in look.domain)
+        spec = heat(cells, columns=models, lines=lines, signed=look.zero_line, top=top)
+        self.panels.append(Panel(heading, spec, said, len(lines)))
+
+    def figure(self, name: str, *, reads: str = "", frame: pl.DataFrame | None = None) -> Figure:
+        """The figure; ``frame`` holds the rows of its table where these are not those of its basis."""
+        frame = self.frame if frame is None else frame
+        models = frame["generator"].drop_nulls().n_unique() if "generator" in frame.columns else 0
+        files = [series.name for series in series_in(frame)]
+        notes = list(self.notes)
+        if self.cut:
+            left = count(self.cut, "further line is", "further lines are")
+            notes.append(f"{left} in the table and in the files only.")
+        if (undrawn := len(self.panels) - MOST_PANELS) > 0:
+            many = f"the files of {listing(files, most=4)} in tables/"
+            where = files_of(files[0]) if len(files) == 1 else many
+            notes.append(f"Not drawn: {count(undrawn, 'panel')}; the rows are in {where}.")
+        if models > MOST_SERIES and self.panels:
+            out = models - _MOST_MODELS
+            more = f" {count(out, 'model is', 'models are')} in the table only." if out > 0 else ""
+            notes.append(f"One column a model; the table has the intervals.{more}")
+        return Figure(
+            name=safe_name("-".join([name, *self.basis.marks])),
+            title=self.prose.title,
+            prose=self.prose,
+            n=n_text(self.material, frame),
+            panels=self.panels[:MOST_PANELS],
+            table=table_of(self.material, frame, self.prose.title, file=f"tables/{files[0]}.csv"),
+            notes=[*notes, *notes_of(frame, 0, 0, dots=False)],
+            reads=reads or self.prose.reads,
+            stacked=models > _WIDE,
         )
-    if len(models) > MOST_SERIES and panels:
-        cut = len(models) - MOST_MODELS
-        more = f" {count(cut, 'model is', 'models are')} in the table only." if cut > 0 else ""
-        said.append(f"One column a model; the table has the intervals.{more}")
-    return Figure(
-        name=safe_name(name),
-        title=prose.title,
-        prose=prose,
-        n=n_text(material, frame),
-        panels=list(panels[:MOST_PANELS]),
-        table=table_of(material, frame, prose.title, file=f"tables/{series_in(frame)[0].name}.csv"),
-        notes=[*notes, *said, *notes_of(frame, 0, 0, dots=False)],
-        reads=reads or prose.reads,
-        defined=defined,
-        stacked=len(models) > _WIDE,
-    )
 
 
-def _where(frame: pl.DataFrame) -> str:
-    names = [series.name for series in series_in(frame)]
-    return files_of(names[0]) if len(names) == 1 else f"the files of {listing(names, most=4)} in tables/"
+def _dot(
+    material: Material, label: str, row: Estimate, model: str | None, look: SeriesStyle
+) -> dict[str, Any]:
+    said = estimate_text(material, row, places=look.places)
+    if look.banded and (band := band_words(row)):
+        said = f"{in_band(row, look.places)}\u2003{band}"
+    defined = row["value"] is not None
+    base = (look.base or None) if defined and row["floor"] is not None else None
+    short = number(row["value"], places=look.places) if defined else "n. d."
+    return dot_of(row, label, said, series=model or None, base=base, short=short)

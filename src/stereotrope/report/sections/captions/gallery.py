@@ -1,50 +1,158 @@
 """The gallery: each prompt and model with pictures, the composite score in its band, the group most named."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
 
+from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import Table, TableCell, estimate_text, left_out_text, shown_rows
+from stereotrope.report.datatable import Table, left_out_text
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
-from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.sections.captions.pictures import MOST_PICTURES, Chooser
+from stereotrope.report.prose import listing
+from stereotrope.report.sections.captions.groups import GROUP_SHARES
 from stereotrope.report.sections.captions.scores import (
-    COMPOSITE_MEASURES,
-    Part,
+    Estimate,
+    ScoreGrid,
     band_of,
+    composite_files,
+    composite_grids,
     edges_text,
     in_band,
-    line_label,
-    parts_by_definition,
+    n_cell,
     reach,
     tentative,
     warnings,
 )
-from stereotrope.tables import BANDS, LABELLED
-
-__all__ = ["MOST_COLUMNS", "MOST_GALLERIES", "MOST_LINES", "chosen_pictures", "gallery_blocks"]
+from stereotrope.tables import BANDS, CAPTION, LABELLED
 
 MOST_LINES, MOST_COLUMNS = 12, 8
 """Prompts and models that one gallery shows; the data table names the rest."""
 MOST_GALLERIES = 4
 """Galleries, one a definition and level of further factors."""
-_MOST_PROMPT = 110
+MOST_CHOSEN = 3
+"""Pictures that stand for one prompt of one model."""
+_MOST_PROMPT, _MOST_CAPTION = 110, 220
 _FEW_COLUMNS = 3
 _TENTATIVE = (
     "over half of the captions name no group, so that the score says more about what captions leave out than "
     "about who is shown; a score that is mostly unknown is hatched and outlined, not filled"
 )
+_CHOICE = (
+    f"Pictures: the first {MOST_CHOSEN} of each condition, in the order of the run, whose caption has the "
+    "most frequent value of what the score is of; that may be that it names no group. They show what is "
+    "common, not how much the pictures vary."
+)
+
+
+class Chooser:
+    """Chooses pictures by a rule that knows nothing of how they look.
+
+    Pictures are the first of their condition, in the order of the run, whose caption has the most frequent
+    value of the attribute that the score is of. That value may be ``unknown``: where most captions name no
+    group, pictures of the few that do would show what is rare.
+    """
+
+    def __init__(self, material: Material) -> None:
+        self.material = material
+        self._values: dict[tuple[str, str | None], Mapping[str, str]] = {}
+
+    def pictures(self, row: Estimate) -> list[str]:
+        """The images that stand for an estimate; the first of its condition where no group is counted."""
+        sheet = self.material.find_sheet(row)
+        if sheet is None:
+            return []
+        usable = [i["image_id"] for i in sheet.images if i["status"] == "ok"]
+        most = _most(self._shares_of(row))
+        if most and row["attribute"]:
+            values = self._values_of(row["attribute"], row.get("annotator"))
+            usable = [image for image in usable if values.get(image) == most[0]] or usable
+        return usable[:MOST_CHOSEN]
+
+    def named(self, row: Estimate) -> str:
+        """The group most named with its share, and how many captions name none where these are more."""
+        shares = self._shares_of(row)
+        if not shares:
+            return ""
+        attribute = words(str(row["attribute"]))
+        groups = _most({group: share for group, share in shares.items() if group != UNKNOWN})
+        if not groups:
+            return f"no {attribute} named"
+        said, share = listing([words(group) for group in groups], most=3), shares[groups[0]]
+        each = " each" if len(groups) > 1 else ""
+        told = f"most named {attribute}: {said}, {number(share, places=2)}{each}"
+        none = shares.get(UNKNOWN, 0.0)
+        return f"{told}; none named: {number(none, places=2)}" if none > share else told
+
+    def alt(self, image: str) -> str:
+        """What the caption of a picture says, empty where it has none."""
+        caption = self._captions.get(image)
+        if caption is None:
+            return ""
+        sheet = self.material.sheet_of[image]
+        return f"{sheet.generator}, {sheet.title}. Caption: {_cut(caption, _MOST_CAPTION)}"
+
+    def _labels(self, attribute: str) -> pl.DataFrame:
+        usable = pl.col("status").eq("ok") & pl.col("value").is_not_null()
+        return self.material.run.labels.filter(usable, attribute=attribute)
+
+    @cached_property
+    def _captions(self) -> Mapping[str, str]:
+        first = self._labels(CAPTION).unique("subject_id", keep="first", maintain_order=True)
+        return dict(first.select("subject_id", "value").iter_rows())
+
+    def _values_of(self, attribute: str, lexicon: str | None) -> Mapping[str, str]:
+        """``image_id`` → value of an attribute, as this lexicon reads captions, else the first of the run."""
+        key = (attribute, lexicon)
+        if key not in self._values:
+            labels = self._labels(attribute)
+            there = labels["annotator"].unique(maintain_order=True).to_list()
+            readers = [name for name in (lexicon, *self.material.lexicons) if name in there]
+            reader = next(iter([*readers, *there]), None)
+            own = labels.filter(pl.col("annotator").eq_missing(reader))
+            self._values[key] = dict(own.select("subject_id", "value").iter_rows())
+        return self._values[key]
+
+    def _shares_of(self, row: Estimate) -> Mapping[str, float]:
+        """How often captions name each group, in the order in which the groups are declared."""
+        return self._shares.get(tuple(row.get(c) for c in self._keys), {})
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        scope = ("definition", "annotator", "attribute", "generator", *self.material.factors)
+        return [c for c in scope if c in self.material.scores.columns]
+
+    @cached_property
+    def _shares(self) -> Mapping[tuple[Any, ...], Mapping[str, float]]:
+        found: dict[tuple[Any, ...], dict[str, float]] = {}
+        rows = self.material.scores.filter(
+            pl.col("value").is_not_null() & pl.col("category").is_not_null(), measure=GROUP_SHARES
+        )
+        for *key, group, share in rows.select(*self._keys, "category", "value").iter_rows():
+            found.setdefault(tuple(key), {}).setdefault(group, share)
+        return found
+
+
+def _most(shares: Mapping[str, float]) -> list[str]:
+    """The groups with the greatest share, several where they are equally frequent."""
+    top = max(shares.values(), default=0.0)
+    return [group for group, share in shares.items() if share == top and share > 0.0]
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest].rstrip()} …"
 
 
 @dataclass(frozen=True)
-class Score:
+class ScoreCell:
     """A score in words, and the place of its band; ``tentative`` where its captions name hardly a group."""
 
     name: str
@@ -54,13 +162,20 @@ class Score:
     n: str
     tentative: bool = False
 
+    @property
+    def lines(self) -> list[str]:
+        """What the cell of a chart holds; what the interval of a tentative score reaches, on its own line."""
+        parts = self.said.split(", ")
+        said = [", ".join(parts[:2]), *parts[2:]] if self.tentative else [self.said]
+        return [self.name.partition(";")[0], self.text, *said]
+
 
 @dataclass(frozen=True)
 class GalleryCell:
     """One prompt of one model."""
 
     model: str
-    scores: Sequence[Score]
+    scores: Sequence[ScoreCell]
     pictures: Sequence[Mapping[str, str]] = ()
     named: str = ""
     anchor: str = ""
@@ -85,112 +200,93 @@ class Gallery:
     n: str
     models: Sequence[str]
     lines: Sequence[GalleryLine]
-    bands: Sequence[tuple[str, str]]
-    tentative: str
     scores: Sequence[tuple[str, str]]
     notes: Sequence[str]
     table: Table
+    tentative: str = ""
+    bands: Sequence[tuple[str, str]] = field(
+        default_factory=lambda: [(band.name, edges_text(band)) for band in BANDS]
+    )
 
 
 def gallery_blocks(material: Material, shown: Exhibits) -> list[Block]:
     """A gallery for each definition and level of further factors; of very many the first."""
-    parts, chooser = _parts(material), Chooser(material)
+    grids, chooser = composite_grids(material), Chooser(material)
     blocks = []
-    for i, part in enumerate(parts[:MOST_GALLERIES], start=1):
-        gallery = _gallery(chooser, shown, part, f"gallery-{i}")
-        if i == MOST_GALLERIES and len(parts) > i:
-            left = listing([p.named for p in parts[i:]], most=6)
-            said = f"No gallery of: {left}. Their scores are in {_files(material)}."
-            gallery = replace(gallery, notes=[*gallery.notes, said])
-        blocks.append(Block("gallery", content=gallery, exported=[_exported(material, part, gallery)]))
+    for i, grid in enumerate(grids[:MOST_GALLERIES], start=1):
+        left = [grid.named for grid in grids[i:]] if i == MOST_GALLERIES else []
+        gallery = _gallery(chooser, shown, grid, f"gallery-{i}", left)
+        blocks.append(Block("gallery", content=gallery, exported=[_exported(grid, gallery)]))
     return blocks
 
 
 def chosen_pictures(material: Material) -> list[str]:
     """The pictures that galleries show, so that they are drawn before others."""
     chooser = Chooser(material)
-    found: dict[str, None] = {}
-    for part in _parts(material)[:MOST_GALLERIES]:
-        for lines in _lines(material, part)[:MOST_LINES]:
-            for rows in _by_model(material, lines)[:MOST_COLUMNS]:
-                found.update(dict.fromkeys(chooser.pictures(rows[0])))
-    return list(found)
+    scores = [
+        cell[0]
+        for grid in composite_grids(material)[:MOST_GALLERIES]
+        for line in grid.rows_by()[:MOST_LINES]
+        for cell in _by_model(grid, line)[:MOST_COLUMNS]
+        if cell
+    ]
+    return list(dict.fromkeys(image for score in scores for image in chooser.pictures(score)))
 
 
-def _parts(material: Material) -> list[Part]:
-    frame = material.scores.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
-    return parts_by_definition(material, frame) if frame.height else []
+def _by_model(grid: ScoreGrid, line: Sequence[Estimate]) -> list[list[Estimate]]:
+    """The rows of one prompt, of each model of the grid."""
+    return [[row for row in line if row["generator"] == model] for model in grid.models]
 
 
-def _files(material: Material) -> str:
-    there = material.scores["measure"].unique().to_list()
-    return " and ".join(f"tables/{measure}.csv" for measure in COMPOSITE_MEASURES if measure in there)
-
-
-def _lines(material: Material, part: Part) -> list[list[dict[str, Any]]]:
-    """The rows of each prompt, in the order of the design."""
-    rows: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in part.frame.iter_rows(named=True):
-        rows.setdefault(tuple(row[f] for f in part.lines), []).append(row)
-    order = sorted(
-        rows, key=lambda key: [material.position(f, v) for f, v in zip(part.lines, key, strict=True)]
-    )
-    return [rows[key] for key in order]
-
-
-def _by_model(material: Material, rows: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows of one prompt by model; a model without any is left out."""
-    return [found for g in _models(material, rows) if (found := [r for r in rows if r["generator"] == g])]
-
-
-def _models(material: Material, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    there = {row["generator"] for row in rows}
-    return [g for g in material.named_generators if g in there]
-
-
-def _gallery(chooser: Chooser, shown: Exhibits, part: Part, name: str) -> Gallery:
-    material = chooser.material
-    lines = _lines(material, part)
-    models = _models(material, part.frame.to_dicts())
-    drawn = []
-    for rows in lines[:MOST_LINES]:
-        cells = [
-            _cell(chooser, shown, model, [r for r in rows if r["generator"] == model])
-            for model in models[:MOST_COLUMNS]
-        ]
-        drawn.append(GalleryLine(line_label(rows[0], part.lines), _prompt_text(material, rows[0]), cells))
-    present = part.frame["measure"].to_list()
-    proses = [material.explain(m, part.definition) for m in COMPOSITE_MEASURES if m in present]
-    suffix = f" ({part.named})" if part.named else ""
+def _gallery(
+    chooser: Chooser, shown: Exhibits, grid: ScoreGrid, name: str, further: Sequence[str]
+) -> Gallery:
+    material, frame, lines, models = grid.material, grid.frame, grid.rows_by(), grid.models
+    drawn = [
+        GalleryLine(
+            grid.label(line[0]),
+            _prompt_text(material, line[0]),
+            [
+                _cell(chooser, shown, model, cell)
+                for model, cell in list(zip(models, _by_model(grid, line), strict=True))[:MOST_COLUMNS]
+            ],
+        )
+        for line in lines[:MOST_LINES]
+    ]
+    files = composite_files(material.scores)
+    notes, elsewhere = [_CHOICE], f"Not shown here, but in the data table and in {files}"
+    if left := [grid.label(line[0]) for line in lines[MOST_LINES:]]:
+        notes.append(f"{elsewhere}: {listing(left)}.")
+    if others := models[MOST_COLUMNS:]:
+        notes.append(f"{elsewhere}: models {listing(others)}.")
+    notes += notes_of(frame, 0, 0, dots=False)
+    if further:
+        notes.append(f"No gallery of: {listing(list(further), most=6)}. Their scores are in {files}.")
+    proses = [material.explain(m, grid.basis.definition) for m in sorted(frame["measure"].unique().to_list())]
     return Gallery(
         name=name,
-        title=f"What each model shows for each prompt, and how its captions score{suffix}",
-        n=n_text(material, part.frame),
+        title=f"What each model shows for each prompt, and how its captions score{grid.suffix}",
+        n=n_text(material, frame),
         models=models[:MOST_COLUMNS],
         lines=drawn,
-        bands=[(band.name, edges_text(band)) for band in BANDS],
-        tentative=_TENTATIVE if any(tentative(row) for row in part.frame.iter_rows(named=True)) else "",
-        scores=[(prose.abbreviation, _meaning(prose)) for prose in proses],
-        notes=_notes(material, part, lines, models),
-        table=_table(chooser, part, lines),
+        scores=[(p.abbreviation, f"{p.definition} Unit: {p.unit}. Source: {p.source}.") for p in proses],
+        notes=notes,
+        table=_table(chooser, grid, lines, files),
+        tentative=_TENTATIVE if any(map(tentative, frame.iter_rows(named=True))) else "",
     )
 
 
-def _meaning(prose: MeasureProse) -> str:
-    return f"{prose.definition} Unit: {prose.unit}. Source: {prose.source}."
-
-
-def _prompt_text(material: Material, row: Mapping[str, Any]) -> str:
+def _prompt_text(material: Material, row: Estimate) -> str:
     """The text of a prompt where it has a single one."""
     sheet = material.find_sheet(row)
     texts = {i["text"] for i in sheet.images if i["text"]} if sheet else set()
-    text = texts.pop() if len(texts) == 1 else ""
-    return text if len(text) <= _MOST_PROMPT else f"{text[:_MOST_PROMPT].rstrip()} …"
+    return _cut(texts.pop(), _MOST_PROMPT) if len(texts) == 1 else ""
 
 
-def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[str, Any]]) -> GalleryCell:
+def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Estimate]) -> GalleryCell:
     if not rows:
-        return GalleryCell(model, [Score("", "no score", None, "this model has none of this prompt", "")])
+        nothing = ScoreCell("", "no score", None, "this model has none of this prompt", "")
+        return GalleryCell(model, [nothing])
     pictures = [
         {"uri": uri, "alt": chooser.alt(image) or shown.alt(image)}
         for image in chooser.pictures(rows[0])
@@ -208,98 +304,59 @@ def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Mapping[
     )
 
 
-def _score(material: Material, row: Mapping[str, Any]) -> Score:
+def _score(material: Material, row: Estimate) -> ScoreCell:
     prose = material.explain(row["measure"], row["definition"])
-    name = prose.abbreviation + (f"; {prose.sense}" if prose.sense else "")
+    name = "; ".join(filter(None, (prose.abbreviation, prose.sense)))
     size = "" if row["n"] is None else f"n = {thousands(row['n'])}"
-    n = "; ".join(text for text in (size, warnings(row, banded=row["value"] is not None)) if text)
+    n = "; ".join(filter(None, (size, warnings(row, banded=row["value"] is not None))))
     if row["value"] is None:
-        return Score(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
-    return Score(name, in_band(row), band_of(row), reach(row), n, tentative(row))
+        return ScoreCell(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
+    return ScoreCell(name, in_band(row), band_of(row), reach(row), n, tentative(row))
 
 
-def _notes(
-    material: Material, part: Part, lines: Sequence[Sequence[Mapping[str, Any]]], models: Sequence[str]
-) -> list[str]:
-    notes = [
-        f"Pictures: the first {MOST_PICTURES} of each condition, in the order of the run, whose caption has "
-        "the most frequent value of what the score is of; that may be that it names no group. They show what "
-        "is common, not how much the pictures vary."
-    ]
-    if left := [line_label(rows[0], part.lines) for rows in lines[MOST_LINES:]]:
-        notes.append(f"Not shown here, but in the data table and in {_files(material)}: {listing(left)}.")
-    if others := list(models[MOST_COLUMNS:]):
-        notes.append(
-            f"Not shown here, but in the data table and in {_files(material)}: models {listing(others)}."
-        )
-    return [*notes, *notes_of(part.frame, 0, 0, dots=False)]
+def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]], files: str) -> Table:
+    rows = [row for line in lines for cell in _by_model(grid, line) for row in cell]
+    return grid.table(
+        f"Composite scores of captions{grid.suffix}",
+        rows,
+        {
+            "prompt": grid.label,
+            "model": lambda row: row["generator"],
+            "score": lambda row: grid.material.explain(row["measure"]).short,
+            "of": lambda row: words(row["attribute"] or "") or "–",
+            "value [interval]": grid.value_cell,
+            "band": lambda row: reach(row) or "–",
+            "groups": lambda row: chooser.named(row) or "–",
+            "n": lambda row: n_cell(row["n"]),
+            "left out": lambda row: left_out_text(grid.material, row),
+            "warnings": warnings,
+        },
+        files,
+    )
 
 
-def _table(chooser: Chooser, part: Part, lines: Sequence[Sequence[Mapping[str, Any]]]) -> Table:
-    material, rows = chooser.material, []
-    for line in lines:
-        for model in _models(material, line):
-            for row in (r for r in line if r["generator"] == model):
-                sheet = material.find_sheet(row)
-                rows.append(
-                    [
-                        TableCell(line_label(row, part.lines)),
-                        TableCell(model),
-                        TableCell(material.explain(row["measure"]).short),
-                        TableCell(words(str(row["attribute"])) if row["attribute"] else "–"),
-                        TableCell(estimate_text(material, row), numeric=row["value"] is not None),
-                        TableCell(reach(row) or "–"),
-                        TableCell(chooser.named(row) or "–"),
-                        TableCell("" if row["n"] is None else thousands(row["n"]), numeric=True),
-                        TableCell(left_out_text(material, row)),
-                        TableCell(warnings(row)),
-                        TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
-                    ]
-                )
-    heads = [
-        "prompt",
-        "model",
-        "score",
-        "of",
-        "value [interval]",
-        "band",
-        "groups",
-        "n",
-        "left out",
-        "warnings",
-    ]
-    title = f"Composite scores of captions{f' ({part.named})' if part.named else ''}"
-    shown = rows[: shown_rows(len(rows))]
-    return Table(title, [*heads, "pictures"], shown, len(rows), _files(material))
-
-
-def _broken(score: Score) -> list[str]:
-    """The band of a score, and in a line of its own what its interval reaches where that is long."""
-    parts = score.said.split(", ")
-    return [", ".join(parts[:2]), *parts[2:]] if score.tentative else [score.said]
-
-
-def _exported(material: Material, part: Part, gallery: Gallery) -> Figure:
+def _exported(grid: ScoreGrid, gallery: Gallery) -> Figure:
     """The scores of a gallery as a chart without pictures, for the files."""
     rows = [
         {
             "line": line.title,
             "column": cell.model,
-            "band": cell.scores[0].band,
-            "tentative": cell.scores[0].tentative,
-            "texts": [cell.scores[0].name.partition(";")[0], cell.scores[0].text, *_broken(cell.scores[0])],
-            "tip": f"{line.title}, {cell.model}: {cell.scores[0].name} {cell.scores[0].text}",
+            "band": score.band,
+            "tentative": score.tentative,
+            "texts": score.lines,
+            "tip": f"{line.title}, {cell.model}: {score.name} {score.text}",
         }
         for line in gallery.lines
         for cell in line.cells
+        for score in cell.scores[:1]
     ]
     spec = matrix(rows, columns=gallery.models, lines=[line.title for line in gallery.lines])
     edges = ", ".join(f"{band.name} ≤ {number(band.most, places=2)}" for band in BANDS)
-    title = f"Composite scores of captions, by prompt and model{f' ({part.named})' if part.named else ''}"
+    title = f"Composite scores of captions, by prompt and model{grid.suffix}"
     return Figure(
         name=gallery.name,
         title=title,
-        prose=material.explain(str(part.frame["measure"][0]), part.definition),
+        prose=grid.material.explain(str(grid.frame["measure"][0]), grid.basis.definition),
         n=gallery.n,
         panels=[Panel(edges, spec, panel_words(title, "", rows), 2 * len(gallery.lines))],
         table=gallery.table,

@@ -3,43 +3,25 @@
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
-from stereotrope.report.sections.captions.composites import composites_block
-from stereotrope.report.sections.captions.deltas import deltas_block
+from stereotrope.report.sections.captions.composites import composites_blocks, deltas_blocks
 from stereotrope.report.sections.captions.gallery import chosen_pictures, gallery_blocks
-from stereotrope.report.sections.captions.occlusion import occlusion_block
-from stereotrope.report.sections.captions.omissions import omissions_block
-from stereotrope.report.sections.captions.parity import parity_block
+from stereotrope.report.sections.captions.groups import groups_blocks
 from stereotrope.report.sections.captions.plane import plane_blocks
 from stereotrope.report.sections.captions.profile import profile_blocks
-from stereotrope.report.sections.captions.shares import shares_block
 from stereotrope.report.sections.captions.terminal import captions_tables
-from stereotrope.report.sections.captions.wording import wording_block
-
-_MEASURED = (
-    composites_block,
-    shares_block,
-    parity_block,
-    occlusion_block,
-    omissions_block,
-    wording_block,
-    deltas_block,
-)
+from stereotrope.report.sections.captions.wording import elements_blocks, wording_blocks
 
 
 def captions_blocks(material: Material, shown: Exhibits) -> list[Block]:
     """Everything about captions that is no figure of a single measure; nothing without captions."""
-    return [
-        *gallery_blocks(material, shown),
-        *profile_blocks(material),
-        *plane_blocks(material),
-        *measured_blocks(material),
-    ]
+    galleries = gallery_blocks(material, shown)
+    return [*galleries, *profile_blocks(material), *plane_blocks(material), *measured_blocks(material)]
 
 
 def measured_blocks(material: Material) -> list[Block]:
     """Which groups captions name, what they lack and how they are worded; nothing without such measures."""
-    made = (make(material) for make in _MEASURED)
-    return [block for block in made if block is not None]
+    makers = (composites_blocks, groups_blocks, elements_blocks, wording_blocks, deltas_blocks)
+    return [block for make in makers for block in make(material)]
 
 
 add_section(

@@ -1,19 +1,19 @@
 """Cultural accuracy beside contextual association: two scores of one model as a place in a plane."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.radar import plane
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
+from stereotrope.report.datatable import estimate_text
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
-from stereotrope.report.numbers import thousands
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
 from stereotrope.report.prose import listing
-from stereotrope.report.sections.captions.scores import Part, line_label, parts_by_definition, warnings
+from stereotrope.report.sections.captions.scores import Estimate, ScoreGrid, n_cell, score_grids, warnings
 
 _ACROSS, _UP = "car", "cas"
 _ROWS = 13
@@ -28,7 +28,7 @@ _NOTE = (
     "lines bound no region for the pair. Accuracy and breadth are shares of captions and of terms found, and "
     "hang on the lists of the lexicon."
 )
-_Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
+_Pair = tuple[Estimate, Estimate]
 
 
 def plane_blocks(material: Material) -> list[Block]:
@@ -38,110 +38,77 @@ def plane_blocks(material: Material) -> list[Block]:
     )
     if both["measure"].n_unique() < 2:
         return []
-    figures = []
-    for i, part in enumerate(parts_by_definition(material, both), start=1):
-        panels = _pairs(material, part)
-        if panels:
-            figures.append(_figure(material, part, panels, "plane" if i == 1 else f"plane-{i}"))
+    figures = [
+        _figure(grid, pairs, "plane" if i == 1 else f"plane-{i}")
+        for i, grid in enumerate(score_grids(material, both), start=1)
+        if (pairs := _pairs(grid))
+    ]
     return [Block(figures=figures)] if figures else []
 
 
-def _pairs(material: Material, part: Part) -> dict[str, list[_Pair]]:
+def _pairs(grid: ScoreGrid) -> dict[str, list[_Pair]]:
     """Prompt → the two rows of each model, where the prompt has both scores."""
-    cells: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
-    for row in part.frame.iter_rows(named=True):
-        cells.setdefault((*(row[f] for f in part.lines), row["generator"]), {})[row["measure"]] = row
-    names = [*part.lines, "generator"]
-    order = sorted(cells, key=lambda k: [material.position(f, v) for f, v in zip(names, k, strict=True)])
     found: dict[str, list[_Pair]] = {}
-    for key in order:
-        if len(cells[key]) == 2:
-            pair = (cells[key][_ACROSS], cells[key][_UP])
-            found.setdefault(line_label(pair[0], part.lines), []).append(pair)
+    for rows in grid.rows_by("generator"):
+        by_measure = {row["measure"]: row for row in rows}
+        if len(by_measure) == 2:
+            found.setdefault(grid.label(rows[0]), []).append((by_measure[_ACROSS], by_measure[_UP]))
     return found
 
 
-def _figure(material: Material, part: Part, pairs: Mapping[str, Sequence[_Pair]], name: str) -> Figure:
-    suffix = f" ({part.named})" if part.named else ""
-    title = f"Markers of the culture and breadth of what captions say, by model{suffix}"
-    every = [pair for panel in pairs.values() for pair in panel]
-    frame = pl.DataFrame([row for pair in every for row in pair], schema=part.frame.schema)
-    models = [g for g in material.named_generators if g in frame["generator"].to_list()]
+def _figure(grid: ScoreGrid, pairs: Mapping[str, Sequence[_Pair]], name: str) -> Figure:
+    material, every = grid.material, [pair for panel in pairs.values() for pair in panel]
+    title = f"Markers of the culture and breadth of what captions say, by model{grid.suffix}"
+    frame = pl.DataFrame([row for pair in every for row in pair], schema=grid.frame.schema)
+    models = replace(grid, frame=frame).models
     panels, undrawn = [], []
     for heading, of_prompt in list(pairs.items())[:MOST_PANELS]:
-        rows = [
-            _dot(material, x, y) for x, y in of_prompt if x["value"] is not None and y["value"] is not None
-        ]
-        undrawn += [
-            f"{x['generator']}, {heading}" for x, y in of_prompt if x["value"] is None or y["value"] is None
-        ]
+        rows = []
+        for x, y in of_prompt:
+            if x["value"] is None or y["value"] is None:
+                undrawn.append(f"{x['generator']}, {heading}")
+            else:
+                rows.append(_dot(material, x, y))
         if rows:
-            spec = plane(rows, x_title=_X_TITLE, y_title=_Y_TITLE, names=models)
             said = "; ".join(row["tip"] for row in rows[:6])
             alt = visible(ellipsis(f"{title}. {heading}: {said}.", 700))
+            spec = plane(rows, x_title=_X_TITLE, y_title=_Y_TITLE, names=models)
             panels.append(Panel(heading, spec, alt, _ROWS))
     notes = [_NOTE, *notes_of(frame, max(0, len(pairs) - MOST_PANELS), 0, dots=False)]
     if undrawn:
         notes.append(f"Without a dot, because one of the two is not defined: {listing(undrawn)}.")
+    proses = [material.explain(measure, grid.basis.definition) for measure in (_ACROSS, _UP)]
+    notes += [f"{p.short}: {p.definition} Source: {p.source}." for p in proses if p.definition]
+    columns = {
+        "prompt": lambda pair: grid.label(pair[0]),
+        "model": lambda pair: str(pair[0]["generator"]),
+        "CAR [interval]": lambda pair: grid.value_cell(pair[0]),
+        "CAS [interval]": lambda pair: grid.value_cell(pair[1]),
+        "n of CAR": lambda pair: n_cell(pair[0]["n"]),
+        "n of CAS": lambda pair: n_cell(pair[1]["n"]),
+        "warnings": lambda pair: "; ".join(dict.fromkeys(filter(None, map(warnings, pair)))),
+    }
+    files = f"tables/{_ACROSS}.csv and tables/{_UP}.csv"
     return Figure(
         name=name,
         title=title,
-        prose=material.explain(_ACROSS, part.definition),
+        prose=proses[0],
         n=n_text(material, frame),
         panels=panels,
-        table=_table(material, part, every, title),
-        notes=[*notes, *_meaning(material, part.definition)],
+        table=grid.table(title, every, columns, files, of=lambda pair: pair[0]),
+        notes=notes,
         reads=_READS,
         defined=False,
     )
 
 
-def _meaning(material: Material, definition: str | None) -> list[str]:
-    """What the two scores are."""
-    prose = [material.explain(measure, definition) for measure in (_ACROSS, _UP)]
-    return [f"{p.short}: {p.definition} Source: {p.source}." for p in prose if p.definition]
-
-
-def _dot(material: Material, x: Mapping[str, Any], y: Mapping[str, Any]) -> dict[str, Any]:
+def _dot(material: Material, x: Estimate, y: Estimate) -> dict[str, Any]:
     across, up = estimate_text(material, x), estimate_text(material, y)
     return {
         "name": str(x["generator"]),
-        "x": x["value"],
-        "x_low": x["low"],
-        "x_high": x["high"],
-        "y": y["value"],
-        "y_low": y["low"],
-        "y_high": y["high"],
+        **{f"{axis}{end}": row[c] for axis, row in (("x", x), ("y", y)) for end, c in _ENDS.items()},
         "tip": f"{x['generator']}: CAR {across}, CAS {up}, n = {x['n']}",
     }
 
 
-def _table(material: Material, part: Part, pairs: Sequence[_Pair], title: str) -> Table:
-    rows = []
-    for x, y in pairs:
-        sheet = material.find_sheet(x)
-        rows.append(
-            [
-                TableCell(line_label(x, part.lines)),
-                TableCell(str(x["generator"])),
-                *(
-                    TableCell(estimate_text(material, row), numeric=row["value"] is not None)
-                    for row in (x, y)
-                ),
-                *(TableCell("" if r["n"] is None else thousands(r["n"]), numeric=True) for r in (x, y)),
-                TableCell("; ".join(dict.fromkeys(w for r in (x, y) if (w := warnings(r))))),
-                TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
-            ]
-        )
-    heads = [
-        "prompt",
-        "model",
-        "CAR [interval]",
-        "CAS [interval]",
-        "n of CAR",
-        "n of CAS",
-        "warnings",
-        "pictures",
-    ]
-    shown = rows[: shown_rows(len(rows))]
-    return Table(title, heads, shown, len(rows), f"tables/{_ACROSS}.csv and tables/{_UP}.csv")
+_ENDS = {"": "value", "_low": "low", "_high": "high"}

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -11,22 +10,29 @@ from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
-from stereotrope.report.numbers import count, number, thousands
+from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import (
-    COMPOSITE_MEASURES,
-    Part,
+    Estimate,
+    ScoreGrid,
+    composite_files,
+    composite_grids,
     edges_text,
-    line_label,
-    parts_by_definition,
+    n_cell,
     reach,
     warnings,
 )
 from stereotrope.tables import BANDS
 
-PROFILE = ("composite_mean", "radar_area", "radar_area_any_order", "radar_rank", "radar_rank_orders")
-"""Estimates of a model's profile over its prompts."""
+_HEADS = {
+    "radar_rank": "place",
+    "radar_area": "area",
+    "radar_rank_orders": "orders with this place",
+    "radar_area_any_order": "area, mean of all orders",
+    "composite_mean": "mean score",
+}
+"""Estimates of a model's profile over its prompts, with their columns."""
 _LEAST_AXES, _MOST_AXES = 3, 16
 _MOST_NUMBERED = 9
 """Axes up to which the scores stand in the radar too."""
@@ -35,13 +41,12 @@ _MOST_BEHIND = 5
 _MOST_FIGURES = 4
 _STEP, _ABOVE = 24, 60
 """What the page keeps for a row of a chart, and for its axes."""
-_HEADS = {
-    "radar_rank": "place",
-    "radar_area": "area",
-    "radar_rank_orders": "orders with this place",
-    "radar_area_any_order": "area, mean of all orders",
-    "composite_mean": "mean score",
+_NO_SCORE = {
+    **dict.fromkeys(("value", "low", "high", "n", "flags", "band")),
+    "undefined": "no score of this prompt",
 }
+Stored = Mapping[str, Mapping[str, Estimate]]
+"""Model → measure → its row, of what is stored of profiles."""
 
 
 @dataclass(frozen=True)
@@ -55,254 +60,193 @@ class Profile:
 
 def profile_blocks(material: Material) -> list[Block]:
     """A radar figure a definition and level of further factors, for the first of very many."""
-    frame = material.scores.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
-    stored = frozenset(PROFILE) & set(material.scores["measure"].to_list())
-    if not frame.height:
-        return []
-    parts = parts_by_definition(material, frame)
+    replaced = frozenset(set(_HEADS) & set(material.scores["measure"]))
     blocks = []
-    for i, part in enumerate(parts[:_MOST_FIGURES], start=1):
-        profile = _profile(material, part, "radar" if i == 1 else f"radar-{i}")
-        blocks.append(Block("profile", figures=[profile.figure], content=profile, replaces=frozenset(stored)))
+    for i, grid in enumerate(composite_grids(material)[:_MOST_FIGURES], start=1):
+        made = _Radar(grid).profile("radar" if i == 1 else f"radar-{i}")
+        blocks.append(Block("profile", figures=[made.figure], content=made, replaces=replaced))
     return blocks
 
 
-def _profile(material: Material, part: Part, name: str) -> Profile:
-    lines, models, scores = _scores(material, part)
-    told = _stored(material, part)
-    suffix = f" ({part.named})" if part.named else ""
-    title = f"The composite scores of each model over the prompts{suffix}"
-    notes, why = [], _why_not(lines)
-    shown = [m for m in models if any(scores[m, i]["value"] is not None for i in range(len(lines)))]
-    panels = [] if why or not shown else _panels(material, lines, shown, scores, told, title)
-    if why:
-        notes.append(why)
-    if left := shown[MOST_PANELS:]:
-        notes.append(f"Not drawn: {listing(left)}; their scores are in the data table.")
-    open_ = [m for m in models if any(scores[m, i]["value"] is None for i in range(len(lines)))]
-    if open_ and panels:
-        notes.append(f"Without a polygon, because a score of it is not defined: {listing(open_)}.")
-    figure = Figure(
-        name=name,
-        title=title,
-        prose=replace(material.explain("radar_area", part.definition), unit=""),
-        n=n_text(material, part.frame),
-        panels=panels,
-        table=_table(material, part, lines, models, scores),
-        notes=[*notes, *notes_of(part.frame, 0, 0, dots=False)],
-        reads=_reads(material, part, behind=_behind(models)) if panels else "",
-    )
-    return Profile(figure, _ranks(material, told, models), _order_sentence(told, models))
+class _Radar:
+    """The polygons of one grid: an axis a prompt and score."""
 
+    def __init__(self, grid: ScoreGrid) -> None:
+        self.grid, self.material, self.models = grid, grid.material, grid.models
+        self.behind = 1 < len(self.models) <= _MOST_BEHIND + 1
+        axes = grid.rows_by("measure")
+        self.names = [grid.label(rows[0]) for rows in axes]
+        self.short = [self.material.explain(rows[0]["measure"]).abbreviation for rows in axes]
+        self.scores: dict[str, list[Estimate]] = {model: [] for model in self.models}
+        for rows in axes:
+            by_model = {row["generator"]: row for row in rows}
+            for model, scores in self.scores.items():
+                scores.append(by_model.get(model) or {**rows[0], **_NO_SCORE, "generator": model})
+        self.stored = _stored(grid)
 
-_Scores = dict[tuple[str, int], Mapping[str, Any]]
-_Lines = list[tuple[str, str]]
-
-
-def _scores(material: Material, part: Part) -> tuple[_Lines, list[str], _Scores]:
-    """The axes with their names, the models, and the score of each model on each axis."""
-    keys: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for row in part.frame.iter_rows(named=True):
-        keys.setdefault((*(row[f] for f in part.lines), row["measure"]), row)
-    order = sorted(
-        keys,
-        key=lambda k: (
-            [material.position(f, v) for f, v in zip(part.lines, k[:-1], strict=True)]
-            + [(COMPOSITE_MEASURES.index(k[-1]), "")]
-        ),
-    )
-    lines = [(line_label(keys[key], part.lines), str(key[-1])) for key in order]
-    there = set(part.frame["generator"].to_list())
-    models = [g for g in material.named_generators if g in there]
-    empty = {
-        "value": None,
-        "low": None,
-        "high": None,
-        "undefined": "no score of this prompt",
-        "n": None,
-        "flags": None,
-    }
-    scores: _Scores = {}
-    for i, key in enumerate(order):
-        for model in models:
-            scores[model, i] = {**keys[key], **empty, "generator": model}
-    for row in part.frame.iter_rows(named=True):
-        at = order.index((*(row[f] for f in part.lines), row["measure"]))
-        scores[row["generator"], at] = row
-    return lines, models, scores
-
-
-def _why_not(lines: _Lines) -> str:
-    if len(lines) < _LEAST_AXES:
-        return (
-            f"No radar is drawn: it needs at least {_LEAST_AXES} axes, and there "
-            f"{'is' if len(lines) == 1 else 'are'} {count(len(lines), 'prompt')} with a composite score."
+    def profile(self, name: str) -> Profile:
+        grid, why = self.grid, self._why_not()
+        title = f"The composite scores of each model over the prompts{grid.suffix}"
+        defined = {m: [row["value"] is not None for row in scores] for m, scores in self.scores.items()}
+        shown = [model for model in self.models if any(defined[model])]
+        panels = (
+            [] if why else [self._panel(model, at, title) for at, model in enumerate(shown[:MOST_PANELS])]
         )
-    if len(lines) > _MOST_AXES:
-        return f"No radar is drawn: of {len(lines)} axes none could be read. The table has the scores."
-    return ""
+        notes = [why] if why else []
+        if left := shown[MOST_PANELS:]:
+            notes.append(f"Not drawn: {listing(left)}; their scores are in the data table.")
+        open_ = [model for model in self.models if not all(defined[model])]
+        if open_ and panels:
+            notes.append(f"Without a polygon, because a score of it is not defined: {listing(open_)}.")
+        figure = Figure(
+            name=name,
+            title=title,
+            prose=replace(self.material.explain("radar_area", grid.basis.definition), unit=""),
+            n=n_text(self.material, grid.frame),
+            panels=panels,
+            table=self._table(),
+            notes=[*notes, *notes_of(grid.frame, 0, 0, dots=False)],
+            reads=self._reads() if panels else "",
+        )
+        return Profile(figure, self._ranks(), _order_sentence(self.stored, self.models))
 
+    def _why_not(self) -> str:
+        axes = len(self.names)
+        if axes < _LEAST_AXES:
+            return (
+                f"No radar is drawn: it needs at least {_LEAST_AXES} axes, and there "
+                f"{'is' if axes == 1 else 'are'} {count(axes, 'prompt')} with a composite score."
+            )
+        none = f"No radar is drawn: of {axes} axes none could be read. The table has the scores."
+        return none if axes > _MOST_AXES else ""
 
-def _behind(models: Sequence[str]) -> bool:
-    return 1 < len(models) <= _MOST_BEHIND + 1
+    def _reads(self) -> str:
+        edges = "; ".join(f"{band.name} {edges_text(band)}" for band in BANDS)
+        measures = sorted(set(self.grid.frame["measure"]))
+        proses = [self.material.explain(measure) for measure in measures]
+        told = "".join(f"; {prose.abbreviation}: {prose.sense}" for prose in proses if prose.sense)
+        return " ".join(
+            [
+                f"Every axis runs from 0 in the middle to 1; rings are the edges of the bands: {edges}. "
+                "Lines on the axes are intervals.",
+                *[f"The axes hold two different scores, which stand at their ends{told}."]
+                * (len(proses) > 1),
+                *["Grey: the other models."] * self.behind,
+            ]
+        )
 
-
-def _reads(material: Material, part: Part, *, behind: bool) -> str:
-    edges = "; ".join(f"{band.name} {edges_text(band)}" for band in BANDS)
-    mixed = part.frame["measure"].n_unique() > 1
-    proses = [material.explain(measure) for measure in COMPOSITE_MEASURES]
-    told = "".join(f"; {prose.abbreviation}: {prose.sense}" for prose in proses if prose.sense)
-    return " ".join(
-        [
-            f"Every axis runs from 0 in the middle to 1; rings are the edges of the bands: {edges}. "
-            "Lines on the axes are intervals.",
-            *[f"The axes hold two different scores, which stand at their ends{told}."] * mixed,
-            *["Grey: the other models."] * behind,
-        ]
-    )
-
-
-def _panels(
-    material: Material,
-    lines: _Lines,
-    models: Sequence[str],
-    scores: _Scores,
-    told: Mapping[str, Mapping[str, Any]],
-    title: str,
-) -> list[Panel]:
-    short = {measure: material.explain(measure).abbreviation for _, measure in lines}
-    axes = [f"{label}\n{short[measure]}" if len(short) > 1 else label for label, measure in lines]
-    values = {m: [scores[m, i]["value"] for i in range(len(lines))] for m in models}
-    panels = []
-    for place, model in enumerate(models[:MOST_PANELS]):
-        rows = [scores[model, i] for i in range(len(lines))]
+    def _panel(self, model: str, place: int, title: str) -> Panel:
+        mixed, numbered = len(set(self.short)) > 1, len(self.names) <= _MOST_NUMBERED
         own = [
             {
-                "value": row["value"],
-                "low": row["low"],
-                "high": row["high"],
-                "text": number(row["value"], places=2) if len(lines) <= _MOST_NUMBERED else "",
-                "tip": f"{label}, {short[measure]}: {estimate_text(material, row)}, {reach(row)}, "
-                f"n = {row['n']}",
+                **{c: row[c] for c in ("value", "low", "high")},
+                "text": number(row["value"], places=2) if numbered else "",
+                "tip": f"{name}, {short}: {estimate_text(self.material, row)}, {reach(row)}, n = {row['n']}",
             }
-            for row, (label, measure) in zip(rows, lines, strict=True)
+            for row, name, short in zip(self.scores[model], self.names, self.short, strict=True)
         ]
-        others = {m: v for m, v in values.items() if m != model and None not in v and _behind(models)}
-        spec = radar(axes, own, others, place=place)
-        heading = _heading(model, told.get(model, {}))
+        values = {m: [row["value"] for row in rows] for m, rows in self.scores.items() if m != model}
+        others = {m: v for m, v in values.items() if None not in v and self.behind}
+        axes = [
+            f"{name}\n{short}" if mixed else name for name, short in zip(self.names, self.short, strict=True)
+        ]
+        area = self.stored.get(model, {}).get("radar_area")
+        heading = model
+        if area is not None and area["value"] is not None:
+            heading = f"{model}: area {number(area['value'], places=2)}"
         said = "; ".join(row["tip"] for row in own)
         alt = visible(ellipsis(f"{title}. {heading}: {said}.", 900))
-        panels.append(Panel(heading, spec, alt, (RADAR_HEIGHT - _ABOVE) // _STEP))
-    return panels
+        return Panel(heading, radar(axes, own, others, place=place), alt, (RADAR_HEIGHT - _ABOVE) // _STEP)
+
+    def _table(self) -> Table:
+        grid = self.grid
+        columns = {
+            "axis": grid.label,
+            "score": lambda row: self.material.explain(row["measure"]).abbreviation,
+            "model": lambda row: row["generator"],
+            "value [interval]": grid.value_cell,
+            "band": lambda row: reach(row) or "–",
+            "n": lambda row: n_cell(row["n"]),
+            "warnings": warnings,
+        }
+        rows = [row for axis in zip(*self.scores.values(), strict=True) for row in axis]
+        return grid.table("The scores on the axes", rows, columns, composite_files(grid.frame))
+
+    def _ranks(self) -> Table | None:
+        """Models by the area of their polygon, the smallest first."""
+        there = [model for model in self.models if model in self.stored]
+        if not there:
+            return None
+
+        def rank(model: str) -> float:
+            value = (self.stored[model].get("radar_rank") or {}).get("value")
+            return float("inf") if value is None else value
+
+        columns = [m for m in _HEADS if any(m in self.stored[model] for model in there)]
+        rows = []
+        for model in sorted(there, key=rank):
+            of_model = self.stored[model]
+            texts = [_ranked(self.material, of_model.get(m), m) for m in columns]
+            n = next((row["n"] for row in of_model.values() if row["n"] is not None), None)
+            rows.append(
+                [TableCell(model), *(TableCell(t, numeric=t[:1].isdigit()) for t in texts), n_cell(n)]
+            )
+        title = "Area of each model's polygon, as a share of the greatest possible one"
+        heads = ["model", *(_HEADS[m] for m in columns), "prompts"]
+        return Table(title, heads, rows[: shown_rows(len(rows))], len(rows), "tables/radar_area.csv")
 
 
-def _heading(model: str, told: Mapping[str, Any]) -> str:
-    area = told.get("radar_area")
-    return f"{model}: area {number(area['value'], places=2)}" if area and area["value"] is not None else model
-
-
-def _stored(material: Material, part: Part) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """Model → measure → its row, of what is stored of profiles."""
-    same = pl.col("measure").is_in(PROFILE) & pl.col("definition").eq_missing(part.definition)
-    if part.lexicon is not None:
-        same &= pl.col("annotator") == part.lexicon
-    for factor, level in part.scope.items():
-        same &= pl.col(factor).eq_missing(level)
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    if len(part.lines) > 1:
+def _stored(grid: ScoreGrid) -> Stored:
+    found: dict[str, dict[str, Estimate]] = {}
+    if len(grid.lines) > 1:
         return found
-    for row in material.scores.filter(same).iter_rows(named=True):
-        found.setdefault(str(row["generator"]), {}).setdefault(row["measure"], row)
+    same = pl.col("measure").is_in(_HEADS) & pl.col("definition").eq_missing(grid.basis.definition)
+    if grid.basis.lexicon is not None:
+        same &= pl.col("annotator") == grid.basis.lexicon
+    for factor, level in grid.scope.items():
+        same &= pl.col(factor).eq_missing(level)
+    for row in grid.material.scores.filter(same).iter_rows(named=True):
+        found.setdefault(row["generator"], {}).setdefault(row["measure"], row)
     return found
 
 
-def _ranks(material: Material, told: Mapping[str, Mapping[str, Any]], models: Sequence[str]) -> Table | None:
-    """Models by the area of their polygon, the smallest first."""
-    there = [m for m in models if m in told]
-    if not there:
-        return None
-
-    def rank(model: str) -> tuple[bool, float, int]:
-        value = (told[model].get("radar_rank") or {}).get("value")
-        return (value is None, value or 0.0, models.index(model))
-
-    columns = [m for m in _HEADS if any(m in told[model] for model in there)]
-    rows = []
-    for model in sorted(there, key=rank):
-        texts = [_ranked(material, told[model].get(m), m) for m in columns]
-        n = next((row["n"] for row in told[model].values() if row["n"] is not None), None)
-        prompts = TableCell("" if n is None else thousands(n), numeric=True)
-        rows.append([TableCell(model), *(TableCell(t, numeric=t[:1].isdigit()) for t in texts), prompts])
-    title = "Area of each model's polygon, as a share of the greatest possible one"
-    heads = ["model", *(_HEADS[m] for m in columns), "prompts"]
-    return Table(title, heads, rows[: shown_rows(len(rows))], len(rows), "tables/radar_area.csv")
-
-
-def _ranked(material: Material, row: Mapping[str, Any] | None, measure: str) -> str:
+def _ranked(material: Material, row: Estimate | None, measure: str) -> str:
     if row is None:
         return "–"
-    if row["value"] is None:
-        return estimate_text(material, row)
-    if measure == "radar_rank":
-        return number(row["value"], places=0 if float(row["value"]).is_integer() else 1)
-    return _share(row["value"]) if measure == "radar_rank_orders" else estimate_text(material, row)
+    value = row["value"]
+    if value is not None and measure == "radar_rank":
+        return number(value, places=0 if float(value).is_integer() else 1)
+    if value is not None and measure == "radar_rank_orders":
+        return _share(value)
+    return estimate_text(material, row)
 
 
 def _share(value: float) -> str:
     """A share of orders as percent, never rounded to all or none."""
-    if value in (0.0, 1.0):
-        return f"{100 * value:.0f}%"
-    return "over 99%" if value > 0.99 else "under 1%" if value < 0.01 else f"{100 * value:.0f}%"
+    if 0.99 < value < 1.0:
+        return "over 99%"
+    return "under 1%" if 0.0 < value < 0.01 else f"{100 * value:.0f}%"
 
 
-def _order_sentence(told: Mapping[str, Mapping[str, Any]], models: Sequence[str]) -> str:
+def _order_sentence(stored: Stored, models: Sequence[str]) -> str:
     """That the area depends on the order of the axes, and under how many of the orders the ranking holds."""
-    if not any("radar_area" in rows for rows in told.values()):
+    if not any("radar_area" in rows for rows in stored.values()):
         return ""
     first = (
         "The area of a polygon depends on the order of its axes, here the order of the prompts in the "
         "design; a smaller area means lower scores. Where the intervals of two areas overlap, the models may "
         "as well stand the other way round."
     )
-    held = [
-        (m, told[m]["radar_rank"]["value"], told[m]["radar_rank_orders"]["value"])
-        for m in models
-        if {"radar_rank", "radar_rank_orders"} <= told.get(m, {}).keys()
-    ]
-    held = [(m, rank, share) for m, rank, share in held if rank is not None and share is not None]
+    held = []
+    for model in models:
+        rows = [stored.get(model, {}).get(m) for m in ("radar_rank", "radar_rank_orders")]
+        rank, share = (None if row is None else row["value"] for row in rows)
+        if rank is not None and share is not None:
+            held.append((rank, model, share))
     if not held:
         return first
     if all(share == 1.0 for _, _, share in held):
         return f"{first} Every model has the same place under every order."
-    told_ = [
-        f"{m} keeps place {rank:g} under {_share(share)}" for m, rank, share in sorted(held, key=_by_rank)
-    ]
-    return f"{first} Of all orders, {listing(told_, most=6)}. A place that depends on the order says nothing."
-
-
-def _by_rank(held: tuple[str, float, float]) -> float:
-    return held[1]
-
-
-def _table(material: Material, part: Part, lines: _Lines, models: Sequence[str], scores: _Scores) -> Table:
-    rows = []
-    for i, (label, measure) in enumerate(lines):
-        for model in models:
-            row = scores[model, i]
-            sheet = material.find_sheet(row)
-            rows.append(
-                [
-                    TableCell(label),
-                    TableCell(material.explain(measure).abbreviation),
-                    TableCell(model),
-                    TableCell(estimate_text(material, row), numeric=row["value"] is not None),
-                    TableCell(reach(row) or "–"),
-                    TableCell("" if row["n"] is None else thousands(row["n"]), numeric=True),
-                    TableCell(warnings(row)),
-                    TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell(""),
-                ]
-            )
-    there = part.frame["measure"].unique().to_list()
-    files = " and ".join(f"tables/{measure}.csv" for measure in COMPOSITE_MEASURES if measure in there)
-    heads = ["axis", "score", "model", "value [interval]", "band", "n", "warnings", "pictures"]
-    return Table("The scores on the axes", heads, rows[: shown_rows(len(rows))], len(rows), files)
+    held.sort(key=lambda place: place[0])
+    told = [f"{model} keeps place {rank:g} under {_share(share)}" for rank, model, share in held]
+    return f"{first} Of all orders, {listing(told, most=6)}. A place that depends on the order says nothing."

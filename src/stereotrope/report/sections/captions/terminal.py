@@ -1,6 +1,6 @@
 """What captions say, as a few small tables: the first screen of a run in the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -9,25 +9,26 @@ from stereotrope.report.datatable import estimate_text
 from stereotrope.report.material import Material, words
 from stereotrope.report.sections.captions.alongside import (
     MOST_SERIES,
+    Drawing,
     ScoreEntry,
-    entries_by_scope,
     labeller,
     models_of,
-    scope_of,
-    scope_words,
 )
-from stereotrope.report.sections.captions.bases import bases_of
-from stereotrope.report.sections.captions.omissions import MISSING
-from stereotrope.report.sections.captions.parity import SIGNED, declared, sides_words
-from stereotrope.report.sections.captions.scores import COMPOSITE_MEASURES, band_words, in_band
+from stereotrope.report.sections.captions.groups import SIGNED, declared, sides_words
+from stereotrope.report.sections.captions.scores import (
+    COMPOSITE_MEASURES,
+    Estimate,
+    band_words,
+    bases_of,
+    in_band,
+)
+from stereotrope.report.sections.captions.wording import LACKING
 
-MEAN = "composite_mean"
-_MOST_MISSING = 3
+_MEAN = "composite_mean"
+_MOST_LACKING = 3
 _PLACES = 2
 _SCORES = {"cbs": "CBS", "contextual_diversity": "contextual diversity (high: low diversity)"}
 _LISTS = {"gmr": "keyword", "iemr": "implied"}
-
-Row = Mapping[str, Any]
 
 
 def captions_tables(material: Material) -> list[dict[str, Any]]:
@@ -38,101 +39,85 @@ def captions_tables(material: Material) -> list[dict[str, Any]]:
     captions, named in the title where a run has several; ``rows`` are texts, ``estimates`` the numbers behind
     them. Prompts stand in the order of the design. Empty for a run without captions.
     """
-    measures = (*COMPOSITE_MEASURES, MEAN, SIGNED, *MISSING)
+    measures = (*COMPOSITE_MEASURES, _MEAN, SIGNED, *LACKING)
     every = material.scores.filter(pl.col("measure").is_in(measures))
-    tables = []
-    for basis in bases_of(material, every):
-        frame, several = basis.frame, every["definition"].n_unique() > 1 and basis.definition
-        told = [f"definition: {words(str(basis.definition))}"] if several else []
-        told += [f"by lexicon {basis.lexicon}"] * bool(basis.lexicon)
-        named = f" ({', '.join(told)})" if told else ""
-        made = (_composites(material, frame), _parity(material, frame), _missing(material, frame))
-        tables += [
-            {**t, "title": f"{t['title']}{named}", "follows": basis.definition, "lexicon": basis.lexicon}
-            for t in made
-            if t is not None
-        ]
-    return tables
+    return [
+        {**table, "title": f"{table['title']}{basis.named}"}
+        | {"follows": basis.definition, "lexicon": basis.lexicon}
+        for basis in bases_of(material, every)
+        for make in (_composites, _parity, _lacking)
+        if (table := make(Drawing(material, basis)))
+    ]
 
 
-def _composites(material: Material, frame: pl.DataFrame) -> dict[str, Any] | None:
+def _composites(drawing: Drawing) -> dict[str, Any]:
     """Both composites by prompt, in bands; below them the mean over the prompts."""
-    scores = frame.filter(pl.col("measure").is_in(COMPOSITE_MEASURES))
-    if not scores.height:
-        return None
-    scope = scope_of(material, scores)
-    label = labeller(scores, scope, ())
-    entries = entries_by_scope(material, scores, scope, lambda r: f"{label(r)}\n{_SCORES[r['measure']]}")
-    means = frame.filter(pl.col("measure") == MEAN)
-    entries += entries_by_scope(material, means, (), lambda r: f"mean of {r['n']} prompts\n")
+    scores = drawing.of(*COMPOSITE_MEASURES)
+    prompt = labeller(scores, drawing.scope)
+    entries = drawing.lines(scores, lambda r: f"{prompt(r)}\n{_SCORES[r['measure']]}")
+    if entries:
+        entries += drawing.lines(drawing.of(_MEAN), lambda r: f"mean of {r['n']} prompts\n")
     title = "Composite scores of captions, 0 to 1, with the authors' bands"
-    lines = [(e.label.split("\n", 1), e) for e in entries]
-    return _table(material, "composites", title, ["prompt", "score"], lines)
+    return _table(drawing.material, "composites", title, ["prompt", "score"], entries)
 
 
-def _parity(material: Material, frame: pl.DataFrame) -> dict[str, Any] | None:
-    rows = frame.filter((pl.col("measure") == SIGNED) & declared())
-    if not rows.height:
-        return None
-    scope = scope_of(material, rows)
-    entries = entries_by_scope(material, rows, scope, lambda r: f"{scope_words(r, scope)}\n{sides_words(r)}")
-    lines = [(e.label.split("\n", 1), e) for e in entries]
+def _parity(drawing: Drawing) -> dict[str, Any]:
+    rows = drawing.of(SIGNED).filter(declared())
+    prompt = labeller(rows, drawing.scope, otherwise="")
+    entries = drawing.lines(rows, lambda r: f"{prompt(r)}\n{sides_words(r)}")
     title = "Share of captions that name one side less the share that name the other"
-    return _table(material, "parity", title, ["prompt", "sides"], lines)
+    return _table(drawing.material, "parity", title, ["prompt", "sides"], entries)
 
 
-def _missing(material: Material, frame: pl.DataFrame) -> dict[str, Any] | None:
+def _lacking(drawing: Drawing) -> dict[str, Any]:
     """The elements that captions of all models lack most often."""
-    rows = frame.filter(pl.col("measure").is_in(MISSING) & pl.col("category").is_not_null())
-    if not rows.height:
-        return None
-    scope = scope_of(material, rows)
-    entries = entries_by_scope(
-        material,
-        rows,
-        scope,
-        lambda r: f"{scope_words(r, scope)}\n{words(str(r['category']))}\n{_LISTS[r['measure']]}",
+    rows = drawing.of(*LACKING).filter(pl.col("category").is_not_null())
+    prompt = labeller(rows, drawing.scope, otherwise="")
+    entries = drawing.lines(
+        rows, lambda r: f"{prompt(r)}\n{words(str(r['category']))}\n{_LISTS[r['measure']]}"
     )
-    most = sorted(entries, key=lambda e: -e.height)[:_MOST_MISSING]
-    lines = [(e.label.split("\n", 2), e) for e in most]
+    most = sorted(entries, key=lambda entry: -entry.height)[:_MOST_LACKING]
     title = "What captions lack most often: share of captions without it"
-    return {**_table(material, "missing", title, ["prompt", "element", "list"], lines), "replaces": []}
+    table = _table(drawing.material, "missing", title, ["prompt", "element", "list"], most)
+    return table and {**table, "replaces": []}
 
 
 def _table(
-    material: Material,
-    what: str,
-    title: str,
-    heads: Sequence[str],
-    lines: Sequence[tuple[list[str], ScoreEntry]],
+    material: Material, what: str, title: str, heads: Sequence[str], entries: Sequence[ScoreEntry]
 ) -> dict[str, Any]:
-    """One column a model; of many models one row each. A column that would say nothing is left out."""
-    kept = [i for i in range(len(heads)) if any(names[i] for names, _ in lines)]
-    heads, lines = [heads[i] for i in kept], [([names[i] for i in kept], entry) for names, entry in lines]
-    models = models_of(material, [entry for _, entry in lines])
+    """One column a model; of many models one row each. A column that would say nothing is left out.
+
+    The label of an entry holds a line for each of ``heads``. Without entries there is no table.
+    """
+    if not entries:
+        return {}
+    named = [(entry.label.split("\n", len(heads) - 1), entry.rows) for entry in entries]
+    kept = [i for i in range(len(heads)) if any(names[i] for names, _ in named)]
+    lines = [([names[i] for i in kept], by_model) for names, by_model in named]
+    models, columns = models_of(material, entries), [heads[i] for i in kept]
     if len(models) <= MOST_SERIES:
-        columns = [*heads, *(m or "value" for m in models)]
-        rows = [[*names, *(_cell(material, entry.rows.get(m)) for m in models)] for names, entry in lines]
+        columns += [model or "value" for model in models]
+        rows = [[*names, *(_cell(material, of.get(model)) for model in models)] for names, of in lines]
     else:
-        columns = [*heads, "model", "value"]
+        columns += ["model", "value"]
         rows = [
-            [*names, model, _cell(material, entry.rows[model])]
-            for names, entry in lines
+            [*names, model, _cell(material, of[model])]
+            for names, of in lines
             for model in models
-            if model in entry.rows
+            if model in of
         ]
     estimates = [
         {k: v for k, v in row.items() if v is not None or k in ("value", "undefined")}
-        for _, entry in lines
+        for entry in entries
         for row in entry.rows.values()
     ]
-    level = next((r["level"] for r in estimates if r.get("level") is not None), None)
+    level = next((row["level"] for row in estimates if row.get("level") is not None), None)
     title += "" if level is None else f" [{round(100 * level)}% interval]"
     told = {"what": what, "title": title, "columns": columns, "rows": rows, "estimates": estimates}
     return {**told, "replaces": sorted({row["measure"] for row in estimates})}
 
 
-def _cell(material: Material, row: Row | None) -> str:
+def _cell(material: Material, row: Estimate | None) -> str:
     if row is None:
         return ""
     if row["value"] is not None and (band := band_words(row)):
