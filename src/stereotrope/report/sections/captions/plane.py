@@ -1,6 +1,6 @@
 """Cultural accuracy beside contextual association: two scores of one model as a place in a plane."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.report.charts.radar import plane
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import estimate_text
+from stereotrope.report.datatable import TableCell, estimate_text
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
@@ -79,7 +79,7 @@ def _figure(grid: ScoreGrid, pairs: Mapping[str, Sequence[_Pair]], name: str) ->
         notes.append(f"Without a dot, because one of the two is not defined: {listing(undrawn)}.")
     proses = [material.explain(measure, grid.basis.definition) for measure in (_ACROSS, _UP)]
     notes += [f"{p.short}: {p.definition} Source: {p.source}." for p in proses if p.definition]
-    columns = {
+    columns: dict[str, Callable[[_Pair], TableCell | str]] = {
         "prompt": lambda pair: grid.label(pair[0]),
         "model": lambda pair: str(pair[0]["generator"]),
         "CAR [interval]": lambda pair: grid.value_cell(pair[0]),

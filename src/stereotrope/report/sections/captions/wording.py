@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
@@ -93,7 +94,7 @@ def wording_blocks(material: Material) -> list[Block]:
     for name, measures in _GROUPS.items():
         every = material.scores.filter(pl.col("measure").is_in(measures))
         bases = _bases(material, every)
-        blocks += blocks_by_basis(material, every, lambda drawing, name=name: _wording(drawing, name), bases)
+        blocks += blocks_by_basis(material, every, partial(_wording, name), bases)
     return blocks
 
 
@@ -109,7 +110,7 @@ def _bases(material: Material, every: pl.DataFrame) -> list[Basis]:
     return [replace(first, frame=pl.concat([first.frame, pictures])), *rest]
 
 
-def _wording(drawing: Drawing, name: str) -> Figure:
+def _wording(name: str, drawing: Drawing) -> Figure:
     every = drawing.explained(_GROUPS[name])
     parts = {measure: prose for measure, prose in every.items() if measure != _UNDRAWN} or every
     first = next(iter(parts.values()))
