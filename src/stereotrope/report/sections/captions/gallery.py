@@ -12,7 +12,7 @@ import polars as pl
 from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import Table, left_out_text
+from stereotrope.report.datatable import Table, count_cell, left_out_text
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
@@ -27,7 +27,6 @@ from stereotrope.report.sections.captions.scores import (
     composite_grids,
     edges_text,
     in_band,
-    n_cell,
     reach,
     tentative,
     warnings,
@@ -327,7 +326,7 @@ def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]
             "value [interval]": grid.value_cell,
             "band": lambda row: reach(row) or "–",
             "groups": lambda row: chooser.named(row) or "–",
-            "n": lambda row: n_cell(row["n"]),
+            "n": lambda row: count_cell(row["n"]),
             "left out": lambda row: left_out_text(grid.material, row),
             "warnings": warnings,
         },

@@ -8,12 +8,12 @@ import polars as pl
 
 from stereotrope.report.charts.radar import plane
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import TableCell, estimate_text
+from stereotrope.report.datatable import TableCell, count_cell, estimate_text
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
 from stereotrope.report.prose import listing
-from stereotrope.report.sections.captions.scores import Estimate, ScoreGrid, n_cell, score_grids, warnings
+from stereotrope.report.sections.captions.scores import Estimate, ScoreGrid, score_grids, warnings
 
 _ACROSS, _UP = "car", "cas"
 _ROWS = 13
@@ -84,8 +84,8 @@ def _figure(grid: ScoreGrid, pairs: Mapping[str, Sequence[_Pair]], name: str) ->
         "model": lambda pair: str(pair[0]["generator"]),
         "CAR [interval]": lambda pair: grid.value_cell(pair[0]),
         "CAS [interval]": lambda pair: grid.value_cell(pair[1]),
-        "n of CAR": lambda pair: n_cell(pair[0]["n"]),
-        "n of CAS": lambda pair: n_cell(pair[1]["n"]),
+        "n of CAR": lambda pair: count_cell(pair[0]["n"]),
+        "n of CAS": lambda pair: count_cell(pair[1]["n"]),
         "warnings": lambda pair: "; ".join(dict.fromkeys(filter(None, map(warnings, pair)))),
     }
     files = f"tables/{_ACROSS}.csv and tables/{_UP}.csv"

@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.report.charts.radar import RADAR_HEIGHT, radar
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
+from stereotrope.report.datatable import Table, TableCell, count_cell, estimate_text, shown_rows
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number
@@ -19,7 +19,6 @@ from stereotrope.report.sections.captions.scores import (
     composite_files,
     composite_grids,
     edges_text,
-    n_cell,
     reach,
     warnings,
 )
@@ -166,7 +165,7 @@ class _Radar:
             "model": lambda row: row["generator"],
             "value [interval]": grid.value_cell,
             "band": lambda row: reach(row) or "–",
-            "n": lambda row: n_cell(row["n"]),
+            "n": lambda row: count_cell(row["n"]),
             "warnings": warnings,
         }
         rows = [row for axis in zip(*self.scores.values(), strict=True) for row in axis]
@@ -189,7 +188,7 @@ class _Radar:
             texts = [_ranked(self.material, of_model.get(m), m) for m in columns]
             n = next((row["n"] for row in of_model.values() if row["n"] is not None), None)
             rows.append(
-                [TableCell(model), *(TableCell(t, numeric=t[:1].isdigit()) for t in texts), n_cell(n)]
+                [TableCell(model), *(TableCell(t, numeric=t[:1].isdigit()) for t in texts), count_cell(n)]
             )
         title = "Area of each model's polygon, as a share of the greatest possible one"
         heads = ["model", *(_HEADS[m] for m in columns), "prompts"]

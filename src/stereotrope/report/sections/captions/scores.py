@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.datatable import Table, TableCell, estimate_text, shown_rows
+from stereotrope.report.datatable import Table, TableCell, estimate_cell, pictures_cell, shown_rows
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import interval, number, thousands
+from stereotrope.report.numbers import interval, number
 from stereotrope.report.panels import safe_name
 from stereotrope.tables import BANDS, Band, warnings_of
 
@@ -132,20 +132,14 @@ class ScoreGrid:
         """A table of some rows, a maker of cells each column; ``of`` gives the estimate with the pictures."""
         cells = []
         for row in rows[: shown_rows(len(rows))]:
-            sheet = self.material.find_sheet(of(row))
             made = [make(row) for make in columns.values()]
-            made.append(TableCell("see", href=f"#{sheet.anchor}") if sheet else "")
-            cells.append([TableCell(cell) if isinstance(cell, str) else cell for cell in made])
+            named = [TableCell(cell) if isinstance(cell, str) else cell for cell in made]
+            cells.append([*named, pictures_cell(self.material, of(row))])
         return Table(title, [*columns, "pictures"], cells, len(rows), files)
 
     def value_cell(self, row: Estimate) -> TableCell:
         """Value and interval."""
-        return TableCell(estimate_text(self.material, row), numeric=row["value"] is not None)
-
-
-def n_cell(n: int | None) -> TableCell:
-    """A number of pictures, empty where it is not known."""
-    return TableCell("" if n is None else thousands(n), numeric=True)
+        return estimate_cell(self.material, row)
 
 
 def score_grids(material: Material, frame: pl.DataFrame) -> list[ScoreGrid]:
