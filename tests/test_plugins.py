@@ -72,6 +72,30 @@ def test_a_measure_of_another_package_is_listed_and_computed_with_its_finding_an
     assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
 
 
+@pytest.mark.parametrize(
+    ("groups", "code", "message"),
+    [
+        (
+            ("measures",),
+            MEASURE.replace("    rows = [", "    raise KeyError('colour')\n    rows = ["),
+            "measures: 'label_count' of the package counting fails (KeyError: 'colour'); mend the package",
+        ),
+        (
+            ("measures", "finders"),
+            MEASURE + FINDER.replace("    for row", "    len(None)\n    for row"),
+            "finders: 'few_labels' of the package counting fails (TypeError: object of type 'NoneType'",
+        ),
+    ],
+)
+def test_code_of_another_package_that_fails_is_one_message_that_names_it(tmp_path, groups, code, message):
+    install(tmp_path, code, groups=groups)
+    (tmp_path / "audit.yaml").write_text(AUDIT)
+    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    assert done.returncode == 2, done.stderr
+    assert f"error: {message}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_an_annotator_of_another_package_is_listed_and_looks(tmp_path):
     install(tmp_path, ANNOTATOR)
     listed = " ".join(stereotrope(tmp_path, "annotators").stdout.split())

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from stereotrope.errors import PluginError
+from stereotrope.errors import PluginError, StereotropeError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -64,6 +64,24 @@ class Registry(Mapping[str, P], Generic[P]):
         """Name of the distribution that a plug-in comes with."""
         self._load()
         return self._origins[name]
+
+    @contextlib.contextmanager
+    def blamed(self, name: str) -> Iterator[None]:
+        """Carry out code of a plug-in: whatever another package's raises is one message that names it.
+
+        Raises PluginError: It did.
+        """
+        try:
+            yield
+        except StereotropeError:
+            raise
+        except Exception as error:  # code of others may raise anything
+            if self.origin(name) == OURS:
+                raise
+            raise PluginError(
+                f"{self.group}: {name!r} of the package {self.origin(name)} fails ({type(error).__name__}: "
+                f"{error}); mend the package, or do without {name!r}"
+            ) from error
 
     def __getitem__(self, name: str) -> P:
         self._load()

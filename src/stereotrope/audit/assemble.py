@@ -11,6 +11,7 @@ import polars as pl
 
 from stereotrope.annotate import discount_marks, fold_labels
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
+from stereotrope.audit.packages import plugins_used
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import discovery_notes, taxonomies_listed
 from stereotrope.audit.work import GENERATE
@@ -102,6 +103,7 @@ def info_of(
         ),
         "taxonomies": taxonomies_listed(plan),
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
+        **({"packages": used} if (used := plugins_used(plan)) else {}),
         "baseline": dict(plan.baseline),
         "factors": plan.factors,
         "dimensions": plan.dimensions,

@@ -17,6 +17,7 @@ from stereotrope.audit.further import fill_tables, write_further_tables
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost_labels, refuse_lost_vectors, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
+from stereotrope.audit.packages import require_plugins
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.watcher import Silent, Watcher
@@ -75,6 +76,7 @@ class Audit:
         folder = Path(folder)
         run = open_run(folder)
         info = run.info
+        require_plugins(folder, info)
         source = Source(run.audit_text, str(folder / "audit.yaml"), folder / info.get("audit_base", "."))
         return cls._of(source, info.get("seed") if seed is None else seed)
 

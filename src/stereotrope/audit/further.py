@@ -10,7 +10,10 @@ from stereotrope.run.folder import read_info
 
 def fill_tables(sources: TableSources) -> dict[str, Filled]:
     """Return what there is of each further table."""
-    filled = {name: table.fill(sources) for name, table in TABLES.items()}
+    filled: dict[str, Filled | None] = {}
+    for name, table in TABLES.items():
+        with TABLES.blamed(name):
+            filled[name] = table.fill(sources)
     return {name: one for name, one in filled.items() if one is not None}
 
 

@@ -284,11 +284,13 @@ def generators(
 
 
 @app.command(rich_help_panel="What there is")
-def annotators() -> None:
-    """List the annotators an audit file can name."""
+def annotators(
+    name: Annotated[str | None, typer.Argument(help="One annotator, for its page.")] = None,
+) -> None:
+    """List the annotators an audit file can name, or show one with its keys."""
     from stereotrope.cli.catalogue import print_annotators
 
-    print_annotators(settings)
+    print_annotators(name, settings)
 
 
 @app.command(rich_help_panel="What there is")

@@ -131,11 +131,17 @@ def print_generators(name: str | None, settings: Settings) -> None:
         out.print(Text(preset.note))
 
 
-def print_annotators(settings: Settings) -> None:
-    """Print the annotators."""
+def print_annotators(name: str | None, settings: Settings) -> None:
+    """Print the annotators, or what can be written of one."""
     from stereotrope.annotate import ANNOTATORS
 
-    _print_list(_entries(ANNOTATORS), settings)
+    if name is None:
+        _print_list(_entries(ANNOTATORS), settings)
+        return
+    if name not in ANNOTATORS:
+        hint = did_you_mean(name, ANNOTATORS, otherwise="`stereotrope annotators` lists them")
+        raise UsageError(f"no annotator {name!r}; {hint}")
+    _print_entry(ANNOTATORS, name, console(settings))
 
 
 def _entries(registry: Registry[Entry[Any]]) -> Iterable[tuple[str, str]]:
@@ -150,7 +156,11 @@ def _print_entry(registry: Registry[Entry[Any]], name: str, out: Console) -> Non
     entry = registry[name]
     out.print(Text(f"{name}: {entry.summary}{_from(registry, name)}", style="bold"))
     out.print(Text(f"Entry: {entry.example}"))
-    keys = [key for key in entry.options.model_fields if key != name]
+    keys = (
+        key if field.is_required() or field.default is None else f"{key}: {_yaml(field.default)}"
+        for key, field in entry.options.model_fields.items()
+        if key != name
+    )
     out.print(Text(f"Further keys: {', '.join(keys) or 'none'}\n"))
     for model in entry.options.__mro__[: entry.options.__mro__.index(Options)]:
         out.print(Text(f"{_plain(inspect.getdoc(model) or '')}\n"))

@@ -219,13 +219,14 @@ class MeasureCall:
         return pl.concat(made, how="diagonal") if made else estimate_frame([], factors=(GENERATOR,))
 
     def _computed(self, data: pl.DataFrame) -> pl.DataFrame:
-        if self.info.shared:
-            made = self.frame.rows(self, data)
-        elif self.info.compute is not None:
-            made = self.info.compute(self, data)
-        else:
-            made = self.info.function(data, **self.arguments)
-        return _with_instrument(made, data)
+        with REGISTRY.blamed(self.name):
+            if self.info.shared:
+                made = self.frame.rows(self, data)
+            elif self.info.compute is not None:
+                made = self.info.compute(self, data)
+            else:
+                made = self.info.function(data, **self.arguments)
+            return _with_instrument(made, data)
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:

@@ -107,7 +107,10 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         alpha=alpha,
         compares={measure for finder in finders for measure in finder.compares},
     )
-    found = [candidate for finder in finders for candidate in finder.function(evidence)]
+    found: list[Candidate] = []
+    for finder in finders:
+        with FINDERS.blamed(finder.name):
+            found += finder.function(evidence)
     order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
     warnings = [c for c in found if c.warning][:limit]
     of_labels = strongest([c for c in found if c.wording is not None], evidence.pictures, order)
