@@ -79,9 +79,13 @@ def test_the_most_particular_scope_counts():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (GOOD, "", "1: the file must be a mapping, found None; write `taxonomies:` and under it"),
-        (GOOD, "- a\n", r"1: the file must be a mapping, found \['a'\]; write `taxonomies:`"),
-        ("taxonomies:", "taxonomy:", "1: taxonomies is missing; add it: write `taxonomies:`"),
+        (GOOD, "", "1: it must be a mapping, found None; write `taxonomies:` and under it"),
+        (GOOD, "- a\n", r"1: it must be a mapping, found \['a'\]; write `taxonomies:`"),
+        (
+            "taxonomies:",
+            "taxonomy:",
+            r"1: unknown key 'taxonomy'; did you mean 'taxonomies'",
+        ),
         (GOOD, "taxonomies: []\n", r"1: taxonomies must list at least 1, found \[\]"),
         (GOOD, "taxonomies:\n", "1: taxonomies must be a list, found None; write `taxonomies:`"),
         (GOOD, "taxonomies:\n\n  - car\n", "3: taxonomies.0 must be a mapping, found 'car'; write"),
@@ -161,7 +165,7 @@ def test_every_mistake_has_its_line_and_its_message(tmp_path, old, new, message)
 def test_files_that_cannot_be_read_are_named(tmp_path):
     with pytest.raises(InputError, match=r"none\.yaml: no such file; name a file of taxonomies"):
         read_taxonomies(tmp_path / "none.yaml")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is a folder; name a file of taxonomies"):
         read_taxonomies(tmp_path)
     (tmp_path / "latin.yaml").write_bytes(b"taxonomies: \xe9\n")
     with pytest.raises(
@@ -169,7 +173,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     ):
         read_taxonomies(tmp_path / "latin.yaml")
     (tmp_path / "big.yaml").write_bytes(b"# " + b"x" * 4_000_000)
-    with pytest.raises(InputError, match="has at most 4,000,000 bytes, found 4,000,002; split it"):
+    with pytest.raises(InputError, match="larger than 4,000,000 bytes, found 4,000,002; split it"):
         read_taxonomies(tmp_path / "big.yaml")
 
 

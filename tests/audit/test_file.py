@@ -107,7 +107,7 @@ def test_a_byte_order_mark_of_an_editor_is_no_part_of_the_first_key(tmp_path):
 def test_a_huge_file_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_bytes(b"#" * 4_000_001)
-    with pytest.raises(AuditFileError, match="at most 4,000,000 bytes"):
+    with pytest.raises(AuditFileError, match="larger than 4,000,000 bytes, found 4,000,001; put long lists"):
         read_source(path)
 
 

@@ -224,9 +224,7 @@ def test_an_option_that_does_not_fit_is_refused(options: dict[str, object], mess
 
 
 def test_missing_truth_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"none.yaml: the truth file must be readable text, found .*check its path"
-    ):
+    with pytest.raises(InputError, match=r"none.yaml: no such file; check its path"):
         CalibratedGenerator(truth=tmp_path / "none.yaml")
 
 

@@ -1,11 +1,13 @@
 from pathlib import Path
+from typing import Self
 
 import pytest
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from stereotrope.clients import Account
 from stereotrope.errors import UsageError
 from stereotrope.inputs import Context, Entry, File, ModelOptions, Name, Options, Texts, read_entry
+from stereotrope.inputs.options import options_of
 
 CONTEXT = Context(Path(), Account())
 
@@ -96,6 +98,21 @@ def test_an_item_is_the_entry_whose_key_it_has(item, name, options):
 def test_a_mistake_is_named_with_what_to_write(item, message):
     with pytest.raises(UsageError, match=message):
         read(item)
+
+
+class Coupled(Options):
+    labels: File | None = None
+
+    @model_validator(mode="after")
+    def _needs_a_file(self) -> Self:
+        if self.labels is None:
+            raise ValueError("must name a file; write labels: human.csv")
+        return self
+
+
+def test_a_mistake_of_no_key_alone_is_named_too():
+    with pytest.raises(UsageError, match=r"annotator labels: it must name a file, found a mapping; write"):
+        options_of(Coupled, {}, "annotator labels", example="{labels: human.csv}")
 
 
 def served(options):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from stereotrope.errors import MetadataError
-from stereotrope.inputs.rows import read_rows, read_whole
+from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.rows import read_rows
 
 
 def written(tmp_path: Path, name: str, content: bytes | str) -> Path:

@@ -113,7 +113,7 @@ def test_a_mistake_is_named_with_its_line(file, old, new, match):
 
 
 def test_a_file_that_is_none_is_refused(file, tmp_path):
-    with pytest.raises(InputError, match=r"biasbenc: no such lexicon file; did you mean 'biasbench'\?"):
+    with pytest.raises(InputError, match=r"biasbenc: no such file; did you mean 'biasbench'\?"):
         read_lexicon("biasbenc")
     with pytest.raises(InputError, match="must have terms under `attributes:`"):
         read_lexicon(file("name: empty"))

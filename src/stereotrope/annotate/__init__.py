@@ -10,7 +10,6 @@ from stereotrope.annotate.caption import CaptionAnnotator
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.contract import Annotator
-from stereotrope.annotate.create import create
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
@@ -22,7 +21,7 @@ from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.marks import discount_marks
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.question import QuestionAnnotator
-from stereotrope.annotate.registry import ANNOTATORS, annotator
+from stereotrope.annotate.registry import ANNOTATORS, annotator, create
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
 from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
 from stereotrope.annotate.text import TextAnnotator

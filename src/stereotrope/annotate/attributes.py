@@ -7,6 +7,7 @@ from typing import Any
 from stereotrope.annotate.label import Attributes
 from stereotrope.errors import UsageError
 from stereotrope.folding import fold
+from stereotrope.inputs.options import shorten
 from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, whole_problem
 
 __all__ = ["FIXED_ATTRIBUTES", "LONGEST_VALUE", "OPEN", "UNCLEAR", "check_attributes", "name_problem"]
@@ -63,14 +64,14 @@ def check_attributes(given: Mapping[Any, Any], *, open_allowed: bool = True) -> 
 def name_problem(name: Any) -> str | None:
     """Return what is wrong with the name of an attribute, None where nothing is."""
     if not isinstance(name, str):
-        return f"an attribute's name must be a text, found {_short(name)}; put it in quotes"
+        return f"an attribute's name must be a text, found {shorten(name)}; put it in quotes"
     if not name or name != name.strip() or not name.isprintable():
         return (
-            f"{_short(name)}: an attribute's name must be printable text without outer blanks; "
+            f"{shorten(name)}: an attribute's name must be printable text without outer blanks; "
             "write it as body_type"
         )
     if len(name) > LONGEST_NAME:
-        return f"{_short(name)}: a name has at most {LONGEST_NAME} characters, found {len(name)}; shorten it"
+        return f"{shorten(name)}: a name has at most {LONGEST_NAME} characters, found {len(name)}; shorten it"
     if name in QUALITY_ATTRIBUTES:
         return f"{name!r}: this name is taken by an attribute with another meaning; rename it"
     return whole_problem(name)
@@ -82,11 +83,11 @@ def _values(name: str, values: Any, *, open_allowed: bool) -> tuple[str, ...] | 
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise UsageError(
             f"{name!r}: must be a list of values{f' or {OPEN}' if open_allowed else ''}, found "
-            f"{_short(values)}; write {name}: [sedan, SUV]"
+            f"{shorten(values)}; write {name}: [sedan, SUV]"
         )
     if len(values) < 2:
         raise UsageError(
-            f"{name!r}: must list at least 2 values, found {_short(list(values))}; one value says nothing, "
+            f"{name!r}: must list at least 2 values, found {shorten(list(values))}; one value says nothing, "
             "add another"
         )
     if len(values) > MOST_VALUES:
@@ -100,17 +101,17 @@ def _values(name: str, values: Any, *, open_allowed: bool) -> tuple[str, ...] | 
 
 def _value(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise UsageError(f"{name!r}: a value must be a text, found {_short(value)}; put it in quotes")
+        raise UsageError(f"{name!r}: a value must be a text, found {shorten(value)}; put it in quotes")
     text = unicodedata.normalize("NFC", str(value))
     if not text or text != text.strip() or not text.isprintable():
         raise UsageError(
-            f"{name!r}: a value must be printable text without outer blanks, found {_short(value)}; "
+            f"{name!r}: a value must be printable text without outer blanks, found {shorten(value)}; "
             "rewrite it"
         )
     if len(text) > LONGEST_VALUE:
         raise UsageError(
-            f"{name!r}: a value has at most {LONGEST_VALUE} characters, found {len(text)} in {_short(text)}; "
-            "shorten it"
+            f"{name!r}: a value has at most {LONGEST_VALUE} characters, found {len(text)} in "
+            f"{shorten(text)}; shorten it"
         )
     if fold(text) in NOT_VALUES:
         raise UsageError(
@@ -128,8 +129,3 @@ def _refuse_twins(name: str, values: Iterable[str]) -> None:
         if earlier is not None:
             raise UsageError(f"{name!r}: lists {earlier!r} and {value!r}, which count as one value; keep one")
         seen[fold(value)] = value
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,7 +1,12 @@
 """What can be written under ``annotators:``, ours and other packages'."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 from stereotrope.annotate.contract import Annotator
-from stereotrope.inputs.entries import Entry, entries_of
+from stereotrope.clients import Account
+from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry
 
 ANNOTATORS: Registry[Entry[Annotator]] = Registry("annotators", "stereotrope.annotate")
@@ -9,3 +14,20 @@ ANNOTATORS: Registry[Entry[Annotator]] = Registry("annotators", "stereotrope.ann
 
 annotator = entries_of(ANNOTATORS)
 """Decorator: a function from options and context to an annotator becomes the entry of its name."""
+
+
+def create(
+    spec: str | Mapping[str, Any], *, relative_to: Path | str | None = None, account: Account | None = None
+) -> Annotator:
+    """Make an annotator.
+
+    spec: An entry of an audit file: its name (``"colour"``), a chat model (``"openai:gpt-4o"``), or a mapping
+        with options (``{"labels": "human.csv", "name": "rater-1"}``); ``stereotrope annotators`` lists them.
+    relative_to: Folder that relative paths start from; the working directory when None.
+    account: What calls to models are booked on; an own one, without a cap, when None.
+
+    Raises UsageError: The name or an option cannot be used; the nearest known one is named.
+    Raises InputError: A file that it names cannot be used.
+    """
+    entry, options = read_entry(spec, ANNOTATORS, "annotator", model="questions")
+    return entry.make(options, Context(Path(relative_to or "."), Account() if account is None else account))

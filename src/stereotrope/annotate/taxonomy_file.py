@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from stereotrope.annotate.attributes import check_attributes
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of
-from stereotrope.errors import InputError, UsageError
+from stereotrope.errors import UsageError
+from stereotrope.inputs.files import read_text
 from stereotrope.inputs.options import Options, Text, validated
-from stereotrope.inputs.yaml import line_of, read_tree
+from stereotrope.inputs.yaml import YamlFile
 
-MAX_BYTES = 4_000_000
 _EXAMPLE = "write `taxonomies:` and under it - {scope: {object: car}, product: {body_type: [sedan, SUV]}}"
 _HEAD = """\
 # Attributes and their values: what annotators are asked to tell apart in a picture.
@@ -70,7 +70,8 @@ def read_taxonomies(path: Path | str) -> dict[Scope, Taxonomy]:
     Raises InputError: It is not there, not UTF-8, not YAML, or something in it cannot be used; the message
     begins with ``file:line:``.
     """
-    file = _File(str(path), _text(Path(path)))
+    absent = "name a file of taxonomies (YAML)"
+    file = YamlFile(read_text(path, what="a file of taxonomies", absent=absent), str(path))
     read: dict[Scope, Taxonomy] = {}
     lines: dict[Scope, int] = {}
     for index, entry in enumerate(validated(_Entries, file, example=_EXAMPLE).taxonomies):
@@ -84,7 +85,7 @@ def read_taxonomies(path: Path | str) -> dict[Scope, Taxonomy]:
     return read
 
 
-def _taxonomy(entry: _Entry, file: _File, at: tuple[str | int, ...]) -> Taxonomy:
+def _taxonomy(entry: _Entry, file: YamlFile, at: tuple[str | int, ...]) -> Taxonomy:
     """Check the attributes of an entry, growing one by one so that the first mistake has its line."""
     parts = {"product": entry.product or {}, "background": entry.background or {}}
     if not any(parts.values()):
@@ -113,25 +114,6 @@ def _taxonomy(entry: _Entry, file: _File, at: tuple[str | int, ...]) -> Taxonomy
     )
 
 
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; name a file of taxonomies (YAML)") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise InputError(
-            f"{path}: a file of taxonomies has at most {MAX_BYTES:,} bytes, found {len(data):,}; split it"
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: must be UTF-8 text, found another encoding at byte {error.start}; save it as UTF-8"
-        ) from None
-
-
 class _Entry(Options):
     scope: dict[Text, Text] | None = None
     subject: Text | None = None
@@ -143,17 +125,3 @@ class _Entry(Options):
 
 class _Entries(Options):
     taxonomies: list[_Entry] = Field(min_length=1)
-
-
-class _File:
-    """The tree of a file, and the line of everything in it."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self.name = name
-        self.tree = read_tree(text, lambda message, line: InputError(f"{name}:{line}: {message}"))
-
-    def line(self, location: Sequence[str | int]) -> int:
-        return line_of(self.tree, location)
-
-    def error(self, message: str, *location: str | int) -> InputError:
-        return InputError(f"{self.name}:{self.line(location)}: {message}")

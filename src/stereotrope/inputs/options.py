@@ -7,9 +7,9 @@ A model of options derives from :class:`Options`; :func:`validated` holds a file
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,10 +17,27 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.timestamp import TimeStamp
 
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.yaml import YamlFile
 
 MAX_NODES = 500_000
 """Keys and values once every alias is written out: a few lines of YAML can stand for billions."""
 _EXAMPLE = "write it as `stereotrope init objects` does"
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least", "raise"),
+    "less_than_equal": ("le", "at most", "lower"),
+    "greater_than": ("gt", "more than", "raise"),
+    "less_than": ("lt", "less than", "lower"),
+}
+"""Pydantic's name of a rule → where its limit stands, how it is said, and what to do."""
+_WORDS = {
+    "a valid dictionary": "a mapping",
+    "Input should be": "must be",
+    "a valid integer": "a whole number",
+    "a valid boolean": "true or false",
+    "be None": "be left empty",
+    "a valid ": "a ",
+}
+"""Pydantic's words → ours, in the order in which they are put in."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -88,21 +105,7 @@ class Options(BaseModel):
 Model = TypeVar("Model", bound=Options)
 
 
-class Located(Protocol):
-    """A file that was read: its tree, the line of what is in it, and the error that points there."""
-
-    @property
-    def tree(self) -> Any:
-        """As :func:`stereotrope.inputs.yaml.read_tree` returns it."""
-
-    def line(self, location: Sequence[str | int]) -> int:
-        """Line of the innermost key of ``location`` that the file holds."""
-
-    def error(self, message: str, *location: str | int) -> Exception:
-        """Return an error that points at ``location``."""
-
-
-def validated(model: type[Model], source: Located, *, example: str = _EXAMPLE) -> Model:
+def validated(model: type[Model], source: YamlFile, *, example: str = _EXAMPLE) -> Model:
     """Hold a file against a model of options; ``example`` is how it is written.
 
     Raises what ``source`` makes of the first mistake by line, and of how many more there are.
@@ -110,10 +113,10 @@ def validated(model: type[Model], source: Located, *, example: str = _EXAMPLE) -
     try:
         return model.model_validate(_Plain(source).of(source.tree, ()))
     except ValidationError as error:
-        found = sorted(error.errors(include_url=False), key=lambda e: source.line(e["loc"]))
-        more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
-        first = found[0]
-        raise source.error(_message(first, model, example) + more, *first["loc"]) from None
+        # A misspelt key is also a missing one: say what stands there.
+        mistakes = error.errors(include_url=False)
+        found = sorted(mistakes, key=lambda e: (e["type"] == "missing", source.line(e["loc"])))
+        raise source.error(_message(found, model, example), *found[0]["loc"]) from None
 
 
 def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, example: str) -> Model:
@@ -128,18 +131,17 @@ def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, examp
     try:
         return model.model_validate(value, context=what)
     except ValidationError as error:
-        first, *rest = error.errors(include_url=False)
-        field = model.model_fields.get(str(first["loc"][0]))
-        if field is not None and field.examples:
-            example = f"{first['loc'][0]}: {field.examples[0]}"
-        more = f" ({len(rest)} more after this)" if rest else ""
-        raise UsageError(f"{what}: {_message(first, model, f'write {example}')}{more}") from None
+        found = error.errors(include_url=False)
+        key = str(next(iter(found[0]["loc"]), ""))
+        if key in model.model_fields and (examples := model.model_fields[key].examples):
+            example = f"{key}: {examples[0]}"
+        raise UsageError(f"{what}: {_message(found, model, f'write {example}')}") from None
 
 
 class _Plain:
     """Turns the tree of a file into plain values, and refuses what no value of an audit may be."""
 
-    def __init__(self, source: Located) -> None:
+    def __init__(self, source: YamlFile) -> None:
         self.source, self.left = source, MAX_NODES
 
     def of(self, node: Any, at: tuple[str | int, ...]) -> Any:
@@ -186,10 +188,15 @@ class _Plain:
 
 
 def _path(location: Sequence[str | int]) -> str:
-    return ".".join(str(step) for step in location if step != "[key]") or "the file"
+    return ".".join(str(step) for step in location if step != "[key]") or "it"
 
 
-def _message(error: ErrorDetails, model: type[Options], example: str) -> str:
+def _message(found: Sequence[ErrorDetails], model: type[Options], example: str) -> str:
+    more = f" ({len(found) - 1} more after this)" if len(found) > 1 else ""
+    return f"{_sentence(found[0], model, example)}{more}"
+
+
+def _sentence(error: ErrorDetails, model: type[Options], example: str) -> str:
     path = _path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx") or {}
     found = "a mapping" if isinstance(error["input"], Mapping) else shorten(error["input"])
@@ -205,28 +212,16 @@ def _message(error: ErrorDetails, model: type[Options], example: str) -> str:
         case "value_error":
             rule, _, fix = str(context.get("error", error["msg"])).partition("; ")
             return f"{path} {rule}, found {found}; {fix or example}"
-        case "greater_than_equal":
-            return f"{path} must be at least {context['ge']:g}, found {found}; raise it"
-        case "less_than_equal":
-            return f"{path} must be at most {_number(context['le'])}, found {found}; lower it"
-        case "greater_than":
-            return f"{path} must be more than {context['gt']:g}, found {found}; raise it"
-        case "less_than":
-            return f"{path} must be less than {_number(context['lt'])}, found {found}; lower it"
         case "invalid_key":
             return f"a key must be a text, found {found}; put it in quotes"
         case "too_short":
             return f"{path} must list at least {context['min_length']}, found {found}; add one"
-    rule = (
-        error["msg"]
-        .split(" or instance of")[0]
-        .replace("a valid dictionary", "a mapping")
-        .replace("Input should be", "must be")
-        .replace("a valid integer", "a whole number")
-        .replace("a valid boolean", "true or false")
-        .replace("be None", "be left empty")
-        .replace("a valid ", "a ")
-    )
+        case kind if kind in _BOUNDS:
+            key, rule, fix = _BOUNDS[kind]
+            return f"{path} must be {rule} {_number(context[key])}, found {found}; {fix} it"
+    rule = error["msg"].split(" or instance of")[0]
+    for theirs, ours in _WORDS.items():
+        rule = rule.replace(theirs, ours)
     return f"{path} {rule}, found {found}; {example}"
 
 
@@ -249,21 +244,6 @@ def _model_in(annotation: Any) -> type[Options] | None:
     if isinstance(annotation, type) and issubclass(annotation, Options):
         return annotation
     return next((model for part in get_args(annotation) if (model := _model_in(part))), None)
-
-
-def options_in_file(
-    model: type[Model], value: Any, error: Callable[[str, Sequence[str | int]], Exception], *, example: str
-) -> Model:
-    """Hold the plain values of a file against a model of options.
-
-    Raises Exception: What ``error`` makes of the message on the first mistake and its place.
-    """
-    try:
-        return model.model_validate(value)
-    except ValidationError as mistake:
-        # A misspelt key is also a missing one: say what stands there.
-        first = min(mistake.errors(include_url=False), key=lambda found: found["type"] == "missing")
-        raise error(_message(first, model, f"write {example}"), first["loc"]) from None
 
 
 def shorten(value: Any, limit: int = 80) -> str:

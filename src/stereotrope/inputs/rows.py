@@ -2,13 +2,10 @@
 
 import codecs
 import csv
-import errno
 import io
 import json
 import math
-import os
 import re
-import stat
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -19,6 +16,8 @@ from typing import Any
 
 from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
+from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.options import shorten
 
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 """Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
@@ -54,7 +53,6 @@ _SEP = re.compile(r"sep=([^\r\n])[\r\n]", re.IGNORECASE)
 _SHOWN = 5
 _LONGEST_FIELD = 64 * 1024 * 1024
 _FIELD_LIMIT = threading.Lock()
-_PART = 2**20
 _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -136,32 +134,13 @@ def picture_column(found: RowFile, *, option: str) -> str:
     if any(_PICTURE.search(column) for column in found.columns):
         raise MetadataError(
             f"{found.file}:{found.header}: the first line must be the header, found "
-            f"{_short(', '.join(found.columns))}; write above it what the columns are: file_name,gender"
+            f"{shorten(', '.join(found.columns))}; write above it what the columns are: file_name,gender"
         )
     raise MetadataError(
         f"{found.file}:{found.header}: a column must name the picture ({', '.join(PICTURE_KEYS)}), found "
         f"{', '.join(found.columns)}; rename one, or name it with {option}: {found.columns[0]}"
         f"{reads_like(found.columns, _PICTURE_NAMES)}"
     )
-
-
-def read_whole(path: Path, most: int) -> bytes:
-    """Read a file of at most ``most`` bytes; a device or a pipe, which may have no end, is read no further.
-
-    Raises OSError: It cannot be read, or is larger.
-    """
-    data: bytes | bytearray | None
-    with path.open("rb") as file:
-        found = os.fstat(file.fileno())
-        if stat.S_ISREG(found.st_mode):
-            data = file.read() if found.st_size <= most else None
-        else:
-            data = bytearray()
-            while len(data) <= most and (part := file.read(_PART)):
-                data += part
-    if data is None or len(data) > most:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes")
-    return bytes(data)
 
 
 def read_rows(path: Path, *, name: str | None = None) -> RowFile:
@@ -251,7 +230,7 @@ def _csv(name: str, text: str) -> tuple[int, list[str], list[Row], tuple[int, ..
     if len(named) == 1 and (mark := next((m for m in ";\t|," if m in named[0]), None)):
         raise MetadataError(
             f"{name}:{header}: columns must be separated by commas, semicolons or tabs, found {mark!r} in "
-            f"the only column {_short(named[0])}; save it so, the header without quotes"
+            f"the only column {shorten(named[0])}; save it so, the header without quotes"
         )
     _refuse_twins(name, header, named)
     rows, unnamed = [], set()
@@ -259,7 +238,7 @@ def _csv(name: str, text: str) -> tuple[int, list[str], list[Row], tuple[int, ..
         if len(record) > len(columns) and not any(cell.strip() for cell in record[len(columns) :]):
             record = record[: len(columns)]  # a spreadsheet ends its rows so
         if len(record) != len(columns):
-            alone = f", {_short(named[0])}" if len(named) == 1 else ""
+            alone = f", {shorten(named[0])}" if len(named) == 1 else ""
             raise MetadataError(
                 f"{name}:{line}: must have {len(columns)} fields as the header{alone}, found {len(record)}; "
                 f"add or "
@@ -335,7 +314,7 @@ def _jsonl(name: str, text: str) -> tuple[list[str], list[Row]]:
             ) from error
         if not isinstance(value, _Pairs):
             raise MetadataError(
-                f"{name}:{line}: must be one JSON object a line, found {_short(value)}; "
+                f"{name}:{line}: must be one JSON object a line, found {shorten(value)}; "
                 'write {"column": "value", …} on each line'
             )
         values = [(_clean(key), cell) for key, cell in value]
@@ -368,9 +347,4 @@ def _refuse_twins(name: str, line: int, columns: Iterable[str]) -> None:
 
 
 def _kind(value: object) -> str:
-    return "an object" if isinstance(value, _Pairs) else f"{type(value).__name__} {_short(value)}"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:39] + "…"
+    return "an object" if isinstance(value, _Pairs) else f"{type(value).__name__} {shorten(value)}"

@@ -9,10 +9,9 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from stereotrope.clients import line_with_key
-from stereotrope.errors import AuditFileError
+from stereotrope.errors import AuditFileError, InputError
+from stereotrope.inputs.files import read_text
 
-_MAX_BYTES = 4_000_000
-"""An audit file larger than this is refused; long prompt lists belong into a CSV file."""
 _LONGEST = 200
 """Characters of the reader's own words that a message repeats."""
 
@@ -55,21 +54,50 @@ def line_of(tree: Any, location: Sequence[Any]) -> int:
     return line
 
 
-class Source:
-    """The text of an audit file, and on which line each key stands."""
+class YamlFile:
+    """A YAML text: its tree, the line of everything in it, and the errors that point there."""
 
-    def __init__(self, text: str, name: str, base: Path) -> None:
-        self.text, self.name, self.base = text, name, base
-        _refuse_key(text, name)
-        self.tree: Any = _parse(text, name)
+    def __init__(self, text: str, name: str) -> None:
+        self.text, self.name = text, name
+        self.tree: Any = read_tree(text, self.mistake)
+
+    def mistake(self, message: str, line: int) -> Exception:
+        """Return an error that points at a line."""
+        return InputError(f"{self.name}:{line}: {message}")
 
     def line(self, location: Sequence[str | int]) -> int:
         """Line of the innermost key of ``location`` that the file holds; 1 where none is."""
         return line_of(self.tree, location)
 
-    def error(self, message: str, *location: str | int) -> AuditFileError:
+    def error(self, message: str, *location: str | int) -> Exception:
         """Return an error that points at ``location``."""
-        return AuditFileError(message, file=self.name, line=self.line(location))
+        return self.mistake(message, self.line(location))
+
+
+class Source(YamlFile):
+    """The text of an audit file, and the folder from which its paths start."""
+
+    def __init__(self, text: str, name: str, base: Path) -> None:
+        self.base = base
+        if (line := line_with_key(text)) is not None:  # a run keeps a copy of it, comments included
+            raise AuditFileError(
+                "holds what looks like the key of a model server (it is not shown); put the key into an "
+                "environment variable and write `key: NAME_OF_THE_VARIABLE`",
+                file=name,
+                line=line,
+            )
+        super().__init__(text, name)
+        if not isinstance(self.tree, CommentedMap):
+            kind = type(self.tree).__name__.removeprefix("Commented").lower()
+            raise self.mistake(
+                "an audit file is a mapping of keys such as `generators:` and `objects:`, found "
+                f"{'nothing' if self.tree is None else f'a {kind}'}; start from `stereotrope init objects`",
+                1,
+            )
+
+    def mistake(self, message: str, line: int) -> AuditFileError:
+        """Return an error that points at a line."""
+        return AuditFileError(message, file=self.name, line=line)
 
 
 def read_source(path: Path | str) -> Source:
@@ -77,51 +105,11 @@ def read_source(path: Path | str) -> Source:
 
     Raises AuditFileError: It is not there, too large, not UTF-8, not YAML, or no mapping.
     """
-    path = Path(path)
-    try:
-        size = path.stat().st_size
-        if size > _MAX_BYTES:
-            raise AuditFileError(
-                f"an audit file has at most {_MAX_BYTES:,} bytes, found {size:,}; put long lists of prompts "
-                "into a CSV file and name it under `prompts`",
-                file=path,
-            )
-        text = path.read_bytes().decode("utf-8-sig")
-    except IsADirectoryError:
-        raise AuditFileError("is a folder; name an audit file (YAML)", file=path) from None
-    except FileNotFoundError:
-        raise AuditFileError(
-            "no such file; write one with `stereotrope init objects > audit.yaml`", file=path
-        ) from None
-    except UnicodeDecodeError as error:
-        raise AuditFileError(
-            f"must be UTF-8 text, found another encoding at byte {error.start}", file=path
-        ) from None
-    except OSError as error:
-        raise AuditFileError(f"cannot be read: {error.strerror}", file=path) from error
-    return Source(text, str(path), path.parent)
-
-
-def _refuse_key(text: str, name: str) -> None:
-    """Refuse a file with a key in it, comments included: a run keeps a copy of its audit file."""
-    line = line_with_key(text)
-    if line is not None:
-        raise AuditFileError(
-            "holds what looks like the key of a model server (it is not shown); put the key into an "
-            "environment variable and write `key: NAME_OF_THE_VARIABLE`",
-            file=name,
-            line=line,
-        )
-
-
-def _parse(text: str, name: str) -> Any:
-    tree = read_tree(text, lambda message, line: AuditFileError(message, file=name, line=line))
-    if not isinstance(tree, CommentedMap):
-        raise AuditFileError(
-            "an audit file is a mapping of keys such as `generators:` and `objects:`, found "
-            f"{'nothing' if tree is None else 'a ' + type(tree).__name__.removeprefix('Commented').lower()}; "
-            "start from `stereotrope init objects`",
-            file=name,
-            line=1,
-        )
-    return tree
+    text = read_text(
+        path,
+        what="an audit file",
+        absent="write one with `stereotrope init objects > audit.yaml`",
+        large="put long lists of prompts into a CSV file and name it under `prompts`",
+        error=AuditFileError,
+    )
+    return Source(text, str(path), Path(path).parent)

@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import InputError, UsageError, did_you_mean
-from stereotrope.inputs.rows import read_whole
+from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.inputs.files import read_text
 from stereotrope.lexicon.model import Lexicon
 from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, TermList
 from stereotrope.lexicon.tree import Tree, short
@@ -40,21 +40,9 @@ def read_lexicon(path_or_name: Path | str) -> Lexicon:
     """
     if path_or_name in BUILT_IN:
         return _built_in(str(path_or_name))
-    path = Path(path_or_name)
-    try:
-        data = read_whole(path, _MAX_BYTES)
-    except FileNotFoundError:
-        hint = did_you_mean(path_or_name, BUILT_IN, otherwise=f"built in: {', '.join(BUILT_IN)}")
-        raise InputError(f"{path}: no such lexicon file; {hint}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}; name a YAML file") from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: must be UTF-8 text, found another encoding at byte {error.start}; save it as UTF-8"
-        ) from None
-    return _lexicon(Tree.parsed(str(path_or_name), text), default=path.stem)
+    hint = did_you_mean(path_or_name, BUILT_IN, otherwise=f"built in: {', '.join(BUILT_IN)}")
+    text = read_text(path_or_name, what="a lexicon", absent=hint, most=_MAX_BYTES)
+    return _lexicon(Tree.parsed(str(path_or_name), text), default=Path(path_or_name).stem)
 
 
 @cache

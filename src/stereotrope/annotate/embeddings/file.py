@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
 from stereotrope.errors import MetadataError, did_you_mean
+from stereotrope.inputs.files import read_whole
 from stereotrope.inputs.lookup import IMAGE_COLUMNS
-from stereotrope.inputs.rows import Row, places, read_rows, read_whole
+from stereotrope.inputs.rows import Row, places, read_rows
 
 _VECTOR = ("vector", "embedding", "embeddings", "features", "image_embeds", "image_embedding")
 _TEXT = ("prompt_id", "text", "prompt")

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import PrivateAttr
 from ruamel.yaml import YAML
 
-from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.generate.calibrated.truth_file import (
     ATTRIBUTES,
     Cue,
@@ -22,8 +22,9 @@ from stereotrope.generate.calibrated.truth_file import (
     TruthFile,
     check_truth,
 )
-from stereotrope.inputs.options import options_in_file
-from stereotrope.inputs.yaml import line_of, read_tree
+from stereotrope.inputs.files import read_text
+from stereotrope.inputs.options import validated
+from stereotrope.inputs.yaml import YamlFile
 from stereotrope.shipped import shipped
 
 
@@ -54,21 +55,11 @@ class Truth(TruthFile):
         """
         if path is None:
             return _own()
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as failed:
-            problem = getattr(failed, "strerror", failed)
-            rule = "the truth file must be readable text"
-            raise InputError(f"{path}: {rule}, found {problem}; check its path") from None
-        tree = read_tree(text, lambda message, line: InputError(f"{path}:{line}: {message}"))
-
-        def error(message: str, at: Sequence[str | int]) -> InputError:
-            return InputError(f"{path}:{line_of(tree, at)}: {message}")
-
-        raw = YAML(typ="safe", pure=True).load(text)
-        truth = options_in_file(cls, raw, error, example="it as our truth.yaml does")
-        check_truth(truth, error)
-        truth._digest = _digest(raw)
+        text = read_text(path, what="a truth file", absent="check its path")
+        file = YamlFile(text, str(path))
+        truth = validated(cls, file, example="write it as our truth.yaml does")
+        check_truth(truth, file)
+        truth._digest = _digest(YAML(typ="safe", pure=True).load(text))
         return truth
 
     def object_in(self, text: str) -> str | None:

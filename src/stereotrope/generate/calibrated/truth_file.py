@@ -1,7 +1,7 @@
 """What a truth file holds: its models, and what must fit together in it."""
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from stereotrope.errors import did_you_mean
 from stereotrope.generate.calibrated.products import PRODUCTS
 from stereotrope.inputs.options import Options, Texts
+from stereotrope.inputs.yaml import YamlFile
 
 PRODUCT_COLOUR, BACKGROUND_COLOUR = "product_colour", "background_colour"
 TEXT, BACKGROUND_TEXT = "text_presence", "background_text_presence"
@@ -129,13 +130,13 @@ class TruthFile(Options):
         return tuple(self.colours) if attribute in (PRODUCT_COLOUR, BACKGROUND_COLOUR) else _PRESENCE
 
 
-def check_truth(file: TruthFile, error: Callable[[str, tuple[str, ...]], Exception]) -> None:
-    """Refuse names that the file does not know; ``error`` makes what is raised of a message and a place."""
+def check_truth(file: TruthFile, source: YamlFile) -> None:
+    """Refuse names that the file does not know, each with its line."""
 
     def require(kind: str, name: str, known: Collection[str], *at: str) -> None:
         if name not in known:
             hint = did_you_mean(name, known, otherwise=f"known: {', '.join(known) or 'none'}")
-            raise error(f"{'.'.join(at)} must name a known {kind}, found {name!r}; {hint}", (*at, name))
+            raise source.error(f"{'.'.join(at)} must name a known {kind}, found {name!r}; {hint}", *at, name)
 
     for name, entry in file.objects.items():
         require("object", name, PRODUCTS, "objects")

@@ -17,7 +17,9 @@ from stereotrope.inputs.captions.headings import (
     named_roles,
     plain_heading,
 )
-from stereotrope.inputs.rows import Row, long_fields, read_whole
+from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.options import shorten
+from stereotrope.inputs.rows import Row, long_fields
 
 _MAX_BYTES = 2**31
 _BY_WIDTH = {
@@ -278,7 +280,7 @@ def _objects(text: str, name: str) -> _Objects:
     rows = []
     for line, record in records:
         if not isinstance(record, dict):
-            raise NoCaptions(f"{name}:{line}: expected an object with a caption, found {_short(record)}")
+            raise NoCaptions(f"{name}:{line}: expected an object with a caption, found {shorten(record)}")
         values = {clean_heading(str(key)): _whole(value) for key, value in reversed(record.items())}
         rows.append(Row(name, line, dict(reversed(values.items()))))
     columns = dict.fromkeys(key for row in rows for key in row.values if key)
@@ -304,12 +306,7 @@ def _check_values(read: _Objects, roles: Mapping[str, str]) -> None:
         for role, column in roles.items():
             value = row.values.get(column)
             if isinstance(value, dict | list) or (role == "caption" and not isinstance(value, str | None)):
-                raise MetadataError(f"{read.file}:{row.line}: {role} must be a text, found {_short(value)}")
-
-
-def _short(data: Any) -> str:
-    text = repr(data)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+                raise MetadataError(f"{read.file}:{row.line}: {role} must be a text, found {shorten(value)}")
 
 
 def _roles(
