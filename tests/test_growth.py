@@ -154,6 +154,17 @@ def test_the_report_shows_its_section_words_and_figure(audited):
     assert "of 16 halves are dark." in page
 
 
+def test_the_report_shows_regions_in_their_pictures_and_sets_side_by_side(audited):
+    page = (audited[0] / "run" / "report" / "index.html").read_text(encoding="utf-8")
+    part = page.partition('<section id="subjects"')[2].partition("</section>")[0]
+    assert "<p>shade: 6 of 8 pictures with their regions.</p>" in part
+    assert part.count('class="box"') == 12
+    assert '<rect class="inner" x="64" y="0" width="64" height="128"/>' in part
+    assert len(re.findall(r"<li>shade: (?:dark|light)</li>", part)) == 12
+    assert "<p>alike: 4 sets.</p>" in part
+    assert len(re.findall(r"calibrated: (?:cup|car)</a> · alike: (?:yes|no)", part)) == 4
+
+
 def test_its_command_works_and_stands_in_the_help(audited, site):
     folder, _ = audited
     helped = stereotrope(folder, "--help", site=site)

@@ -25,7 +25,7 @@ from stereotrope.report.series import Series, series_in
 
 KINDS = (
     "card", "cases", "distribution", "figures", "findings", "gallery", "lexicon", "methods", "missing",
-    "note", "pictures", "profile", "sheets", "table", "text",
+    "note", "pictures", "profile", "regions", "sheets", "table", "text",
 )  # fmt: skip
 """Forms that a block can have: those of ``templates/blocks.html.j2``."""
 SCORES = 40
