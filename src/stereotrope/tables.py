@@ -145,7 +145,7 @@ SUBJECTS = (
     Column("position", _I, "its place in the set, from 0"),
     Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a set"),
 )
-"""Columns of ``subjects``, in runs with labels of regions or sets: a row an image of each."""
+"""Columns of ``subjects``, in runs with annotators of regions or sets: a row an image of each."""
 
 EMBEDDINGS = (
     Column("subject_kind", _S, "image | text (of a prompt)"),

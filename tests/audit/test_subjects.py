@@ -129,24 +129,26 @@ def test_regions_and_sets_are_looked_at_once_and_measured_again_without_a_look(s
     assert len(SEEN) == n
 
 
+def _reading(frames, monkeypatch, name, **facts):
+    """Register a measure that keeps what it reads."""
+
+    def function(labels: pl.DataFrame, *, by: tuple[str, ...] = ("generator",)) -> pl.DataFrame:
+        frames[name] = labels
+        return estimate_frame([], factors=("generator",))
+
+    function.__name__ = name
+    contract.REGISTRY["share"]
+    info = contract.MeasureInfo(
+        name, function, "reads", "general", (0, 1), "none", "made up", needs="labels", **facts
+    )
+    monkeypatch.setitem(contract.REGISTRY._plugins, name, info)
+
+
 def test_a_measure_of_regions_reads_regions_and_one_of_images_reads_none(study, monkeypatch):
     frames = {}
-
-    def reading(name, **facts):
-        def function(labels: pl.DataFrame, *, by: tuple[str, ...] = ("generator",)) -> pl.DataFrame:
-            frames[name] = labels
-            return estimate_frame([], factors=("generator",))
-
-        function.__name__ = name
-        info = contract.MeasureInfo(
-            name, function, "reads", "general", (0, 1), "none", "made up", needs="labels", **facts
-        )
-        monkeypatch.setitem(contract.REGISTRY._plugins, name, info)
-
-    contract.REGISTRY["share"]
-    reading("of_regions", subject="region")
-    reading("of_sets", subject="set")
-    reading("of_images")
+    _reading(frames, monkeypatch, "of_regions", subject="region")
+    _reading(frames, monkeypatch, "of_sets", subject="set")
+    _reading(frames, monkeypatch, "of_images")
     run = audit(study, measures="[of_regions, of_sets, of_images]").run(study / "run")
     assert set(frames["of_images"]["attribute"]) == {"half"}
     regions, sets = frames["of_regions"], frames["of_sets"]
@@ -155,6 +157,30 @@ def test_a_measure_of_regions_reads_regions_and_one_of_images_reads_none(study, 
     assert regions["excluded"].drop_nulls().to_list() == ["invalid"] * 5
     assert sorted(regions["scene"].unique()) == ["a", "b"]
     assert sets.select("scene", "attribute", "value").rows() == [("a", "alike", "no"), ("b", "alike", "no")]
+
+
+def test_a_region_or_set_without_an_answer_is_stored_and_counted_as_not_labelled(study, monkeypatch):
+    frames = {}
+    silent = {"shade": Shade.process, "alike": Alike.process}
+
+    def mute(self, picture):
+        said = silent["shade"](self, picture)
+        return said if picture.pixels().mean() < 100 else []
+
+    async def mute_of_sets(self, pictures):
+        said = await silent["alike"](self, pictures)
+        return said if pictures[0].pixels().mean() < 30 else []
+
+    monkeypatch.setattr(Shade, "process", mute)
+    monkeypatch.setattr(Alike, "process", mute_of_sets)
+    _reading(frames, monkeypatch, "of_regions", subject="region")
+    _reading(frames, monkeypatch, "of_sets", subject="set")
+    run = audit(study, measures="[of_regions, of_sets]").run(study / "run")
+    kinds = run.subjects.unique("subject_id", maintain_order=True)["subject_kind"].to_list()
+    assert (kinds.count("region"), kinds.count("set")) == (15, 2)
+    left = {name: frame["excluded"].drop_nulls().to_list() for name, frame in frames.items()}
+    assert left["of_regions"].count("not labelled") == 2
+    assert left["of_sets"] == ["not labelled"]
 
 
 @pytest.mark.parametrize(

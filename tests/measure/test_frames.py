@@ -66,3 +66,13 @@ def test_a_set_stands_where_its_first_image_does_and_a_text_has_no_model():
 def test_an_annotator_is_expected_to_label_the_regions_that_it_was_shown_alone():
     found = tidy_subjects(PROMPTS, IMAGES, SAID, SUBJECTS, kind="region")
     assert found.filter(annotator="b")["image_id"].to_list() == ["r"]
+
+
+def test_a_region_that_was_not_labelled_though_it_should_have_been_is_counted():
+    rows = [(i, "b", "shape") for i in ("r", "s", "set", "elsewhere")]
+    asked = pl.DataFrame(rows, schema=["image_id", "annotator", "attribute"], orient="row")
+    found = tidy_subjects(PROMPTS, IMAGES, SAID, SUBJECTS, kind="region", asked=asked).filter(annotator="b")
+    assert found.select("image_id", "value", "excluded").sort("image_id").rows() == [
+        ("r", "round", None),
+        ("s", None, "not labelled"),
+    ]

@@ -102,6 +102,7 @@ def estimate(
         looks if kept is None or plan.spec.violations != "out" else kept,
         looks,
         subjects=sources.subjects,
+        asked=subjects.asked_of_parts(sources.labels),
         encoders=[one.name for one in plan.annotators if EMBEDDED in one.gives],
         reference=reference,
         confusions={name: check.confusion for name, check in plan.checks.items()},

@@ -173,22 +173,30 @@ class Subjects:
         looked = [said[one.name] for one in self.plan.annotators if one.name in said]
         return pl.concat([empty, *looked, *derived], how="diagonal")
 
+    def _parts(self, labels: pl.DataFrame) -> Iterator[tuple[Annotator, Look]]:
+        """Each region and set with each annotator that looks at it."""
+        for one in ordered(self.plan.annotators):
+            if one.looks and one.subject in ("region", "set"):
+                yield from ((one, look) for look in self.looks(one, labels))
+
     def table(self, labels: pl.DataFrame) -> pl.DataFrame:
-        """The table ``subjects``: the images of each region and set that a label is of."""
-        known = {
-            look.subject.id: look.subject
-            for one in ordered(self.plan.annotators)
-            if one.looks and one.subject in ("region", "set")
-            for look in self.looks(one, labels)
-        }
-        labelled = labels.filter(pl.col("subject_kind").is_in(["region", "set"]))["subject_id"]
+        """The table ``subjects``: the images of each region and set that an annotator looks at."""
+        known = {look.subject.id: look.subject for _, look in self._parts(labels)}
         rows = [
             (subject.kind, subject.id, row["image_id"], position, subject.region)
-            for subject_id in labelled.unique(maintain_order=True)
-            if (subject := known.get(subject_id)) is not None
+            for subject in known.values()
             for position, row in enumerate(subject.images)
         ]
         return pl.DataFrame(rows, schema=polars_types(SUBJECTS), orient="row")
+
+    def asked_of_parts(self, labels: pl.DataFrame) -> pl.DataFrame:
+        """``image_id, annotator, attribute``: what should have been answered about every region and set."""
+        rows = [
+            (look.subject.id, one.name, name)
+            for one, look in self._parts(labels)
+            for name in look.annotator.asked(self._levels[look.subject.images[0]["prompt_id"]])
+        ]
+        return pl.DataFrame(rows, schema=_ASKED, orient="row")
 
     def asked(self) -> pl.DataFrame:
         """``image_id, annotator, attribute``: what should have been answered about every picture."""
@@ -210,8 +218,7 @@ class Subjects:
                         if name in CONSTRAINTS or name not in QUALITY_ATTRIBUTES
                     ]
                 rows += [(image_id, one.name, name) for name in names[generator, prompt_id]]
-        schema = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame(rows, schema=_ASKED, orient="row")
 
     def _asked(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator:
         bound = self._bound(annotator, levels) if annotator.looks else None
@@ -243,6 +250,7 @@ class Subjects:
 
 
 _PLACED = ("image_id", "prompt_id", "generator")
+_ASKED = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str]:

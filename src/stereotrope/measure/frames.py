@@ -122,7 +122,8 @@ class _SubjectLabels(_Labels):
         return f"{self.words}, and no annotator gives any; add one that looks at {self.kind}s"
 
     def of(self, tables: RunTables) -> pl.DataFrame:
-        tidy = tidy_subjects(tables.prompts, tables.images, tables.labels, tables.subjects, kind=self.kind)
+        told = (tables.prompts, tables.images, tables.labels, tables.subjects)
+        tidy = tidy_subjects(*told, kind=self.kind, asked=tables.asked)
         return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:

@@ -158,23 +158,30 @@ def tidy_labels(
 
 
 def tidy_subjects(
-    prompts: Any, images: Any, labels: Any, subjects: Any | None = None, *, kind: str
+    prompts: Any,
+    images: Any,
+    labels: Any,
+    subjects: Any | None = None,
+    *,
+    kind: str,
+    asked: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """:func:`tidy_labels` of regions, of sets of images, or of texts of prompts, one unit a subject.
 
     subjects: ``subject_kind, subject_id, image_id, position``: the images of each region and set.
     kind: ``region``, ``set`` or ``text``.
+    asked: What should have been answered, as of :func:`tidy_labels`, with the id of the subject in
+        ``image_id``; without it, of each annotator the subjects that it labelled are expected.
 
     Returns: As of :func:`tidy_labels`; ``image_id`` is the subject's id, and ``picture`` its image, of a set
     the first, of a text null. It has the prompt and the model of that image, a text no model. Subjects of one
-    picture are not independent: resample pictures or prompts, or give no interval. Of each annotator the
-    subjects that it labelled are expected.
+    picture are not independent: resample pictures or prompts, or give no interval.
     """
     given = to_polars(labels).filter(subject_kind=kind)
     of = pl.DataFrame(schema={"image_id": pl.String, "picture": pl.String})
     if kind == "text":
-        asked = to_polars(prompts, what="prompts").select("prompt_id", image_id="prompt_id")
-        units = asked.with_columns(generator=pl.lit(None, pl.String), status=pl.lit("ok"))
+        texts = to_polars(prompts, what="prompts").select("prompt_id", image_id="prompt_id")
+        units = texts.with_columns(generator=pl.lit(None, pl.String), status=pl.lit("ok"))
     elif subjects is None:
         units = to_polars(images, what="images").clear()
     else:
@@ -185,6 +192,10 @@ def tidy_subjects(
         units = of.join(made, on="picture", maintain_order="left").drop("picture")
     looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
     asks = looked.join(given.select("annotator", "attribute").unique(maintain_order=True), on="annotator")
+    if asked is not None:
+        asks = pl.concat([asks, asked.select(asks.columns)]).filter(
+            pl.col("image_id").is_in(units["image_id"])
+        )
     tidy = tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
     return tidy.join(of, on="image_id", how="left", maintain_order="left")
 

@@ -70,7 +70,8 @@ class RunTables:
     tidy: One row a label, attributes about a picture's quality included.
     looks: The labels of how pictures look that enter.
     every_look: These, and those of pictures that break their prompt.
-    subjects: The regions and sets that labels are of: ``subject_kind, subject_id, image_id, position``.
+    subjects: The regions and sets that annotators look at: ``subject_kind, subject_id, image_id, position``.
+    asked: ``image_id, annotator, attribute``: what should have been answered about each region and set.
     encoders: Annotators that give vectors.
     reference: Labels known to be true, where the run has them.
     confusions: Annotator → how a calibration found it to read, where the audit names one.
@@ -84,6 +85,7 @@ class RunTables:
     looks: pl.DataFrame
     every_look: pl.DataFrame
     subjects: pl.DataFrame | None = None
+    asked: pl.DataFrame | None = None
     encoders: Sequence[str] = ()
     reference: pl.DataFrame | None = None
     confusions: Mapping[str, pl.DataFrame] = field(default_factory=dict)

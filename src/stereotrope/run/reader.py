@@ -131,7 +131,7 @@ class Run:
 
     @functools.cached_property
     def subjects(self) -> pl.DataFrame:
-        """The images of each region and set that a label is of; empty where there are none."""
+        """The images of each region and set that an annotator looks at; empty where there are none."""
         there = (self.path / "subjects.parquet").is_file()
         return self._table("subjects") if there else pl.DataFrame(schema=polars_types(SUBJECTS))
 
