@@ -89,7 +89,8 @@ def resolve_measures(
 def _is_due(
     info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
 ) -> bool:
-    return info.due(calls) if info.due else info.frame.is_due(info, given, setting, calls)
+    fits = info.frame.is_due(info, given, setting, calls)
+    return fits and (info.due is None or info.due(given, setting, calls))
 
 
 def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[MeasureInfo, dict[str, Any]]:

@@ -167,7 +167,9 @@ def make_plan(
         spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model
     )
     listed = spec.measures is not None
-    items = spec.measures if listed else _measures(spec, suite, prompts, annotators, names)
+    items = spec.measures if listed else suite.get("measures")
+    if not listed and items and published_for(spec.suite, prompts, names):
+        items = [*items, *suite.get("measures_as_published", [])]
     measures = resolve_measures(items, setting, source, listed=listed)
     _require_comparison(model, measures, source)
     return Plan(
@@ -215,32 +217,6 @@ def _checks(annotators: Sequence[Annotator], folders: Sequence[Any], source: Sou
         except (UsageError, RunError) as error:
             raise source.error(f"check: {error}", "annotators", index) from None
     return found
-
-
-def _measures(
-    spec: AuditSpec,
-    suite: Mapping[str, Any],
-    prompts: pl.DataFrame,
-    annotators: Sequence[Annotator],
-    generators: Sequence[str],
-) -> list[Any] | None:
-    """The suite's measures: always, where the design has what they compare, and as they were published."""
-    if "measures" not in suite:
-        return None
-    chosen = list(suite["measures"])
-    named = [name for a in annotators if a.looks for name in a.attributes]
-    for what, further in suite.get("measures_if_several", {}).items():
-        several = (
-            len(named) > len(set(named))
-            if what == "judges"
-            else (what in prompts.columns and prompts[what].drop_nulls().n_unique() > 1)
-        )
-        chosen += further if several else []
-    if GENERATOR in (spec.baseline or {}):
-        chosen += suite.get("measures_if_baseline_model", [])
-    if published_for(spec.suite, prompts, generators):
-        chosen += suite.get("measures_if_published", [])
-    return chosen
 
 
 def _count(spec: AuditSpec, suite: Mapping[str, Any]) -> int:

@@ -116,8 +116,8 @@ class MeasureInfo:
     """Parameters that an audit file cannot give → why, and what to do."""
     shared: bool = False
     """Its frame computes it together with others that read it, from the same resamples."""
-    due: Callable[[Sequence[MeasureCall]], bool] | None = None
-    """Whether it can be computed after these calls, where a suite lists it and the audit file does not."""
+    due: Callable[[Mapping[str, Any], MeasureSetting, Sequence[MeasureCall]], bool] | None = None
+    """What else must hold besides :meth:`MeasureFrame.is_due`, where a suite and no audit file lists it."""
     call: Callable[..., MeasureCall] | None = None
     """:meth:`MeasureFrame.call` for this measure, where that of its frame does not serve."""
     compute: Callable[[MeasureCall, pl.DataFrame], pl.DataFrame] | None = None

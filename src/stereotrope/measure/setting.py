@@ -53,6 +53,10 @@ class MeasureSetting:
         """Factors of the prompts."""
         return factors_of(self.prompts.columns)
 
+    def varies(self, factor: str) -> bool:
+        """Whether prompts have several levels of a factor."""
+        return factor in self.factors and self.prompts[factor].drop_nulls().n_unique() > 1
+
     def attributes_of(self, subject: str) -> Mapping[str, Sequence[str] | None]:
         """Attributes of looks at subjects of a kind."""
         return self.attributes if subject == "image" else self.of_subjects.get(subject, {})

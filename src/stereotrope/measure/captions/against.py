@@ -92,6 +92,7 @@ def _scores_read(
     needs="estimates",
     marks={"baseline": "baseline"},
     several=True,
+    due=lambda given, setting, calls: setting.model is not None,
     call=_called,
 )
 def delta(

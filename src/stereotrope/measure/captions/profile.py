@@ -69,7 +69,7 @@ def _readers(calls: Sequence[MeasureCall]) -> list[Any]:
     return [call.frame for call in calls if call.name in COMPOSITES]
 
 
-def _due(calls: Sequence[MeasureCall]) -> bool:
+def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]) -> bool:
     """Whether composites of three prompts or more are asked for: fewer span no polygon."""
     declared = [item for reader in _readers(calls) for item in reader.declared.items()]
     return len({name for name, prompt in declared if prompt.attribute is not None}) >= FEWEST

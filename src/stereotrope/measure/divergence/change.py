@@ -63,6 +63,7 @@ _LACKS = ("without a score of the original", "without a score")
     own_bounds={"paper": (-1.0, None), "released": (-1.0, None)},
     reads=("cds", "vac"),
     read_with={"vac": ("vac_chao_shen",)},
+    due=lambda given, setting, calls: setting.varies(given.get("over", "phrasing")),
 )
 def change(
     estimates: Any,

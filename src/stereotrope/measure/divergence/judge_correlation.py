@@ -34,6 +34,7 @@ _NAMES = {column.name for column in ESTIMATES}
     source="SODA, appendix E, Table 9; Fisher 1921",
     needs="estimates",
     on="bds",
+    due=lambda given, setting, calls: setting.shared,
 )
 def judge_correlation(
     estimates: Any,
