@@ -3,23 +3,24 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from stereotrope.errors import TableError, UsageError, did_you_mean
+from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.profile import RADAR_RANKS
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
-from stereotrope.tables import ESTIMATES, warnings_of
+from stereotrope.tables import ESTIMATES, polars_types
 
 NO_BASELINE = "no score of the baseline"
 NO_SCORE = "no score to compare"
 
-_BESIDE = frozenset(column.name for column in ESTIMATES)
+_TYPES = polars_types(ESTIMATES)
+_TEXTS = pl.List(pl.String)
 _ALIKE = ("measure", "definition", "aggregate", "subset", "attribute", "category", "reference")
+_JOINED = ("value", "low", "high", "level", "n", "flags")
 
 UNEQUAL_N = 1.5
 """Quotient of two numbers of captions from which their scores are no longer biased alike."""
@@ -84,7 +85,6 @@ def _scores_read(
 
 
 @register(
-    summary="How far a model's scores are from those of a baseline model.",
     suite="biasbench",
     bounds=(None, None),
     direction="above 0: higher than the baseline model, which is no better for being the baseline",
@@ -130,15 +130,6 @@ def delta(
     ---------
     ``no score of the baseline``; ``no score to compare``: the one or the other is null.
 
-    Raises
-    ------
-    UsageError
-        The baseline is no level of ``factor``, or no score has one of the names of ``measures``.
-    TableError
-        A column is missing.
-    DefinitionError
-        A measure stands there under two definitions.
-
     Notes
     -----
     Above 0 says *further from equal shares than the baseline* for most measures, not more harmful: the
@@ -161,33 +152,37 @@ def delta(
     >>> delta(rows, "b").select("measure", "generator", "baseline", pl.col("value").round(6)).rows()
     [('cbs', 'a', 'b', 0.3)]
     """
-    frame = _asked(to_polars(estimates, what="estimates"), measures, factor)
+    needed = ("measure", "definition", "value", factor)
+    frame = _asked(to_polars(estimates, what="estimates", needs=needed), measures)
     require_one_definition(frame)
     levels = frame[factor].cast(pl.String).unique().drop_nulls().sort().to_list()
     if baseline not in levels:
         hint = did_you_mean(baseline, levels, otherwise=f"found {', '.join(map(repr, levels))}")
         raise UsageError(f"delta: no {factor} {baseline!r}; {hint}")
-    factors = [name for name in frame.columns if name not in _BESIDE]
-    if factor not in factors:
-        factors = [factor, *factors]
-    alike = [name for name in (*_ALIKE, *factors) if name in frame.columns and name != factor]
-    known = {tuple(row[name] for name in alike): row for row in _of(frame, factor, baseline)}
-    rows = []
-    for row in frame.iter_rows(named=True):
-        if row[factor] is None or row[factor] == baseline:
-            continue
-        other = known.get(tuple(row[name] for name in alike))
-        rows.append(_difference(row, other, baseline, factor, factors))
-    return estimate_frame(rows, factors=factors)
+    factors = [name for name in frame.columns if name not in _TYPES or name == factor]
+    absent = [pl.lit(None).alias(name) for name in _TYPES if name not in frame.columns]
+    frame = frame.with_columns(absent).cast({name: _TYPES[name] for name in (*_ALIKE, *_JOINED)})
+    alike = [*_ALIKE, *(name for name in factors if name not in (*_ALIKE, factor))]
+    known = frame.filter(pl.col(factor).cast(pl.String) == baseline).unique(alike, keep="last")
+    known = known.select(*alike, *(pl.col(name).alias(f"{name}_of_baseline") for name in _JOINED))
+    others = frame.filter(pl.col(factor).cast(pl.String) != baseline)
+    pairs = others.join(known, on=alike, how="left", nulls_equal=True, maintain_order="left")
+    made = pairs.select(
+        *(name for name in _ALIKE if name not in ("category", "reference")),
+        *(name for name in factors if name not in _ALIKE),
+        *("sides", "level", "n", "n_excluded", "excluded"),
+        **_differences(),
+        baseline=pl.lit(baseline),
+        contrast=pl.lit(factor),
+        reference=pl.lit(baseline),
+        source=pl.lit("T2I-BiasBench, eq. 25"),
+    )
+    return estimate_frame(made.iter_rows(named=True), factors=factors)
 
 
-def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> pl.DataFrame:
+def _asked(frame: pl.DataFrame, measures: Sequence[str] | None) -> pl.DataFrame:
     """The scores that can be compared, and of these the ones asked for."""
-    for name in ("measure", "definition", "value", factor):
-        if name not in frame.columns:
-            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
-    called = pl.col("measure")
-    scores = frame.filter(~called.is_in(RADAR_RANKS))
+    scores = frame.filter(~pl.col("measure").is_in(RADAR_RANKS))
     if "baseline" in scores.columns:
         scores = scores.filter(pl.col("baseline").is_null())
     if measures is None:
@@ -199,52 +194,31 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None, factor: str) -> 
         if wanted not in there:
             hint = did_you_mean(wanted, there, otherwise=f"found {', '.join(there) or 'none'}")
             raise UsageError(f"delta: no score {wanted!r}; {hint}")
-    return scores.filter(called.is_in(list(measures)))
+    return scores.filter(pl.col("measure").is_in(list(measures)))
 
 
-def _of(frame: pl.DataFrame, factor: str, level: str) -> list[dict[str, Any]]:
-    return list(frame.filter(pl.col(factor) == level).iter_rows(named=True))
-
-
-def _difference(
-    row: dict[str, Any], other: dict[str, Any] | None, baseline: str, factor: str, factors: list[str]
-) -> dict[str, Any]:
-    kept = (*_ALIKE[:-1], "sides", "level", "n", "n_excluded", "excluded")
-    made = {name: row.get(name) for name in (*kept, *factors)}
-    made |= {
-        "baseline": baseline,
-        "contrast": factor,
-        "reference": baseline,
-        "n_reference": other.get("n") if other else None,
-        "flags": _flags(row, other),
-        "source": "T2I-BiasBench, eq. 25",
+def _differences() -> dict[str, pl.Expr]:
+    """The columns of a difference, from those of a score and of the baseline's."""
+    (value, low, high, level, n, flags), (value2, low2, high2, level2, n2, flags2) = (
+        [pl.col(f"{name}{of}") for name in _JOINED] for of in ("", "_of_baseline")
+    )
+    below = ((value - low).clip(0) ** 2 + (high2 - value2).clip(0) ** 2).sqrt()
+    above = ((high - value).clip(0) ** 2 + (value2 - low2).clip(0) ** 2).sqrt()
+    with_ends = level.eq_missing(level2) & below.is_not_null() & above.is_not_null()
+    both = pl.concat_str("category", "reference", separator=" against ")
+    unequal = pl.col("measure").is_in(BIASED) & (n * n2 > 0) & (pl.max_horizontal(n / n2, n2 / n) > UNEQUAL_N)
+    said = [one.str.split(",").fill_null([]) for one in (flags, flags2)]
+    told = pl.concat_list(*said, pl.when(unequal).then(pl.lit(["unequal_n"])).otherwise(pl.lit([], _TEXTS)))
+    return {
+        "category": pl.coalesce(both, "category"),
+        "value": value - value2,
+        "low": pl.when(with_ends).then(value - value2 - below),
+        "high": pl.when(with_ends).then(value - value2 + above),
+        "method": pl.when(with_ends).then(pl.lit("interval: square-and-add of the two intervals")),
+        "n_reference": n2,
+        "flags": pl.when(told.list.len() > 0).then(told.list.unique(maintain_order=True).list.join(",")),
+        "undefined": pl.when(value2.is_null())
+        .then(pl.lit(NO_BASELINE))
+        .when(value.is_null())
+        .then(pl.coalesce("undefined", pl.lit(NO_SCORE))),
     }
-    if row.get("reference") is not None and row.get("category") is not None:
-        made["category"] = f"{row['category']} against {row['reference']}"
-    if other is None or other["value"] is None:
-        return {**made, "undefined": NO_BASELINE}
-    if row["value"] is None:
-        return {**made, "undefined": row.get("undefined") or NO_SCORE}
-    made["value"] = row["value"] - other["value"]
-    ends = [one.get(name) for one in (row, other) for name in ("low", "high")]
-    if any(end is None for end in ends):
-        return made
-    low1, high1, low2, high2 = ends
-    if row.get("level") != other.get("level"):
-        return made
-    below = np.hypot(max(0.0, row["value"] - low1), max(0.0, high2 - other["value"]))
-    above = np.hypot(max(0.0, high1 - row["value"]), max(0.0, other["value"] - low2))
-    return made | {
-        "low": float(made["value"] - below),
-        "high": float(made["value"] + above),
-        "method": "interval: square-and-add of the two intervals",
-    }
-
-
-def _flags(row: dict[str, Any], other: dict[str, Any] | None) -> str | None:
-    """Warnings of either score, and whether their numbers of captions let them be compared."""
-    flags = list(dict.fromkeys(flag for one in (row, other or {}) for flag in warnings_of(one.get("flags"))))
-    n = sorted(one["n"] for one in (row, other or {}) if one.get("n"))
-    if row["measure"] in BIASED and len(n) == 2 and n[1] > UNEQUAL_N * n[0]:
-        flags.append("unequal_n")
-    return ",".join(flags) or None

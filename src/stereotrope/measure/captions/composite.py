@@ -1,19 +1,17 @@
 """The two composite scores, and the bands that they are coloured by."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.measure.captions.association import NO_HIT, cas_score, check_epsilon
+from stereotrope.measure.captions.association import NO_HIT, cas_score
 from stereotrope.measure.captions.formulas import combined, entropy_of, group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, register_caption
-from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
-from stereotrope.measure.captions.omission import missing_score, read_elements
-from stereotrope.measure.captions.rows import How, ScoreRow, estimates_of, group_row, scored, undefined
-from stereotrope.measure.captions.similarity import NO_TEXT, Compared, alignment_score, compare
+from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, count_groups, sides_of
+from stereotrope.measure.captions.omission import NO_KEYWORD, missing_score, read_elements
+from stereotrope.measure.captions.rows import ScoreRow, caption_measure, group_row, scored, undefined
+from stereotrope.measure.captions.similarity import NO_TEXT, alignment_score
 from stereotrope.stats import ScoreOfSums
 from stereotrope.tables import BANDS
 
@@ -30,8 +28,6 @@ NO_PART = "a part of the mean is undefined"
 def severity(value: float | None) -> str | None:
     """Name of the band a composite score lies in, None where it is undefined.
 
-    Examples
-    --------
     >>> severity(0.30), severity(0.31), severity(0.56), severity(None)
     ('low', 'moderate', 'high', None)
     """
@@ -40,8 +36,7 @@ def severity(value: float | None) -> str | None:
     return next((band.name for band in BANDS if value <= band.most + 1e-12), BANDS[-1].name)
 
 
-@register_caption(
-    summary="Composite of parity difference, lack of entropy and association.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="0: even and without stereotype terms; has no direction: read signed_parity too",
     source="T2I-BiasBench, eqs. 13 and 23",
@@ -50,7 +45,7 @@ def severity(value: float | None) -> str | None:
     bands=BANDS,
 )
 def cbs(
-    captions: Any,
+    cell: Captions,
     attribute: str,
     *,
     groups: Sequence[str] | None = None,
@@ -61,12 +56,7 @@ def cbs(
     stereotype: str = "stereotype",
     diversity: str = "diversity",
     epsilon: float = 0.0,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+) -> list[ScoreRow]:
     r"""Composite bias score (CBS): mean of parity difference, lack of entropy and association.
 
     Formula
@@ -75,7 +65,7 @@ def cbs(
 
     Parameters
     ----------
-    captions, attribute, groups, unknown, by
+    captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`shannon_entropy`; with ``association`` also the two list columns.
     of, against
         The sides of the parity difference, as for :func:`parity_difference`; without ``of`` the
@@ -88,8 +78,6 @@ def cbs(
     definition
         ``paper``: as above. ``released``: :math:`((PD + (1 - H))/2 + CAS)/2`, with H over the groups seen
         and CAS by captions; :math:`(PD + (1 - H))/2` without lists.
-    level, n_bootstrap, seed
-        As for :func:`shannon_entropy`.
 
     Returns
     -------
@@ -123,67 +111,49 @@ def cbs(
     >>> cbs(frame, "gender", groups=["female", "male"], unknown=False, association=False)["value"].to_list()
     [0.0]
     """
-    check_epsilon(epsilon, "cbs")
-    lists = (stereotype, diversity) if association else None
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        sides = sides_of(counted, of, against, groups)
-        return [cbs_row(cell, counted, sides[0] if len(sides) == 1 else None, how, lists, epsilon)]
-
-    cells = (by, definition, level, n_bootstrap, seed)
-    return estimates_of("cbs", captions, rows, *cells, columns=[attribute], lists=lists or ())
-
-
-def cbs_row(
-    cell: Captions,
-    counted: Groups,
-    sides: Sides | None,
-    how: How,
-    lists: tuple[str, str] | None,
-    epsilon: float = 0.0,
-) -> ScoreRow:
-    """The row of :func:`cbs` of one cell."""
-    row = group_row(cell, counted, how, "cbs", "T2I-BiasBench, eqs. 13 and 23")
-    if sides is None:
-        return undefined(row, NO_PARITY)
+    counted = count_groups(cell, attribute, groups, unknown)
+    row = group_row(cell, counted)
+    pairs = sides_of(counted, of, against, groups)
+    if len(pairs) != 1:
+        return [undefined(row, NO_PARITY)]
+    (sides,) = pairs
     row |= {"category": sides.of, "reference": sides.against}
     if not counted.n:
-        return undefined(row, NO_GROUP)
+        return [undefined(row, NO_GROUP)]
     if not sides.first and not sides.second:
-        return undefined(row, NO_SIDE)
-    gap, even = parity_of(sides, signed=False), entropy_of(released=how.released)
-
-    def skew(counts: Floats) -> Floats:
-        return gap(counts) + 1.0 - even(counts)
-
-    fair = group_score(counted.columns, skew)
-    if lists is None:
+        return [undefined(row, NO_SIDE)]
+    gap, even = parity_of(sides, signed=False), entropy_of(released=cell.released)
+    fair = group_score(counted.columns, lambda counts: gap(counts) + 1.0 - even(counts))
+    if not association:
         score = combined([fair], lambda parts: parts[0] / 2.0)
-        terms = "mean of PD and 1 − H"
-    else:
-        association = cas_score(cell, how, *lists, epsilon)
-        if not association.features.sum():
-            return undefined(row, NO_HIT)
-        weight = 0.5 if how.released else 1.0 / 3.0
-        skewed = 0.25 if how.released else 1.0 / 3.0
-        score = combined([fair, association], lambda parts: skewed * parts[0] + weight * parts[1])
-        terms = "(PD + 1 − H)/4 + CAS/2" if how.released else "mean of PD, 1 − H and CAS"
+        return [_composite_row(row, cell, score, "mean of PD and 1 − H", counted)]
+    terms = cas_score(cell, stereotype, diversity, epsilon)
+    if not terms.features.sum():
+        return [undefined(row, NO_HIT)]
+    skewed, weight = (0.25, 0.5) if cell.released else (1.0 / 3.0, 1.0 / 3.0)
+    score = combined([fair, terms], lambda parts: skewed * parts[0] + weight * parts[1])
+    method = "(PD + 1 − H)/4 + CAS/2" if cell.released else "mean of PD, 1 − H and CAS"
+    return [_composite_row(row, cell, score, method, counted)]
+
+
+def _composite_row(
+    row: ScoreRow, cell: Captions, score: ScoreOfSums, method: str, counted: Groups
+) -> ScoreRow:
     if np.isnan(score.value):
         return undefined(row, NO_PART)
-    made = scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
+    method = f"{method}; {counted.method}"
+    made = scored(row, cell, score, limits=(0.0, 1.0), method=method, curved=True)
     return {**made, "band": severity(made["value"])}
 
 
-@register_caption(
-    summary="Composite of prompts without people: lack of variety, of what was asked for, of alignment.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="high is low diversity; seldom below 0.5 by its making",
     source="T2I-BiasBench, eq. 24",
     bands=BANDS,
 )
 def contextual_diversity(
-    captions: Any,
+    cell: Captions,
     attribute: str,
     *,
     keywords: Sequence[str],
@@ -195,12 +165,7 @@ def contextual_diversity(
     stereotype: str = "stereotype",
     diversity: str = "diversity",
     epsilon: float = 0.0,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+) -> list[ScoreRow]:
     r"""Composite of prompts without people: lack of variety, of what was asked for, and of alignment.
 
     Formula
@@ -209,7 +174,7 @@ def contextual_diversity(
 
     Parameters
     ----------
-    captions, attribute, groups, unknown, by
+    captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`shannon_entropy`, ``attribute`` being the species or whatever may vary; also the
         column ``keyword``.
     keywords, keyword
@@ -221,8 +186,6 @@ def contextual_diversity(
     definition
         ``paper``: as above. ``released``: :math:`1 - H`, or :math:`(CAS + 1 - H)/2` where lists are
         declared.
-    level, n_bootstrap, seed
-        As for :func:`shannon_entropy`.
 
     Returns
     -------
@@ -258,59 +221,29 @@ def contextual_diversity(
     >>> round(found["value"][0], 4)
     0.3333
     """
-    check_epsilon(epsilon, "contextual_diversity")
-    listed = read_elements(keywords, "contextual_diversity")
-    lists = (stereotype, diversity) if association else None
-    needed = (lists or ()) if definition == "released" else (keyword,)
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        compared = compare(cell, text)
-        return [contextual_row(cell, counted, how, compared, text, listed, keyword, lists, epsilon)]
-
-    cells = (by, definition, level, n_bootstrap, seed)
-    return estimates_of("contextual_diversity", captions, rows, *cells, columns=[attribute], lists=needed)
-
-
-def contextual_row(
-    cell: Captions,
-    counted: Groups,
-    how: How,
-    compared: Compared,
-    text: str | None,
-    keywords: Sequence[str],
-    keyword: str = "keyword",
-    lists: tuple[str, str] | None = None,
-    epsilon: float = 0.0,
-) -> ScoreRow:
-    """The row of :func:`contextual_diversity` of one cell."""
-    row = group_row(cell, counted, how, "contextual_diversity", "T2I-BiasBench, eq. 24")
+    counted = count_groups(cell, attribute, groups, unknown)
+    listed = read_elements(keywords, "keywords")
+    row = group_row(cell, counted)
     if not counted.n:
-        return undefined(row, NO_GROUP)
-    species = group_score(counted.columns, entropy_of(released=how.released))
-    if how.released and lists is None:
-        score, terms = combined([species], lambda parts: 1.0 - parts[0]), "1 − H"
-    elif how.released and lists is not None:
-        association = cas_score(cell, how, *lists, epsilon)
-        if not association.features.sum():
-            return undefined(row, NO_HIT)
-        score = combined([species, association], lambda parts: (parts[1] + 1.0 - parts[0]) / 2.0)
-        terms = "mean of CAS and 1 − H"
+        return [undefined(row, NO_GROUP)]
+    species = group_score(counted.columns, entropy_of(released=cell.released))
+    if cell.released and not association:
+        score, method = combined([species], lambda parts: 1.0 - parts[0]), "1 − H"
+    elif cell.released:
+        terms = cas_score(cell, stereotype, diversity, epsilon)
+        if not terms.features.sum():
+            return [undefined(row, NO_HIT)]
+        score = combined([species, terms], lambda parts: (parts[1] + 1.0 - parts[0]) / 2.0)
+        method = "mean of CAS and 1 − H"
+    elif not listed or text is None:
+        return [undefined(row, NO_TEXT if listed else NO_KEYWORD)]
     else:
-        if not keywords:
-            return undefined(row, "no keyword declared")
-        if text is None:
-            return undefined(row, NO_TEXT)
-        lacking = _coin(missing_score(cell, how, keywords, keyword))
-        aligned, _ = alignment_score(cell, how, compared, text, keywords)
-        score = combined(
-            [species, lacking, aligned], lambda parts: 1.0 - (parts[0] + 1.0 - parts[1] + parts[2]) / 3.0
-        )
-        terms = "1 − mean of H, 1 − GMR and CPS"
-    if np.isnan(score.value):
-        return undefined(row, NO_PART)
-    made = scored(row, cell, how, score, limits=(0.0, 1.0), method=f"{terms}; {counted.method}", curved=True)
-    return {**made, "band": severity(made["value"])}
+        lacking = _coin(missing_score(cell, listed, keyword))
+        aligned, _ = alignment_score(cell, text)
+        three = [species, lacking, aligned]
+        score = combined(three, lambda parts: 1.0 - (parts[0] + 1.0 - parts[1] + parts[2]) / 3.0)
+        method = "1 − mean of H, 1 − GMR and CPS"
+    return [_composite_row(row, cell, score, method, counted)]
 
 
 def _coin(missing: ScoreOfSums) -> ScoreOfSums:

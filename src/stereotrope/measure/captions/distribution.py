@@ -1,54 +1,45 @@
 """How the groups of an attribute share the captions: shares, amplification, entropy, divergence."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from stereotrope.measure.captions.formulas import (
+    Score,
     amplification_of,
     divergence_of,
     entropy_of,
     group_score,
     xlog2,
 )
-from stereotrope.measure.captions.frame import BY, Captions, register_caption
+from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, count_groups
 from stereotrope.measure.captions.rows import (
-    How,
     ScoreRow,
     above_floor,
-    estimates_of,
+    caption_measure,
     group_row,
     scored,
-    shared,
+    share_row,
     undefined,
 )
 from stereotrope.stats import expected_sum
 
+Floats = NDArray[np.float64]
+
 ONE_GROUP = "only one group is possible"
 
-_SOURCE = "T2I-BiasBench, eq. {}"
 
-
-@register_caption(
-    summary="How often captions name each group of an attribute.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="equal shares: 1/k each; higher: named more often",
     source="T2I-BiasBench, eq. 5; Wilson 1927",
 )
 def representation_parity(
-    captions: Any,
-    attribute: str,
-    *,
-    groups: Sequence[str] | None = None,
-    unknown: bool = True,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-) -> pl.DataFrame:
+    cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True
+) -> list[ScoreRow]:
     r"""Share of captions that name each group of an attribute.
 
     Formula
@@ -59,8 +50,8 @@ def representation_parity(
     Parameters
     ----------
     captions
-        Captions frame (:func:`captions_frame`): ``image_id``, ``caption``, a column named as
-        ``attribute`` and the factors in ``by``; optional ``prompt_id`` and ``excluded`` (a reason).
+        Captions frame (:func:`captions_frame`): ``image_id``, ``caption``, the columns that are named here
+        and the factors in ``by``; optional ``prompt_id`` and ``excluded`` (a reason).
     attribute
         Column of labels: a group, ``unknown`` where the caption names none, or several groups joined by
         `` and ``.
@@ -72,8 +63,9 @@ def representation_parity(
         Factors whose combinations are the cells.
     definition
         ``paper``: a row for each declared group. ``released``: for each group seen.
-    level
-        Nominal coverage.
+    level, n_bootstrap, seed
+        Nominal coverage of the interval, the resamples that it is drawn from (0: none) and their seed; none
+        where it is Wilson's.
 
     Returns
     -------
@@ -114,46 +106,25 @@ def representation_parity(
     >>> found.select("category", "value").rows()
     [('female', 0.5), ('male', 0.25), ('unknown', 0.25)]
     """
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        return share_rows(cell, counted, how)
-
-    name = "representation_parity"
-    return estimates_of(name, captions, rows, by, definition, level, columns=[attribute])
-
-
-def share_rows(cell: Captions, counted: Groups, how: How) -> list[ScoreRow]:
-    """Rows of :func:`representation_parity` of one cell."""
-    row = group_row(cell, counted, how, "representation_parity", f"{_SOURCE.format(5)}; Wilson 1927")
+    counted = count_groups(cell, attribute, groups, unknown)
+    row = group_row(cell, counted)
     if not counted.n:
         return [undefined({**row, "category": name}, NO_GROUP) for name in counted.names or (None,)]
     among = counted.columns.sum(axis=0)
-    made = [
-        shared({**row, "category": name}, cell, how, hits, among)
+    return [
+        share_row({**row, "category": name}, cell, hits, among)
         for name, hits in zip(counted.names, counted.columns, strict=True)
     ]
-    return [{**found, "method": f"{counted.method}; {found['method']}"} for found in made]
 
 
-@register_caption(
-    summary="How far the shares of all groups are from equal ones, summed.",
+@caption_measure(
     bounds=(0.0, 2.0),
     direction="0: all groups equally often; 2(1 − 1/k): one group only; too high at small n",
     source="T2I-BiasBench, eq. 9",
 )
 def bias_amplification(
-    captions: Any,
-    attribute: str,
-    *,
-    groups: Sequence[str] | None = None,
-    unknown: bool = True,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+    cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True
+) -> list[ScoreRow]:
     r"""Summed distance of the groups' shares from equal shares.
 
     Formula
@@ -162,13 +133,11 @@ def bias_amplification(
 
     Parameters
     ----------
-    captions, attribute, groups, unknown, by
+    captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`representation_parity`; :math:`k` counts the declared groups and, unless it is left
         out, ``unknown``.
     definition
         ``paper``: as above. ``released``: :math:`k` counts the groups seen, and one group seen gives 0.
-    level, n_bootstrap, seed
-        As for :func:`parity_difference`.
 
     Returns
     -------
@@ -202,29 +171,18 @@ def bias_amplification(
     >>> found["value"].to_list()
     [1.0]
     """
-    return _spread(
-        "bias_amplification", captions, attribute, groups, unknown, by, definition, level, n_bootstrap, seed
-    )
+    counted = count_groups(cell, attribute, groups, unknown)
+    return _spread_rows(cell, counted, amplification_of, 2.0 - 2.0 / counted.k, _even_distance)
 
 
-@register_caption(
-    summary="How evenly captions spread over the groups.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="1: all groups equally often; 0: one group only; too low at small n",
     source="T2I-BiasBench, eq. 7",
 )
 def shannon_entropy(
-    captions: Any,
-    attribute: str,
-    *,
-    groups: Sequence[str] | None = None,
-    unknown: bool = True,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+    cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True
+) -> list[ScoreRow]:
     r"""How evenly the groups share the captions: entropy over its greatest.
 
     Formula
@@ -233,13 +191,11 @@ def shannon_entropy(
 
     Parameters
     ----------
-    captions, attribute, groups, unknown, by
+    captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`bias_amplification`.
     definition
         ``paper``: as above. ``released``: :math:`k` counts the groups seen, and one group seen gives 0.
         (Their tables print the sum in bits, not divided.)
-    level, n_bootstrap, seed
-        As for :func:`parity_difference`.
 
     Returns
     -------
@@ -272,29 +228,18 @@ def shannon_entropy(
     >>> found["value"].to_list()
     [1.0]
     """
-    return _spread(
-        "shannon_entropy", captions, attribute, groups, unknown, by, definition, level, n_bootstrap, seed
-    )
+    counted = count_groups(cell, attribute, groups, unknown)
+    return _spread_rows(cell, counted, entropy_of, 1.0, lambda n, k: _even_bits(n, k) / np.log2(k))
 
 
-@register_caption(
-    summary="Divergence of the groups' shares from equal ones.",
+@caption_measure(
     bounds=(0.0, None),
     direction="0: all groups equally often; log2 k: one group only; too high at small n",
     source="T2I-BiasBench, eq. 8",
 )
 def kl_from_uniform(
-    captions: Any,
-    attribute: str,
-    *,
-    groups: Sequence[str] | None = None,
-    unknown: bool = True,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+    cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True
+) -> list[ScoreRow]:
     r"""Divergence of the groups' shares from equal shares, in bits.
 
     Formula
@@ -303,12 +248,10 @@ def kl_from_uniform(
 
     Parameters
     ----------
-    captions, attribute, groups, unknown, by
+    captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`bias_amplification`.
     definition
         ``paper``: as above. ``released``: in nats, and :math:`k` counts the groups seen.
-    level, n_bootstrap, seed
-        As for :func:`parity_difference`.
 
     Returns
     -------
@@ -340,63 +283,46 @@ def kl_from_uniform(
     >>> found["value"].to_list()
     [1.0]
     """
-    return _spread(
-        "kl_from_uniform", captions, attribute, groups, unknown, by, definition, level, n_bootstrap, seed
-    )
+    counted = count_groups(cell, attribute, groups, unknown)
+    most = float(np.log2(counted.k))
+    greatest = most * np.log(2.0) if cell.released else most
+    return _spread_rows(cell, counted, divergence_of, greatest, lambda n, k: most - _even_bits(n, k))
 
 
-def _spread(
-    measure: str, captions: Any, attribute: str, groups: Sequence[str] | None, unknown: bool, *cells: Any
-) -> pl.DataFrame:
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        return spread_rows(cell, counted, how, only=measure)
-
-    return estimates_of(measure, captions, rows, *cells, columns=[attribute])
-
-
-def spread_rows(cell: Captions, counted: Groups, how: How, *, only: str | None = None) -> list[ScoreRow]:
-    """Rows of bias amplification, entropy and divergence of one cell, or of one of them."""
-    k = len(counted.names)
-    most = np.log2(max(k, 1))
-    n = counted.n
-    released = how.released
-    kinds = {
-        "bias_amplification": (amplification_of, 9, 2.0 - 2.0 / max(k, 1)),
-        "shannon_entropy": (entropy_of, 7, 1.0),
-        "kl_from_uniform": (divergence_of, 8, most * np.log(2.0) if released else most),
-    }
-    even = bool(n) and _could_be_even(cell, counted, how)
-    rows = []
-    for measure, (make, equation, greatest) in kinds.items():
-        if only not in (None, measure):
-            continue
-        row = group_row(cell, counted, how, measure, _SOURCE.format(equation))
-        if not n:
-            rows.append(undefined(row, NO_GROUP))
-            continue
-        if k < 2 and not released:
-            rows.append(undefined(row, ONE_GROUP))
-            continue
-        score = group_score(counted.columns, make(released=released))
-        limits = (0.0, float(greatest))
-        row = scored(row, cell, how, score, limits=limits, method=counted.method, curved=True)
-        if even and not released and row["low"] == row["low"]:
-            row["high" if measure == "shannon_entropy" else "low"] = float(measure == "shannon_entropy")
-        rows.append(row if released else above_floor(row, _floor(measure, n, k), float(greatest)))
-    return rows
+def _spread_rows(
+    cell: Captions,
+    counted: Groups,
+    score_of: Callable[..., Score],
+    greatest: float,
+    floor_of: Callable[[int, int], float],
+) -> list[ScoreRow]:
+    """The row of a score of all shares; ``floor_of`` is what it reads of even groups by n and k."""
+    row = group_row(cell, counted)
+    if not counted.n:
+        return [undefined(row, NO_GROUP)]
+    if len(counted.names) < 2 and not cell.released:
+        return [undefined(row, ONE_GROUP)]
+    score = group_score(counted.columns, score_of(released=cell.released))
+    row = scored(row, cell, score, limits=(0.0, greatest), method=counted.method, curved=True)
+    if cell.released:
+        return [row]
+    entropy = score_of is entropy_of
+    if not np.isnan(row["low"]) and _could_be_even(cell, counted):
+        row["high" if entropy else "low"] = float(entropy)
+    return [above_floor(row, floor_of(counted.n, counted.k), None if entropy else greatest)]
 
 
-def _could_be_even(cell: Captions, counted: Groups, how: How) -> bool:
+def _could_be_even(cell: Captions, counted: Groups) -> bool:
     """Whether a likelihood-ratio test does not tell the shares from equal ones."""
     bits = float(divergence_of(released=False)(counted.columns.sum(axis=1, keepdims=True))[0])
     independent = counted.n * cell.resample.n_units / cell.n
-    greatest = float(special.chdtri(max(len(counted.names) - 1, 1), (1.0 - how.level) / 2.0))
+    greatest = float(special.chdtri(max(counted.k - 1, 1), (1.0 - cell.level) / 2.0))
     return bool(2.0 * independent * np.log(2.0) * bits <= greatest)
 
 
-def _floor(measure: str, n: int, k: int) -> float:
-    if measure == "bias_amplification":
-        return expected_sum(lambda p: np.asarray(np.abs(p - 1.0 / k)), n, k)
-    bits = -expected_sum(xlog2, n, k)
-    return bits / float(np.log2(k)) if measure == "shannon_entropy" else float(np.log2(k)) - bits
+def _even_distance(n: int, k: int) -> float:
+    return expected_sum(lambda p: np.asarray(np.abs(p - 1.0 / k)), n, k)
+
+
+def _even_bits(n: int, k: int) -> float:
+    return -expected_sum(xlog2, n, k)

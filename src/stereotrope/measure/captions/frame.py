@@ -1,19 +1,20 @@
 """The captions frame: one row an image, its caption, and what a lexicon found in it."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError
-from stereotrope.measure.cells import Key
-from stereotrope.measure.contract import register
+from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.join import PICTURE_ABSENT, PICTURE_EXCLUDED, PICTURE_REFUSED, with_factors
-from stereotrope.measure.tidy import as_text, factor_names, to_polars
-from stereotrope.stats import Resample, clusters
-from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, PROMPTS
+from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
+from stereotrope.stats import Resample, clusters, normal_quantile
+from stereotrope.tables import ABSENT, CAPTION, CAPTION_LISTS, LABELLED, factors_of
 
 BY = ("generator", "prompt")
 """Factors whose combinations are the cells, unless said otherwise."""
@@ -24,29 +25,19 @@ EMPTY_CAPTION = "empty caption"
 NOT_CAPTIONED = "not captioned"
 """Reason where a picture has no caption."""
 
-_DECLARED = (
-    *("against", "association", "by", "column", "diversity", "elements", "groups", "keyword", "keywords"),
-    *("of", "stereotype", "terms", "text"),
-)
-register_caption = partial(
-    register,
-    suite="biasbench",
-    needs="captions",
-    shared=True,
-    closed=dict.fromkeys(_DECLARED, "the lexicon declares that; change it there"),
-)
-"""Registers a measure that :func:`caption_measures` computes together with the others."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Captions:
-    """Captions of one cell: those that count, and why others do not."""
+    """Captions of one cell: those that count, why others do not, and by what definition they are scored."""
 
-    key: Key
+    key: Mapping[str, Any]
+    """Factor → level."""
     frame: pl.DataFrame
-    excluded: dict[str, int]
+    excluded: Mapping[str, int]
     resample: Resample
     clustered: bool
+    definition: str
+    level: float
 
     @property
     def n(self) -> int:
@@ -57,6 +48,32 @@ class Captions:
     def texts(self) -> list[str]:
         """The captions."""
         return [str(text) for text in self.frame[CAPTION]]
+
+    @property
+    def released(self) -> bool:
+        """Whether scores follow the authors' scripts."""
+        return self.definition == "released"
+
+    def labels(self, attribute: str) -> pl.Series:
+        """Each caption's label of an attribute."""
+        frame = to_polars(self.frame, what="captions", needs=[attribute])
+        return frame.select(as_text(frame, attribute)).to_series()
+
+    def found(self, column: str) -> pl.Series:
+        """The elements of a list that each caption has."""
+        found = to_polars(self.frame, what="captions", needs=[column])[column]
+        if not isinstance(found.dtype, pl.List):
+            raise TableError(
+                f"captions: column {column!r} must hold a list of elements a row, found {found.dtype}; "
+                "split the text, e.g. with .str.split(';')"
+            )
+        return found.cast(pl.List(pl.String)).fill_null([])
+
+    def hits(self, column: str, among: Iterable[str] | None = None) -> NDArray[np.float64]:
+        """Elements that each caption has, each once; only those ``among``, where given."""
+        found = map(frozenset, self.found(column).to_list())
+        wanted = None if among is None else frozenset(among)
+        return np.array([len(one if wanted is None else one & wanted) for one in found], np.float64)
 
 
 def captions_frame(
@@ -70,37 +87,21 @@ def captions_frame(
 ) -> pl.DataFrame:
     """Join prompts, images and labels to the frame that measures of captions read.
 
-    Parameters
-    ----------
-    prompts, images, labels
-        The tables of a run.
-    annotator
-        Name of the lexicon whose labels enter; None where one annotator besides the captioner gave labels
-        of list attributes, or where only captions are needed.
-    captioner
-        Name of the annotator whose captions enter; None where there is one.
-    lists
-        Attributes that become columns of lists; every other attribute of the lexicon is one label a
-        caption and becomes a column of text.
+    prompts, images, labels: The tables of a run.
+    annotator: Name of the lexicon whose labels enter; None where only captions are needed.
+    captioner: Name of the annotator whose captions enter; None where there is one.
+    lists: Attributes that become columns of lists; every other one of the lexicon is one label a caption and
+        becomes a column of text.
 
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, prompt_id, generator, <factors>, text, caption, <one column an attribute>, excluded``,
-        one row an image in the order of ``images``; ``text`` is the prompt's. ``excluded`` is null
-        where the caption counts, else ``refused by the generator``, ``picture excluded``,
-        ``picture not at hand`` (and the captioner has a caption of none of these),
-        ``not captioned``, ``empty caption`` or the status of the caption's label. List columns are never
-        null.
+    Returns: ``image_id, prompt_id, generator, <factors>, text, caption, <attributes>, excluded``, one row an
+    image in the order of ``images``; ``text`` is the prompt's. ``excluded`` is null where the
+    caption counts, else ``refused by the generator``, ``picture excluded``, ``picture not at hand`` (and the
+    captioner has a caption of none of these), ``not captioned``, ``empty caption`` or the status of the
+    caption's label. List columns are never null.
 
-    Raises
-    ------
-    TableError
-        No label is a caption, several annotators gave captions and none is chosen, the annotator or
-        captioner is not there, or an image has two labels of an attribute that is no list.
+    Raises TableError: No label is a caption, several annotators gave captions and none is chosen, the
+    annotator or captioner is not there, or an image has two labels of an attribute that is no list.
 
-    Examples
-    --------
     >>> import polars as pl
     >>> prompts = pl.DataFrame({"prompt_id": ["p"], "prompt": ["doctor"], "text": ["a doctor"]})
     >>> images = pl.DataFrame({"image_id": ["i"], "prompt_id": ["p"], "generator": ["m"], "status": ["ok"]})
@@ -112,68 +113,64 @@ def captions_frame(
     >>> captions_frame(prompts, images, labels, annotator="biasbench").select("gender", "keyword").rows()
     [('female', ['hospital'])]
     """
-    made = with_factors(prompts, images)
-    factors = [c for c in to_polars(prompts, what="prompts").columns if c not in {p.name for p in PROMPTS}]
-    said = to_polars(labels)
-    needed = ("subject_kind", "subject_id", "attribute", "value", "annotator", "status")
-    if absent := [name for name in needed if name not in said.columns]:
-        raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, said.columns))}")
-    said = said.filter(pl.col("subject_kind") == "image").rename({"subject_id": "image_id"})
-    written = said.filter(pl.col("attribute") == CAPTION)
-    written = _only(written, captioner, what="captioner", of="captions")
+    asked = to_polars(prompts, what="prompts")
+    factors = factors_of(asked.columns)
+    said = to_polars(
+        labels, needs=("subject_kind", "subject_id", "attribute", "value", "annotator", "status")
+    )
+    said = said.filter(subject_kind="image").rename({"subject_id": "image_id"})
     found = said.filter(pl.col("attribute") != CAPTION)
-    found = found.filter(pl.col("annotator") == annotator) if annotator is not None else found.clear()
-    if annotator is not None and not found.height and annotator not in said["annotator"].to_list():
-        raise TableError(
-            f"labels: no annotator {annotator!r}; found "
-            f"{', '.join(map(repr, said['annotator'].unique().sort().to_list()))}"
-        )
-    frame = made.select("image_id", "prompt_id", "generator", *factors, pl.col("status").alias("_picture"))
-    asked = to_polars(prompts, what="prompts").select("prompt_id", pl.col("text").cast(pl.String))
-    frame = frame.join(asked, on="prompt_id", how="left", maintain_order="left")
+    found = found.clear() if annotator is None else found.filter(annotator=annotator)
+    names = said["annotator"].unique().sort().to_list()
+    if annotator is not None and annotator not in names:
+        raise TableError(f"labels: no annotator {annotator!r}; found {', '.join(map(repr, names))}")
+    frame = with_factors(prompts, images).select(
+        "image_id", "prompt_id", "generator", *factors, _picture="status"
+    )
+    columns = [_captions_of(said.filter(attribute=CAPTION), captioner)]
+    for name in dict.fromkeys([*found["attribute"].unique(maintain_order=True).to_list(), *lists]):
+        columns.append(_column(found, name, name in lists))
     frame = frame.join(
-        written.select("image_id", pl.col("value").alias(CAPTION), pl.col("status").alias("_status")),
-        on="image_id",
+        asked.select("prompt_id", pl.col("text").cast(pl.String)),
+        on="prompt_id",
         how="left",
         maintain_order="left",
     )
-    for name in dict.fromkeys([*found["attribute"].unique(maintain_order=True).to_list(), *lists]):
-        column = _column(found, name, name in lists)
+    for column in columns:
         frame = frame.join(column, on="image_id", how="left", maintain_order="left")
     frame = frame.with_columns(pl.col(name).fill_null([]) for name in lists)
-    return frame.with_columns(_reason().alias("excluded")).drop("_picture", "_status")
+    return frame.with_columns(excluded=_reason()).drop("_picture", "_status")
 
 
-def _only(labels: pl.DataFrame, name: str | None, *, what: str, of: str) -> pl.DataFrame:
+def _captions_of(labels: pl.DataFrame, captioner: str | None) -> pl.DataFrame:
+    """Captions by one annotator, with their status."""
     names = labels["annotator"].unique().sort().to_list()
+    listed = ", ".join(map(repr, names))
     if not names:
         raise TableError(f"labels: no label is a caption (attribute {CAPTION!r}); have pictures captioned")
-    if name is None and len(names) > 1:
+    if captioner is None and len(names) > 1:
         raise TableError(
-            f"labels: {len(names)} annotators gave {of}: {', '.join(map(repr, names))}; choose one with "
-            f"{what}={names[0]!r}"
+            f"labels: {len(names)} annotators gave captions: {listed}; choose one with captioner={names[0]!r}"
         )
-    chosen = name if name is not None else names[0]
-    kept = labels.filter(pl.col("annotator") == chosen)
+    kept = labels.filter(annotator=names[0] if captioner is None else captioner)
     if not kept.height:
-        raise TableError(f"labels: no {of} by {chosen!r}; found {', '.join(map(repr, names))}")
-    doubled = kept.filter(pl.col("image_id").is_duplicated())
-    if doubled.height:
-        raise TableError(f"labels: image {doubled['image_id'][0]!r} has two captions; keep one an image")
-    return kept
+        raise TableError(f"labels: no captions by {captioner!r}; found {listed}")
+    _require_one_each(kept, "captions", "keep one an image")
+    return kept.select("image_id", pl.col("value").alias(CAPTION), _status="status")
 
 
 def _column(found: pl.DataFrame, name: str, listed: bool) -> pl.DataFrame:
-    hits = found.filter((pl.col("attribute") == name) & pl.col("value").is_not_null())
+    hits = found.filter(pl.col("value").is_not_null(), attribute=name)
     if listed:
         return hits.group_by("image_id", maintain_order=True).agg(pl.col("value").alias(name))
-    doubled = hits.filter(pl.col("image_id").is_duplicated())
-    if doubled.height:
-        raise TableError(
-            f"labels: image {doubled['image_id'][0]!r} has two labels of {name!r}; add {name!r} to lists= "
-            "or keep one"
-        )
+    _require_one_each(hits, f"labels of {name!r}", f"add {name!r} to lists= or keep one")
     return hits.select("image_id", pl.col("value").alias(name))
+
+
+def _require_one_each(labels: pl.DataFrame, what: str, do: str) -> None:
+    doubled = labels.filter(pl.col("image_id").is_duplicated())
+    if doubled.height:
+        raise TableError(f"labels: image {doubled['image_id'][0]!r} has two {what}; {do}")
 
 
 def _reason() -> pl.Expr:
@@ -189,72 +186,54 @@ def _reason() -> pl.Expr:
         .then(pl.lit(NOT_CAPTIONED))
         .when(pl.col("_status") != "ok")
         .then(pl.col("_status"))
-        .when(pl.col(CAPTION).is_null() | (pl.col(CAPTION).str.strip_chars() == ""))
+        .when(_blank(pl.col(CAPTION)))
         .then(pl.lit(EMPTY_CAPTION))
     )
 
 
-def caption_table(
+def _blank(text: pl.Expr) -> pl.Expr:
+    return text.is_null() | (text.str.strip_chars() == "")
+
+
+def caption_cells(
     data: Any,
     *,
-    by: Sequence[str],
     measure: str,
-    columns: Sequence[str] = (),
-    lists: Sequence[str] = (),
+    by: Sequence[str],
+    definition: str = "paper",
+    level: float = 0.95,
     n_bootstrap: int = 0,
     seed: int = 0,
 ) -> list[Captions]:
     """Check a captions frame and part it into the cells of a design.
 
-    Raises
-    ------
-    TableError
-        A column is missing or not of its kind, or an image stands there twice.
-    UsageError
-        ``by`` is no list of factors, or a number of resamples or a seed is negative.
+    Raises TableError: A column is missing, or an image stands there twice.
+    Raises UsageError: ``by`` is no list of factors, the definition or level is none, or a number of resamples
+    or a seed is negative.
     """
+    check_definition(definition, measure)
+    normal_quantile(level)
     if n_bootstrap < 0 or seed < 0:
         raise UsageError(f"{measure}: n_bootstrap and seed must be 0 or more, found {n_bootstrap} and {seed}")
     factors = factor_names(by, measure=measure, what="by")
-    frame = to_polars(data, what="captions")
-    wanted = dict.fromkeys(["image_id", CAPTION, *factors, *columns, *lists])
-    if absent := [name for name in wanted if name not in frame.columns]:
-        raise TableError(f"captions: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
-    for name in lists:
-        if not isinstance(frame.schema[name], pl.List):
-            raise TableError(
-                f"captions: column {name!r} must hold a list of elements a row, found {frame.schema[name]}; "
-                "split the text, e.g. with .str.split(';')"
-            )
-    given = pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
+    frame = to_polars(data, what="captions", needs=["image_id", CAPTION, *factors])
     text = as_text(frame, CAPTION)
-    blank = text.is_null() | (text.str.strip_chars() == "")
     frame = frame.with_columns(
-        pl.when(given.is_not_null()).then(given).when(blank).then(pl.lit(EMPTY_CAPTION)).alias("excluded"),
+        *(as_text(frame, name).alias(name) for name in factors),
         text.alias(CAPTION),
-        *[as_text(frame, name).alias(name) for name in (*factors, *columns) if name != CAPTION],
-        *[pl.col(name).cast(pl.List(pl.String)).fill_null([]) for name in lists],
+        excluded=pl.coalesce(reason_given(frame), pl.when(_blank(text)).then(pl.lit(EMPTY_CAPTION))),
     )
-    keys = ["image_id", *factors]
-    doubled = frame.filter(frame.select(keys).is_duplicated())
+    doubled = frame.filter(pl.struct("image_id", *factors).is_duplicated())
     if doubled.height:
         raise TableError(f"captions: image {doubled['image_id'][0]!r} stands there twice; keep one caption")
-    return list(_cells(frame, factors, n_bootstrap, seed))
-
-
-def _cells(frame: pl.DataFrame, factors: Sequence[str], n_bootstrap: int, seed: int) -> Iterator[Captions]:
-    parts: list[tuple[Key, pl.DataFrame]] = [((), frame)]
-    if factors:
-        parts = list(frame.group_by(list(factors), maintain_order=True))
-    for stream, (key, part) in enumerate(parts):
-        counts = part.group_by("excluded", maintain_order=True).len().drop_nulls()
+    parts = frame.partition_by(factors, maintain_order=True, as_dict=True) if factors else {(): frame}
+    cells = []
+    for stream, (key, part) in enumerate(parts.items()):
         kept = part.filter(pl.col("excluded").is_null())
         prompts = kept["prompt_id"].to_numpy() if "prompt_id" in kept.columns else None
-        units = clusters(prompts, kept.height)
-        yield Captions(
-            key=tuple(key),
-            frame=kept,
-            excluded={str(reason): int(n) for reason, n in counts.iter_rows()},
-            resample=Resample(units, n_bootstrap, seed, stream),
-            clustered=bool(kept.height) and int(units.max()) + 1 < kept.height,
-        )
+        resample = Resample(clusters(prompts, kept.height), n_bootstrap, seed, stream)
+        reasons = Counter(part["excluded"].drop_nulls().to_list())
+        several = resample.n_units < kept.height
+        place = dict(zip(factors, key, strict=True))
+        cells.append(Captions(place, kept, reasons, resample, several, definition, level))
+    return cells

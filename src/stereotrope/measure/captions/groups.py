@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError, did_you_mean
@@ -43,30 +42,27 @@ NO_SIDE = "no group of either side is seen"
 class Groups:
     """The groups of one attribute in one cell.
 
-    Attributes
-    ----------
-    attribute
-        Name of the attribute.
-    names
-        The groups that share the captions: those declared, and ``unknown`` unless it is left out.
-    columns
-        Shape (k, n), 1 where the caption names the group.
-    excluded
-        Captions with a label that does not count, by reason.
-    declared
-        Whether the groups were declared, or are those seen.
+    names: The groups that share the captions: those declared, and ``unknown`` unless it is left out.
+    columns: Shape (k, n), 1 where the caption names the group.
+    excluded: Captions with a label that does not count, by reason.
+    declared: Whether the groups were declared, or are those seen.
     """
 
     attribute: str
     names: tuple[str, ...]
     columns: Floats
-    excluded: dict[str, int]
+    excluded: Counter[str]
     declared: bool
 
     @property
     def n(self) -> int:
         """Captions with a group that counts."""
         return int(self.columns.sum())
+
+    @property
+    def k(self) -> int:
+        """Number of groups, at least 1."""
+        return max(len(self.names), 1)
 
     @property
     def mostly_unknown(self) -> bool:
@@ -88,44 +84,34 @@ class Sides:
     second: tuple[int, ...]
     of: str
     against: str
-    declared: bool = False
+    declared: bool
     """Whether these sides were asked for, or are the only two groups there are."""
 
 
-def count_groups(
-    cell: Captions, attribute: str, *, groups: Sequence[str] | None, unknown: bool, released: bool
-) -> Groups:
+def count_groups(cell: Captions, attribute: str, groups: Sequence[str] | None, unknown: bool) -> Groups:
     """Count the captions of each group; under the released definition the groups are those seen.
 
-    Raises
-    ------
-    UsageError
-        ``groups`` is a string, or names a group twice or the label ``unknown``.
+    Raises UsageError: ``groups`` is a string, or names a group twice or the label ``unknown``.
     """
     declared = _declared(groups, attribute)
-    labels = cell.frame[attribute].cast(pl.String).to_list()
+    labels = cell.labels(attribute).to_list()
     seen = Counter(label for label in labels if label is not None)
     known = declared if declared is not None else tuple(sorted(v for v in seen if v != UNKNOWN))
     names = (*known, UNKNOWN) if unknown else known
-    excluded: Counter[str] = Counter({"missing": labels.count(None)})
+    excluded: Counter[str] = Counter(missing=labels.count(None))
     for label, count in seen.items():
-        if label in names:
-            continue
-        if label == UNKNOWN:
-            excluded[UNKNOWN] += count
-        elif set(label.split(JOINED)) <= set(known):
-            excluded[DOUBLE] += count
-        else:
-            excluded[FOREIGN] += count
-    if released:
+        if label not in names:
+            double = set(label.split(JOINED)) <= set(known)
+            excluded[UNKNOWN if label == UNKNOWN else DOUBLE if double else FOREIGN] += count
+    if cell.released:
         names = tuple(name for name in names if seen[name])
     columns = np.array([[label == name for label in labels] for name in names], np.float64)
     return Groups(
         attribute,
         names,
         columns.reshape(len(names), len(labels)),
-        {reason: n for reason, n in excluded.items() if n},
-        declared is not None and not released,
+        excluded,
+        declared is not None and not cell.released,
     )
 
 
@@ -135,15 +121,12 @@ def _declared(groups: Sequence[str] | None, attribute: str) -> tuple[str, ...] |
     if isinstance(groups, str):
         raise UsageError(f"groups must be a list of names, found the string {groups!r}; write [{groups!r}]")
     names = tuple(groups)
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"groups: {name!r} of {attribute!r} is given twice; give it once")
-        if name == UNKNOWN:
-            raise UsageError(
-                f"groups: {UNKNOWN!r} is no group of {attribute!r}; leave it out and use unknown="
-            )
     if not names:
         raise UsageError(f"groups: {attribute!r} has no group; list them, or pass None for those seen")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"groups: {twice[0]!r} of {attribute!r} is given twice; give it once")
+    if UNKNOWN in names:
+        raise UsageError(f"groups: {UNKNOWN!r} is no group of {attribute!r}; leave it out and use unknown=")
     return names
 
 
@@ -155,42 +138,34 @@ def sides_of(
 ) -> list[Sides]:
     """The sides asked for; without any, every pair of groups.
 
-    Raises
-    ------
-    UsageError
-        A side names a group that was not declared, or one that is on the other side.
+    Raises UsageError: A side names a group that was not declared, or one that is on the other side.
     """
     if of is None:
-        pairs = [name for name in counted.names if name != UNKNOWN]
-        if groups is not None:
-            pairs = list(groups)
+        pairs = [name for name in counted.names if name != UNKNOWN] if groups is None else list(groups)
         only = groups is not None and len(pairs) == 2
-        return [replace(_sides(counted, (a,), (b,), b), declared=only) for a, b in combinations(pairs, 2)]
+        return [_sides(counted, (a,), (b,), b, declared=only) for a, b in combinations(pairs, 2)]
     if isinstance(of, str):
         raise UsageError(f"of must be a list of groups, found the string {of!r}; write [{of!r}]")
     first = tuple(of)
-    if against is None or against in (REST, OTHERS):
-        away = () if against != OTHERS else (UNKNOWN,)
-        second = tuple(name for name in counted.names if name not in (*first, *away))
-        return [_sides(counted, first, second, against or REST, groups)]
-    second = (against,) if isinstance(against, str) else tuple(against)
+    if against in (None, REST, OTHERS):
+        away = (*first, UNKNOWN) if against == OTHERS else first
+        second = tuple(name for name in counted.names if name not in away)
+        named = OTHERS if against == OTHERS else REST
+    else:
+        second = (against,) if isinstance(against, str) else tuple(against or ())
+        named = " + ".join(second)
     if both := [name for name in first if name in second]:
         raise UsageError(f"parity: {both[0]!r} is on both sides; leave it on one")
-    return [_sides(counted, first, second, " + ".join(second), groups)]
+    for name in (*first, *second) if groups is not None else ():
+        if name not in groups and name != UNKNOWN:
+            hint = did_you_mean(name, groups, otherwise=f"groups are {', '.join(map(repr, groups))}")
+            raise UsageError(f"parity: {name!r} is no group of {counted.attribute!r}; {hint}")
+    return [_sides(counted, first, second, named, declared=True)]
 
 
 def _sides(
-    counted: Groups,
-    first: tuple[str, ...],
-    second: tuple[str, ...],
-    named: str,
-    groups: Sequence[str] | None = None,
+    counted: Groups, first: tuple[str, ...], second: tuple[str, ...], named: str, *, declared: bool
 ) -> Sides:
-    if groups is not None:
-        for name in (*first, *second):
-            if name not in groups and name != UNKNOWN:
-                hint = did_you_mean(name, groups, otherwise=f"groups are {', '.join(map(repr, groups))}")
-                raise UsageError(f"parity: {name!r} is no group of {counted.attribute!r}; {hint}")
     place = {name: at for at, name in enumerate(counted.names)}
-    rows = [tuple(place[name] for name in side if name in place) for side in (first, second)]
-    return Sides(rows[0], rows[1], " + ".join(first), named, declared=True)
+    a, b = (tuple(place[name] for name in side if name in place) for side in (first, second))
+    return Sides(a, b, " + ".join(first), named, declared)

@@ -1,24 +1,20 @@
 """What captions lack of what the prompt says or implies, and what they hold that it does not."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, register_caption
+from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
-    How,
     ScoreRow,
     base_row,
-    estimates_of,
+    caption_measure,
     scored,
-    shared,
+    share_row,
     undefined,
     without_pseudo,
 )
@@ -30,37 +26,15 @@ Floats = NDArray[np.float64]
 OTHER_SCRIPT = "other script than the terms"
 """Reason where a caption is written in letters of which no term has any: nothing could be found there."""
 
-_NOT_DECLARED = {
-    "gmr": "no keyword declared",
-    "iemr": "no implied element declared",
-    "hallucination": "no term declared",
-    "car": "no reference element declared",
-}
-_SOURCES = {
-    "gmr": "T2I-BiasBench, eqs. 16 and 17",
-    "iemr": "T2I-BiasBench, eqs. 18 and 19",
-    "hallucination": "T2I-BiasBench, eqs. 20 and 21",
-    "car": "T2I-BiasBench, eq. 22",
-}
+NO_KEYWORD = "no keyword declared"
 
 
-@register_caption(
-    summary="How often captions lack what the prompt names.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="higher: more captions lack something; near 1 with many keywords",
-    source="T2I-BiasBench, eqs. 16 and 17; Wilson 1927",
+    source="T2I-BiasBench, eqs. 16 and 17",
 )
-def gmr(
-    captions: Any,
-    keywords: Sequence[str],
-    *,
-    column: str = "keyword",
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+def gmr(cell: Captions, keywords: Sequence[str], *, column: str = "keyword") -> list[ScoreRow]:
     r"""Grounded missing rate (GMR): share of captions that lack any keyword of the prompt.
 
     Formula
@@ -70,18 +44,14 @@ def gmr(
 
     Parameters
     ----------
-    captions
-        Captions frame: ``image_id``, ``caption``, the list column and the factors in ``by``.
+    captions, by, level, n_bootstrap, seed
+        As for :func:`representation_parity`; resamples are of the released mean.
     keywords
-        The keywords :math:`K(p)` declared for the prompt.
+        The keywords :math:`K(p)` declared for the prompt, each once.
     column
         Column of lists: the keywords found in each caption. Others than the declared ones are passed over.
-    by
-        Factors whose combinations are the cells.
     definition
         ``paper``: as above. ``released``: the mean share of the keywords that a caption lacks.
-    level, n_bootstrap, seed
-        Nominal coverage of the interval; the resamples of the released mean, and their seed.
 
     Returns
     -------
@@ -93,13 +63,6 @@ def gmr(
     ---------
     ``no keyword declared``; ``no usable caption``; the mean of ``released`` has no interval where all
     captions lack the same number.
-
-    Raises
-    ------
-    TableError
-        A column is missing or holds no lists, or an image stands in the frame twice.
-    UsageError
-        ``definition`` is unknown, or ``keywords`` is a string or names one twice.
 
     Notes
     -----
@@ -121,26 +84,15 @@ def gmr(
     >>> gmr(frame, ["doctor", "hospital"]).select("category", "value").rows()
     [(None, 0.5), ('doctor', 0.0), ('hospital', 0.5)]
     """
-    return _missing("gmr", captions, keywords, column, by, definition, level, n_bootstrap, seed)
+    return _missing_rows(cell, keywords, column, NO_KEYWORD)
 
 
-@register_caption(
-    summary="How often captions lack what the prompt implies.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="higher: more captions lack something; near 1 with many elements",
-    source="T2I-BiasBench, eqs. 18 and 19; Wilson 1927",
+    source="T2I-BiasBench, eqs. 18 and 19",
 )
-def iemr(
-    captions: Any,
-    elements: Sequence[str],
-    *,
-    column: str = "implied",
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+def iemr(cell: Captions, elements: Sequence[str], *, column: str = "implied") -> list[ScoreRow]:
     r"""Implicit element missing rate (IEMR): share of captions that lack anything the prompt implies.
 
     Formula
@@ -150,13 +102,9 @@ def iemr(
 
     Parameters
     ----------
-    captions
-        Captions frame: ``image_id``, ``caption``, the list column and the factors in ``by``.
     elements
         The implied elements :math:`I(p)` declared for the prompt.
-    column
-        Column of lists: the elements found in each caption. Others than the declared ones are passed over.
-    by, definition, level, n_bootstrap, seed
+    captions, column, by, definition, level, n_bootstrap, seed
         As for :func:`gmr`.
 
     Returns
@@ -187,24 +135,17 @@ def iemr(
     >>> iemr(frame, ["mask"]).select("category", "value").rows()
     [(None, 0.5), ('mask', 0.5)]
     """
-    return _missing("iemr", captions, elements, column, by, definition, level, n_bootstrap, seed)
+    return _missing_rows(cell, elements, column, "no implied element declared")
 
 
-@register_caption(
-    summary="How often captions hold a term that the prompt does not call for.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="higher: more captions with such a term",
-    source="T2I-BiasBench, eqs. 20 and 21; Wilson 1927",
+    source="T2I-BiasBench, eqs. 20 and 21",
 )
 def hallucination(
-    captions: Any,
-    *,
-    terms: Sequence[str] | None = None,
-    column: str = "hallucination",
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-) -> pl.DataFrame:
+    cell: Captions, *, terms: Sequence[str] | None = None, column: str = "hallucination"
+) -> list[ScoreRow]:
     r"""Share of captions that hold any term that does not belong to the prompt.
 
     Formula
@@ -213,19 +154,15 @@ def hallucination(
 
     Parameters
     ----------
-    captions
-        Captions frame: ``image_id``, ``caption``, the list column and the factors in ``by``.
+    captions, by, level
+        As for :func:`representation_parity`.
     terms
         The elements :math:`H(p)` declared; only these count, and captions in another script are left out.
         None: whatever the column holds.
     column
         Column of lists: the elements found in each caption.
-    by
-        Factors whose combinations are the cells.
-    definition
-        Name of the definition that the rows stand with; both count alike.
-    level
-        Nominal coverage.
+    definition, n_bootstrap, seed
+        Name of the definition that the rows stand with; both count alike, and nothing is resampled.
 
     Returns
     -------
@@ -255,24 +192,17 @@ def hallucination(
     >>> hallucination(frame)["value"].to_list()
     [0.5]
     """
-    return _any("hallucination", captions, terms, column, by, definition, level)
+    return _any_rows(cell, terms, column, "no term declared")
 
 
-@register_caption(
-    summary="How often captions hold a marker of the culture that was asked for.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="higher: more captions with a marker",
-    source="T2I-BiasBench, eq. 22; Wilson 1927",
+    source="T2I-BiasBench, eq. 22",
 )
 def car(
-    captions: Any,
-    *,
-    elements: Sequence[str] | None = None,
-    column: str = "reference",
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-) -> pl.DataFrame:
+    cell: Captions, *, elements: Sequence[str] | None = None, column: str = "reference"
+) -> list[ScoreRow]:
     r"""Cultural accuracy ratio (CAR): share of captions with any marker of the culture asked for.
 
     Formula
@@ -281,14 +211,9 @@ def car(
 
     Parameters
     ----------
-    captions
-        Captions frame: ``image_id``, ``caption``, the list column and the factors in ``by``.
     elements
-        The markers :math:`R` declared; only these count, and captions in another script are left out.
-        None: whatever the column holds.
-    column
-        Column of lists: the markers found in each caption.
-    by, definition, level
+        The markers :math:`R` declared, as ``terms`` of :func:`hallucination`.
+    captions, column, by, definition, level, n_bootstrap, seed
         As for :func:`hallucination`.
 
     Returns
@@ -319,92 +244,63 @@ def car(
     >>> car(frame)["value"].to_list()
     [1.0]
     """
-    return _any("car", captions, elements, column, by, definition, level)
+    return _any_rows(cell, elements, column, "no reference element declared")
 
 
-def _missing(measure: str, captions: Any, elements: Sequence[str], column: str, *cells: Any) -> pl.DataFrame:
-    declared = read_elements(elements, measure)
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        return missing_rows(cell, how, measure, declared, column)
-
-    return estimates_of(measure, captions, rows, *cells, lists=[column])
-
-
-def _any(
-    measure: str, captions: Any, elements: Sequence[str] | None, column: str, *cells: Any
-) -> pl.DataFrame:
-    declared = read_elements(elements, measure) if elements is not None else None
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        return [any_row(cell, how, measure, declared, column)]
-
-    return estimates_of(measure, captions, rows, *cells, lists=[column])
-
-
-def read_elements(elements: Sequence[str], measure: str) -> tuple[str, ...]:
+def read_elements(elements: Sequence[str], what: str) -> tuple[str, ...]:
     """Check declared elements.
 
-    Raises
-    ------
-    UsageError
-        A string where a list belongs, or an element twice.
+    Raises UsageError: A string where a list belongs, or an element twice.
     """
     if isinstance(elements, str):
-        raise UsageError(
-            f"{measure}: elements must be a list, found the string {elements!r}; write [{elements!r}]"
-        )
+        raise UsageError(f"{what} must be a list, found the string {elements!r}; write [{elements!r}]")
     listed = tuple(elements)
     if twice := [name for name in listed if listed.count(name) > 1]:
-        raise UsageError(f"{measure}: {twice[0]!r} is given twice; give it once")
+        raise UsageError(f"{what}: {twice[0]!r} is given twice; give it once")
     return listed
 
 
-def missing_score(cell: Captions, how: How, elements: Sequence[str], column: str) -> ScoreOfSums:
+def missing_score(cell: Captions, elements: Sequence[str], column: str) -> ScoreOfSums:
     """GMR or IEMR as a score of sums, over the captions that the elements could be found in."""
     could = readable(cell.texts, elements)
-    lacking = len(elements) - hits(cell, column, elements)
-    lacking = lacking / len(elements) if how.released else np.minimum(lacking, 1.0)
-
+    lacking = len(elements) - cell.hits(column, elements)
+    lacking = lacking / len(elements) if cell.released else np.minimum(lacking, 1.0)
     return without_pseudo(np.stack([lacking * could, could]), mean_of)
 
 
-def missing_rows(
-    cell: Captions, how: How, measure: str, elements: Sequence[str], column: str
-) -> list[ScoreRow]:
-    """Rows of :func:`gmr` or :func:`iemr` of one cell."""
-    could = readable(cell.texts, elements) if elements else np.ones(cell.n)
-    left = {OTHER_SCRIPT: int(cell.n - could.sum())}
-    row = base_row(cell, how, measure, _SOURCES[measure], n=int(could.sum()), extra=left)
-    if not elements:
-        return [undefined(row, _NOT_DECLARED[measure])]
+def _missing_rows(cell: Captions, elements: Sequence[str], column: str, none: str) -> list[ScoreRow]:
+    listed = read_elements(elements, f"declared elements ({column})")
+    row, could = _readable_row(cell, listed)
+    if not listed:
+        return [undefined(row, none)]
     if not could.sum():
-        return [undefined({**row, "category": name}, NO_CAPTION) for name in (None, *elements)]
-    found = cell.frame[column].to_list()
+        return [undefined({**row, "category": name}, NO_CAPTION) for name in (None, *listed)]
     method = "elements declared"
-    if how.released:
-        whole = scored(
-            row, cell, how, missing_score(cell, how, elements, column), limits=(0.0, 1.0), method=method
-        )
+    if cell.released:
+        score = missing_score(cell, listed, column)
+        whole = scored(row, cell, score, limits=(0.0, 1.0), method=method)
     else:
-        lacking = (hits(cell, column, elements) < len(elements)).astype(np.float64)
-        whole = shared(row, cell, how, lacking, could)
-        whole["method"] = f"{method}; {whole['method']}"
-    single = []
-    for name in elements:
-        lacks = np.array([name not in elements_found for elements_found in found], np.float64)
-        single.append(shared({**row, "category": name}, cell, how, lacks, could))
-    return [{**whole, "n_categories": len(elements)}, *single]
+        whole = share_row({**row, "method": method}, cell, cell.hits(column, listed) < len(listed), could)
+    found = cell.found(column)
+    return [
+        {**whole, "n_categories": len(listed)},
+        *(
+            share_row({**row, "category": name}, cell, ~found.list.contains(name).to_numpy(), could)
+            for name in listed
+        ),
+    ]
 
 
-def any_row(cell: Captions, how: How, measure: str, elements: Sequence[str] | None, column: str) -> ScoreRow:
-    """The row of :func:`hallucination` or :func:`car` of one cell."""
-    could = readable(cell.texts, elements) if elements else np.ones(cell.n)
-    left = {OTHER_SCRIPT: int(cell.n - could.sum())}
-    row = base_row(cell, how, measure, _SOURCES[measure], n=int(could.sum()), extra=left)
-    if elements is not None and not elements:
-        return undefined(row, _NOT_DECLARED[measure])
-    if not could.sum():
-        return undefined(row, NO_CAPTION)
-    held = (hits(cell, column, elements) > 0).astype(np.float64)
-    return shared(row, cell, how, held, could)
+def _any_rows(cell: Captions, elements: Sequence[str] | None, column: str, none: str) -> list[ScoreRow]:
+    listed = None if elements is None else read_elements(elements, f"declared elements ({column})")
+    row, could = _readable_row(cell, listed or ())
+    if listed == ():
+        return [undefined(row, none)]
+    return [share_row(row, cell, cell.hits(column, listed) > 0, could)]
+
+
+def _readable_row(cell: Captions, elements: Sequence[str]) -> tuple[ScoreRow, Floats]:
+    """The row of the captions that any of the elements could be found in, and 1 for each of these."""
+    could = readable(cell.texts, elements)
+    n = int(could.sum())
+    return base_row(cell, n, {OTHER_SCRIPT: cell.n - n}), could

@@ -1,18 +1,14 @@
 """The gap between two groups' shares, with and without its sign."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import polars as pl
 
 from stereotrope.measure.captions.formulas import group_score, parity_of
-from stereotrope.measure.captions.frame import BY, Captions, register_caption
+from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
-    How,
     ScoreRow,
     above_floor,
-    estimates_of,
+    caption_measure,
     group_row,
     scored,
     undefined,
@@ -23,26 +19,20 @@ DECLARED = "declared"
 """``sides`` of a parity whose sides were asked for, or are the only two groups: others compare any two."""
 
 
-@register_caption(
-    summary="How far apart two groups are in how often captions name them.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="0: equally often; 1: one group only; says nothing of which",
     source="T2I-BiasBench, eq. 6",
 )
 def parity_difference(
-    captions: Any,
+    cell: Captions,
     attribute: str,
     *,
     groups: Sequence[str] | None = None,
     of: Sequence[str] | None = None,
     against: Sequence[str] | str | None = None,
     unknown: bool = True,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+) -> list[ScoreRow]:
     r"""Distance between the shares of two groups, whichever is the larger.
 
     Formula
@@ -51,7 +41,7 @@ def parity_difference(
 
     Parameters
     ----------
-    captions, attribute, groups, unknown, by
+    captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`representation_parity`.
     of, against
         Groups of the first and of the second side, their shares added up; ``against="rest"`` (or None):
@@ -61,8 +51,6 @@ def parity_difference(
         Name of the definition that the rows stand with; the formula is the same. (The authors' scripts
         take white against the rest, ``of=["white"]``, and dark and medium against fair skin,
         ``of=["dark", "medium"], against=["fair"]``, where the paper's formula has two groups.)
-    level, n_bootstrap, seed
-        Nominal coverage of the interval, and the resamples and their seed; 0 resamples leave it null.
 
     Returns
     -------
@@ -76,11 +64,6 @@ def parity_difference(
     ---------
     ``no caption with a usable group``; ``no group of either side is seen`` where groups are those seen
     (``released``, or none declared) and none of both sides is.
-
-    Raises
-    ------
-    TableError, UsageError
-        As for :func:`representation_parity`; a side names a group that is not declared.
 
     Notes
     -----
@@ -104,42 +87,33 @@ def parity_difference(
     >>> found.select("category", "reference", "value").rows()
     [('female', 'male', 0.25)]
     """
-    return _parity(
-        "parity_difference",
-        captions,
-        attribute,
-        groups,
-        of,
-        against,
-        unknown,
-        by,
-        definition,
-        level,
-        n_bootstrap,
-        seed,
-    )
+    counted = count_groups(cell, attribute, groups, unknown)
+    rows = []
+    for sides in sides_of(counted, of, against, groups):
+        row = _signed_row(cell, counted, sides)
+        if "undefined" not in row:
+            row = _folded(row)
+            if not cell.released:
+                both = int(counted.columns[[*sides.first, *sides.second]].sum())
+                row = above_floor(row, expected_tie(both, counted.n), 1.0)
+        rows.append(row)
+    return rows
 
 
-@register_caption(
-    summary="How much more often captions name one group than another.",
+@caption_measure(
     bounds=(-1.0, 1.0),
     direction="above 0: the first group is named more often; below 0: the second",
     source="T2I-BiasBench, sections 4.4 and 6",
 )
 def signed_parity(
-    captions: Any,
+    cell: Captions,
     attribute: str,
     *,
     groups: Sequence[str] | None = None,
     of: Sequence[str] | None = None,
     against: Sequence[str] | str | None = None,
     unknown: bool = True,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+) -> list[ScoreRow]:
     r"""Share of one group less that of another, with its sign.
 
     Formula
@@ -180,63 +154,23 @@ def signed_parity(
     >>> signed_parity(frame, "gender", of=["male"], against=["female"], n_bootstrap=200)["value"].to_list()
     [-0.25]
     """
-    return _parity(
-        "signed_parity",
-        captions,
-        attribute,
-        groups,
-        of,
-        against,
-        unknown,
-        by,
-        definition,
-        level,
-        n_bootstrap,
-        seed,
-    )
+    counted = count_groups(cell, attribute, groups, unknown)
+    return [_signed_row(cell, counted, sides) for sides in sides_of(counted, of, against, groups)]
 
 
-def _parity(
-    measure: str,
-    captions: Any,
-    attribute: str,
-    groups: Sequence[str] | None,
-    of: Sequence[str] | None,
-    against: Sequence[str] | str | None,
-    unknown: bool,
-    *cells: Any,
-) -> pl.DataFrame:
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        sides = sides_of(counted, of, against, groups)
-        return [parity_row(cell, counted, one, how, signed=measure == "signed_parity") for one in sides]
-
-    return estimates_of(measure, captions, rows, *cells, columns=[attribute])
-
-
-def parity_row(cell: Captions, counted: Groups, sides: Sides, how: How, *, signed: bool) -> ScoreRow:
-    """One row of :func:`parity_difference` or :func:`signed_parity`."""
-    measure = "signed_parity" if signed else "parity_difference"
-    source = "T2I-BiasBench, sections 4.4 and 6" if signed else "T2I-BiasBench, eq. 6"
-    row = group_row(cell, counted, how, measure, source)
-    row |= {"category": sides.of, "reference": sides.against, "sides": DECLARED if sides.declared else None}
+def _signed_row(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
+    marked = {"category": sides.of, "reference": sides.against, "sides": DECLARED if sides.declared else None}
+    row = group_row(cell, counted, **marked)
     if not counted.n:
         return undefined(row, NO_GROUP)
     if not sides.first and not sides.second:
         return undefined(row, NO_SIDE)
     score = group_score(counted.columns, parity_of(sides, signed=True))
-    row = scored(row, cell, how, score, limits=(-1.0, 1.0), method=counted.method)
-    if signed:
-        return row
-    row |= _folded(row)
-    if how.released:
-        return row
-    both = int(counted.columns[[*sides.first, *sides.second]].sum())
-    return above_floor(row, expected_tie(both, counted.n), 1.0)
+    return scored(row, cell, score, limits=(-1.0, 1.0), method=counted.method)
 
 
 def _folded(row: ScoreRow) -> ScoreRow:
     """Size of a signed score: its interval reaches 0 where the signed one holds 0."""
     low, high = row["low"], row["high"]
     least = max(0.0, low, -high) if low == low else low
-    return {"value": abs(row["value"]), "low": least, "high": max(abs(low), abs(high))}
+    return {**row, "value": abs(row["value"]), "low": least, "high": max(abs(low), abs(high))}

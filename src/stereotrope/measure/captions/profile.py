@@ -14,7 +14,7 @@ from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
+from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
 from stereotrope.tables import ESTIMATES, plain_scores, warnings_of
 
@@ -38,6 +38,7 @@ ALONE = "a single model has no rank"
 _MEAN = "T2I-BiasBench, Table 6"
 _RADAR = "T2I-BiasBench, Figure 10, eq. 28"
 _BESIDE = frozenset(column.name for column in ESTIMATES)
+_ENDS = ("low", "high", "level", "flags")
 
 
 def _called(
@@ -84,7 +85,6 @@ def _computed(call: MeasureCall, estimates: pl.DataFrame) -> pl.DataFrame:
 
 
 @register(
-    summary="The composite scores of all prompts of a model together, and its place among the models.",
     suite="biasbench",
     bounds=(0.0, None),
     direction="higher: further from even on more prompts; ranks depend on the order of the prompts",
@@ -148,15 +148,6 @@ def profile(
     compare. ``fewer than three prompts span no polygon``. ``a single model has no rank``: no other has a
     score of every prompt.
 
-    Raises
-    ------
-    TableError
-        A column is missing, there is no composite score, or two of one model and prompt.
-    UsageError
-        ``axes`` does not list the prompts, each once.
-    DefinitionError
-        Composites of two definitions.
-
     Notes
     -----
     Both composites are joined though they say different things: of people how uneven, of animals and
@@ -165,12 +156,10 @@ def profile(
     the mean and ``radar_area_any_order``, and a rank only where ``radar_rank_orders`` is near 1.
 
     Intervals join those of the composites by square-and-add, captions of different prompts being
-    independent. Where groups are nearly even every composite reads too high, and over prompts these errors
-    add up and do not cancel: the interval adds what each composite's shows of it, and a composite whose
-    interval reaches 0 or 1 counts as 0 or 1 for that end. Simulated to cover in 0.91 to 1.00 of samples of
-    15 and of 100 captions a prompt; in 0.85 to 0.90 where no lists of terms enter and groups are exactly
-    even or four in five captions name none. Ranks have no interval: two whose areas' intervals overlap may
-    as well stand the other way round.
+    independent. At small n every composite of nearly even groups reads too high, and over prompts these
+    errors add up: the interval adds what each composite's shows of it. Simulated to cover in 0.91 to 1.00 of
+    samples, in 0.85 to 0.90 where no terms enter and groups are exactly even or four in five captions name
+    none. Ranks have no interval: two whose areas' intervals overlap may as well stand the other way round.
 
     References
     ----------
@@ -189,23 +178,24 @@ def profile(
     """
     frame, others = _read(estimates, prompt, model)
     named = _axes(frame[prompt].unique(maintain_order=True).to_list(), axes, prompt)
+    places = pl.DataFrame({prompt: named}, schema_overrides={prompt: frame.schema[prompt]})
+    cells = frame.partition_by(others, as_dict=True, maintain_order=True) if others else {(): frame}
     rows: list[Row] = []
-    cells: dict[tuple[Any, ...], dict[Any, dict[str, Row]]] = {}
-    for row in frame.iter_rows(named=True):
-        models = cells.setdefault(tuple(row[name] for name in others), {})
-        models.setdefault(row[model], {})[row[prompt]] = row
-    for key, models in cells.items():
+    for key, cell in cells.items():
         scope = dict(zip(others, key, strict=True)) | {"definition": frame["definition"][0]}
-        rows += _ranked([_Profile({**scope, model: name}, own, named) for name, own in models.items()], seed)
+        models = [
+            _Profile(
+                {**scope, model: name}, named, places.join(own, on=prompt, how="left", maintain_order="left")
+            )
+            for (name,), own in cell.partition_by(model, as_dict=True, maintain_order=True).items()
+        ]
+        rows += _ranked(models, seed)
     return estimate_frame(rows, factors=(*others, model))
 
 
 def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[str]]:
     """The composites among the estimates, and the factors beside model and prompt."""
-    frame = to_polars(estimates, what="estimates")
-    needed = ["measure", "definition", "value", model, prompt]
-    if absent := [name for name in needed if name not in frame.columns]:
-        raise TableError(f"estimates: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    frame = to_polars(estimates, what="estimates", needs=("measure", "definition", "value", model, prompt))
     used = plain_scores(frame).filter(pl.col("measure").is_in(COMPOSITES))
     if not used.height:
         raise TableError(f"estimates: no row of {' or '.join(COMPOSITES)}; pass what these return")
@@ -215,14 +205,15 @@ def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[s
         for name in used.columns
         if name not in (*_BESIDE, prompt, model) and used[name].null_count() < used.height
     ]
-    double = used.select(*others, model, prompt).is_duplicated()
-    if double.any():
-        first = used.filter(double).row(0, named=True)
+    double = used.filter(pl.struct(*others, model, prompt).is_duplicated())
+    if double.height:
+        first = double.row(0, named=True)
         raise TableError(
             f"estimates: {model} {first[model]!r} has two composite scores of {prompt} {first[prompt]!r}; "
             "keep those of one attribute"
         )
-    return used, others
+    absent = [name for name in _ENDS if name not in used.columns]
+    return used.with_columns(pl.lit(None).alias(name) for name in absent), others
 
 
 def _axes(there: list[str], axes: Sequence[str] | None, prompt: str) -> list[str]:
@@ -243,75 +234,71 @@ def _axes(there: list[str], axes: Sequence[str] | None, prompt: str) -> list[str
 
 
 class _Profile:
-    """The composites of one model, in the order of the axes."""
+    """The composites of one model, a row an axis, and rows of estimates made from them."""
 
-    def __init__(self, scope: Row, rows: dict[str, Row], axes: Sequence[str]) -> None:
-        self.scope, self.axes = scope, axes
-        found = [rows.get(axis, {}) for axis in axes]
+    def __init__(self, scope: Row, axes: Sequence[str], found: pl.DataFrame) -> None:
+        self.axes = axes
         self.x, self.low, self.high = (
-            np.array([np.nan if one.get(name) is None else one[name] for one in found], np.float64)
-            for name in ("value", "low", "high")
+            found[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("value", "low", "high")
         )
-        self.levels = sorted({one["level"] for one in found if one.get("level") is not None})
-        self.small = any("small_n" in warnings_of(one.get("flags")) for one in found)
         self.left = int(np.isnan(self.x).sum())
-
-    def row(self, measure: str, source: str, value: float | None = None, **more: Any) -> Row:
-        made = {
-            **self.scope,
-            "measure": measure,
-            "n": len(self.axes) - self.left,
-            "n_excluded": self.left,
-            "excluded": excluded_json({NO_SCORE: self.left}),
-            "flags": "small_n" if self.small else None,
-            "source": source,
+        levels = found["level"].drop_nulls().unique().to_list()
+        self.level = levels[0] if len(levels) == 1 else None
+        few = any("small_n" in warnings_of(flags) for flags in found["flags"])
+        self.shared = {
+            **scope,
+            "n": len(axes) - self.left,
+            "excluded": {NO_SCORE: self.left},
+            "flags": "small_n" if few else None,
         }
-        if value is None:
-            return {**made, **more}
-        return {**made, "value": value, "level": self.levels[0] if len(self.levels) == 1 else None, **more}
 
-    def scored(self, measure: str, source: str, linear: Floats, weights: Floats, how: str) -> Row:
+    def scored(self, measure: str, value: float, method: str, **ends: float) -> Row:
+        source = _MEAN if measure == "composite_mean" else _RADAR
+        row = {**self.shared, "measure": measure, "source": source, "value": value, "level": self.level}
+        return {**row, "method": method, **ends}
+
+    def undefined(self, measures: Sequence[str], reason: str) -> list[Row]:
+        rows = [self.scored(name, np.nan, "") for name in measures]
+        return [{**row, "level": None, "method": None, "undefined": reason} for row in rows]
+
+    def weighed(self, measure: str, linear: Floats, weights: Floats, method: str) -> Row:
         """The row of a weighted sum of the composites and of products of two."""
         value = float(linear @ self.x + pairwise_score(weights, self.x))
-        if len(self.levels) != 1 or np.isnan(self.low).any() or np.isnan(self.high).any():
-            return self.row(measure, source, value, method=how)
+        if self.level is None or np.isnan([*self.low, *self.high]).any():
+            return self.scored(measure, value, method)
         low, high = pairwise_interval(
-            linear, weights, self.low, self.high, scores=self.x, limits=(0.0, 1.0), level=self.levels[0]
+            linear, weights, self.low, self.high, scores=self.x, limits=(0.0, 1.0), level=self.level
         )
         ends = {"low": max(0.0, min(low, value)), "high": min(1.0, max(high, value))}
-        return self.row(
-            measure, source, value, **ends, method=f"{how}; interval: square-and-add of the prompts'"
-        )
+        return self.scored(measure, value, f"{method}; interval: square-and-add of the prompts'", **ends)
 
 
 def _ranked(models: Sequence[_Profile], seed: int) -> list[Row]:
     """The rows of all models of one cell."""
+    axes = models[0].axes
+    m, listed = len(axes), ", ".join(axes)
     whole = [one for one in models if not one.left]
-    ranks = _ranks(whole, seed) if len(models[0].axes) >= 3 and whole else {}
+    ranks = _ranks(whole, seed) if m >= FEWEST and len(whole) > 1 else {}
     rows: list[Row] = []
     for one in models:
         if one.left:
-            reason = f"{NO_SCORE} of {one.left} of {len(one.axes)} prompts"
-            rows += [one.row(name, _MEAN, undefined=reason) for name in ("composite_mean", *AREAS)]
+            reason = f"{NO_SCORE} of {one.left} of {m} prompts"
+            rows += one.undefined(("composite_mean", *AREAS), reason)
             continue
-        m = len(one.axes)
-        how = f"mean of {', '.join(one.axes)}"
-        rows.append(one.scored("composite_mean", _MEAN, np.full(m, 1.0 / m), np.zeros((m, m)), how))
-        if m < 3:
-            rows += [one.row(name, _RADAR, undefined=FEW_PROMPTS) for name in AREAS]
-            continue
-        axes = f"axes: {', '.join(one.axes)}"
         none = np.zeros(m)
-        rows.append(one.scored("radar_area", _RADAR, none, radar_weights(m), axes))
-        rows.append(
-            one.scored("radar_area_any_order", _RADAR, none, any_order_weights(m), f"all orders of {m} axes")
-        )
-        if len(whole) == 1:
-            rows += [one.row(name, _RADAR, undefined=ALONE) for name in RADAR_RANKS]
+        rows.append(one.weighed("composite_mean", none + 1.0 / m, np.zeros((m, m)), f"mean of {listed}"))
+        if m < FEWEST:
+            rows += one.undefined(AREAS, FEW_PROMPTS)
+            continue
+        rows.append(one.weighed("radar_area", none, radar_weights(m), f"axes: {listed}"))
+        orders = f"all orders of {m} axes"
+        rows.append(one.weighed("radar_area_any_order", none, any_order_weights(m), orders))
+        if not ranks:
+            rows += one.undefined(RADAR_RANKS, ALONE)
             continue
         rank, share, orders = ranks[id(one)]
-        rows.append(one.row("radar_rank", _RADAR, rank, method=f"of {len(whole)} models; {axes}"))
-        rows.append(one.row("radar_rank_orders", _RADAR, share, method=orders))
+        rows.append(one.scored("radar_rank", rank, f"of {len(whole)} models; axes: {listed}"))
+        rows.append(one.scored("radar_rank_orders", share, orders))
     return rows
 
 

@@ -1,106 +1,140 @@
-"""From a score of a cell to its row among the estimates."""
+"""From the captions of a cell to rows of estimates, and from a function that makes these to a measure."""
 
+import functools
+import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.errors import UsageError
-from stereotrope.measure.captions.frame import Captions, caption_table
+from stereotrope.measure.captions.frame import BY, Captions, caption_cells
 from stereotrope.measure.captions.groups import UNKNOWN, Groups
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.definitions import check_definition
-from stereotrope.measure.tidy import estimate_frame, excluded_json
-from stereotrope.stats import ScoreOfSums, effective_counts, normal_quantile, wilson
+from stereotrope.measure.contract import register
+from stereotrope.measure.tidy import estimate_frame
+from stereotrope.stats import ScoreOfSums, effective_counts, wilson
 
 Floats = NDArray[np.float64]
 ScoreRow = dict[str, Any]
+Arguments = ParamSpec("Arguments")
 
 NO_CAPTION = "no usable caption"
 """Why a score is null where no caption of the cell counts."""
 
-Limits = tuple[float | None, float | None]
+_DECLARED = (
+    *("against", "association", "by", "column", "diversity", "elements", "groups", "keyword", "keywords"),
+    *("of", "stereotype", "terms", "text"),
+)
 
 
-@dataclass(frozen=True)
-class How:
-    """What all scores of one call share."""
+class CaptionMeasure(Protocol[Arguments]):
+    """A function of a captions frame, and the one of a single cell that it is made of."""
 
-    by: tuple[str, ...]
-    definition: str
-    level: float
+    rows: Callable[Concatenate[Captions, Arguments], list[ScoreRow]]
 
-    @property
-    def released(self) -> bool:
-        """Whether scores follow the authors' scripts."""
-        return self.definition == "released"
+    def __call__(self, captions: Any, *given: Any, **arguments: Any) -> pl.DataFrame:
+        """The estimates of every cell of a captions frame."""
 
 
-def make_how(measure: str, by: Sequence[str], definition: str, level: float) -> How:
-    """Check what all measures of captions take.
+CellFunction = Callable[Concatenate[Captions, Arguments], Iterable[ScoreRow]]
 
-    Raises
-    ------
-    UsageError
-        The definition or the level is none.
+
+def caption_measure(**facts: Any) -> Callable[[CellFunction[Arguments]], CaptionMeasure[Arguments]]:
+    """Register a function from the captions of a cell to its rows as a measure of captions.
+
+    The measure takes a captions frame in place of the cell, and ``by``, ``definition``, ``level``,
+    ``n_bootstrap`` and ``seed`` besides what the function takes. In an audit all such measures are computed
+    together, by the lexicon's declarations.
     """
-    check_definition(definition, measure)
-    normal_quantile(level)
-    if isinstance(by, str):
-        raise UsageError(f"{measure}: by must be a list of factors, found the string {by!r}; write [{by!r}]")
-    return How(tuple(by), definition, level)
+
+    def registered(function: CellFunction[Arguments]) -> CaptionMeasure[Arguments]:
+        measure = over_cells(facts["source"])(function)
+        closed = dict.fromkeys(_DECLARED, "the lexicon declares that; change it there")
+        register(suite="biasbench", needs="captions", shared=True, closed=closed, **facts)(measure)
+        return measure
+
+    return registered
 
 
-def estimates_of(
-    measure: str,
-    captions: Any,
-    rows: Callable[[Captions, How], Iterable[ScoreRow]],
-    by: Sequence[str],
-    definition: str,
-    level: float,
-    n_bootstrap: int = 0,
-    seed: int = 0,
-    *,
-    columns: Sequence[str] = (),
-    lists: Sequence[str] = (),
-) -> pl.DataFrame:
-    """The estimates of a measure: its rows of every cell of a captions frame."""
-    how = make_how(measure, by, definition, level)
-    cells = caption_table(
-        captions, by=by, measure=measure, columns=columns, lists=lists, n_bootstrap=n_bootstrap, seed=seed
-    )
-    return estimate_frame([row for cell in cells for row in rows(cell, how)], factors=how.by)
+def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasure[Arguments]]:
+    """Make a function of a captions frame from one of a cell; its rows say name and source."""
+
+    def made(function: CellFunction[Arguments]) -> CaptionMeasure[Arguments]:
+        name = function.__name__
+
+        def rows(cell: Captions, *given: Arguments.args, **arguments: Arguments.kwargs) -> list[ScoreRow]:
+            return [{"measure": name, "source": source, **row} for row in function(cell, *given, **arguments)]
+
+        rows_of: Callable[..., list[ScoreRow]] = rows
+
+        def measure(
+            captions: Any,
+            *given: Any,
+            by: Sequence[str] = BY,
+            definition: str = "paper",
+            level: float = 0.95,
+            n_bootstrap: int = 1_000,
+            seed: int = 0,
+            **arguments: Any,
+        ) -> pl.DataFrame:
+            cells = caption_cells(
+                captions,
+                measure=name,
+                by=by,
+                definition=definition,
+                level=level,
+                n_bootstrap=n_bootstrap,
+                seed=seed,
+            )
+            return estimate_frame(
+                (row for cell in cells for row in rows_of(cell, *given, **arguments)), factors=tuple(by)
+            )
+
+        frame, *shared = inspect.signature(measure).parameters.values()
+        own = list(inspect.signature(function).parameters.values())[1:]
+        parameters = [frame, *own, *(one for one in shared if one.kind is one.KEYWORD_ONLY)]
+        functools.update_wrapper(measure, function)
+        measure.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": pl.DataFrame}
+        signature = inspect.Signature(parameters, return_annotation=pl.DataFrame)
+        vars(measure).update(__signature__=signature, rows=rows)
+        return cast("CaptionMeasure[Arguments]", measure)
+
+    return made
 
 
 def base_row(
-    cell: Captions, how: How, measure: str, source: str, *, n: int | None = None, extra: Any = None
+    cell: Captions, n: int | None = None, left_out: Mapping[str, int] | None = None, **columns: Any
 ) -> ScoreRow:
-    """The columns every row of a cell has; ``extra`` are exclusions of this measure by reason."""
-    excluded: dict[str, int] = dict(cell.excluded)
-    for reason, count in (extra or {}).items():
-        excluded[reason] = excluded.get(reason, 0) + count
+    """The columns that every row of a cell has; ``left_out`` are this score's own exclusions by reason."""
     entered = cell.n if n is None else n
-    flags = ["small_n"] * (entered < SMALL_N) + ["clustered"] * cell.clustered
     return {
-        "measure": measure,
-        "definition": how.definition,
-        **dict(zip(how.by, cell.key, strict=True)),
-        "level": how.level,
+        "definition": cell.definition,
+        **cell.key,
+        "level": cell.level,
         "n": entered,
-        "n_excluded": sum(excluded.values()),
-        "excluded": excluded_json(excluded),
-        "flags": ",".join(flags) or None,
-        "source": source,
+        "excluded": Counter(cell.excluded) + Counter(left_out or {}),
+        "flags": ["small_n"] * (entered < SMALL_N) + ["clustered"] * cell.clustered,
+        **columns,
     }
 
 
-def flagged(row: ScoreRow, *flags: str) -> ScoreRow:
-    """The row with further entries in ``flags``."""
-    there = [row["flags"]] if row.get("flags") else []
-    return {**row, "flags": ",".join([*there, *flags]) or None}
+def group_row(cell: Captions, counted: Groups, **columns: Any) -> ScoreRow:
+    """The columns of a row about the groups of an attribute."""
+    row = base_row(cell, counted.n, counted.excluded, **columns)
+    flags = {
+        "groups_seen": not counted.declared and not cell.released,
+        "unknown_out": UNKNOWN not in counted.names and not cell.released,
+        "mostly_unknown": counted.mostly_unknown,
+    }
+    return row | {
+        "attribute": counted.attribute,
+        "n_categories": len(counted.names),
+        "method": counted.method,
+        "flags": [*row["flags"], *(flag for flag, holds in flags.items() if holds)],
+    }
 
 
 def undefined(row: ScoreRow, reason: str) -> ScoreRow:
@@ -111,51 +145,45 @@ def undefined(row: ScoreRow, reason: str) -> ScoreRow:
 def scored(
     row: ScoreRow,
     cell: Captions,
-    how: How,
     of: ScoreOfSums,
     *,
-    limits: Limits,
-    method: str | None = None,
+    limits: tuple[float, float],
+    method: str,
     curved: bool = False,
 ) -> ScoreRow:
     """The row of a score of sums, with its bootstrap interval inside the score's limits."""
-    low, high = cell.resample.interval(of, level=how.level, curved=curved)
-    kind = "normal" if curved else "percentile"
-    made = described(cell, method, kind)
-    return {**row, "value": of.value, **clipped(low, high, limits), "method": made}
+    ends = cell.resample.interval(of, level=cell.level, curved=curved)
+    method = described(cell, method, "normal" if curved else "percentile")
+    return {**row, "value": of.value, **clipped(*ends, limits), "method": method}
 
 
-def clipped(low: float, high: float, limits: Limits) -> ScoreRow:
+def clipped(low: float, high: float, limits: tuple[float, float]) -> ScoreRow:
     """``low`` and ``high`` inside the limits of the score."""
-    least, most = limits
-    if least is not None:
-        low, high = max(low, least) if low == low else low, max(high, least) if high == high else high
-    if most is not None:
-        low, high = min(low, most) if low == low else low, min(high, most) if high == high else high
+    low, high = np.clip((low, high), *limits).tolist()
     return {"low": low, "high": high}
 
 
-def described(cell: Captions, method: str | None = None, kind: str = "normal") -> str | None:
+def described(cell: Captions, method: str, kind: str = "normal") -> str:
     """How a score and its interval were made."""
-    parts = [method] if method else []
-    if b := cell.resample.n_resamples:
-        unit = "prompts" if cell.clustered else "captions"
-        parts.append(f"interval: {kind} bootstrap, {b} resamples of {unit}, seed {cell.resample.seed}")
-    return "; ".join(parts) or None
+    if not cell.resample.n_resamples:
+        return method
+    unit = "prompts" if cell.clustered else "captions"
+    drawn = f"{cell.resample.n_resamples} resamples of {unit}, seed {cell.resample.seed}"
+    return f"{method}; interval: {kind} bootstrap, {drawn}"
 
 
-def shared(row: ScoreRow, cell: Captions, how: How, hits: Floats, among: Floats | None = None) -> ScoreRow:
+def share_row(row: ScoreRow, cell: Captions, hits: NDArray[Any], among: Floats | None = None) -> ScoreRow:
     """The row of a share of captions, with Wilson's interval at the effective number.
 
-    ``hits`` is 1 where a caption counts, ``among`` where it could; both of shape (n,).
+    hits, among: 1 where a caption counts, and where it could; shape (n,).
     """
     units = cell.resample.units
     trials = np.ones(cell.n) if among is None else among
     k, n = (np.bincount(units, v, minlength=cell.resample.n_units) for v in (hits * trials, trials))
     if not n.sum():
         return undefined(row, NO_CAPTION)
-    effective = effective_counts(k, n, level=how.level)
-    low, high = wilson(*effective, level=how.level)
+    low, high = wilson(*effective_counts(k, n, level=cell.level), level=cell.level)
+    method = "; ".join([*([row["method"]] if "method" in row else []), "interval: Wilson"])
     return {
         **row,
         "value": float(k.sum() / n.sum()),
@@ -163,42 +191,19 @@ def shared(row: ScoreRow, cell: Captions, how: How, hits: Floats, among: Floats 
         "denominator": int(n.sum()),
         "low": float(low),
         "high": float(high),
-        "method": "interval: Wilson",
+        "method": method,
     }
 
 
-def without_pseudo(features: Floats, score: Any) -> ScoreOfSums:
-    """A score of sums without made-up images: it has no interval where all images agree."""
-    return ScoreOfSums(features, score, np.zeros((len(features), 0)))
-
-
-def merged(*reasons: Mapping[str, int]) -> dict[str, int]:
-    """Exclusions by reason, added up."""
-    total: dict[str, int] = {}
-    for part in reasons:
-        for reason, count in part.items():
-            total[reason] = total.get(reason, 0) + count
-    return total
-
-
-def above_floor(row: ScoreRow, floor: float, greatest: float) -> ScoreRow:
-    """A score beside its floor; ``greatest`` is the most it can be."""
+def above_floor(row: ScoreRow, floor: float, greatest: float | None = None) -> ScoreRow:
+    """A score beside its floor, and its place between that and the greatest, where this is given."""
     row = {**row, "floor": floor, "excess": row["value"] - floor}
-    if greatest - floor < 1e-9 or row["measure"] == "shannon_entropy":
+    if greatest is None or greatest - floor < 1e-9:
         return row
     ends = (("adjusted", "value"), ("adjusted_low", "low"), ("adjusted_high", "high"))
     return row | {name: (row[of] - floor) / (greatest - floor) for name, of in ends}
 
 
-def group_row(cell: Captions, counted: Groups, how: How, measure: str, source: str) -> ScoreRow:
-    """The columns of a row about the groups of an attribute."""
-    row = base_row(cell, how, measure, source, n=counted.n, extra=counted.excluded)
-    flags = []
-    if not counted.declared and not how.released:
-        flags.append("groups_seen")
-    if UNKNOWN not in counted.names and not how.released:
-        flags.append("unknown_out")
-    if counted.mostly_unknown:
-        flags.append("mostly_unknown")
-    row |= {"attribute": counted.attribute, "n_categories": len(counted.names), "method": counted.method}
-    return flagged(row, *flags)
+def without_pseudo(features: Floats, score: Any) -> ScoreOfSums:
+    """A score of sums without made-up images: it has no interval where all images agree."""
+    return ScoreOfSums(features, score, np.zeros((len(features), 0)))

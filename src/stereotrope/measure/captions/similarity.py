@@ -3,25 +3,23 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.measure.captions.association import hits
 from stereotrope.measure.captions.formulas import mean_of
-from stereotrope.measure.captions.frame import BY, Captions, register_caption
-from stereotrope.measure.captions.omission import OTHER_SCRIPT, read_elements
+from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.captions.omission import NO_KEYWORD, OTHER_SCRIPT, read_elements
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
-    How,
     ScoreRow,
     base_row,
+    caption_measure,
     clipped,
     described,
-    estimates_of,
     scored,
     undefined,
     without_pseudo,
@@ -65,24 +63,15 @@ interval ends where 3 others would bring the score."""
 _RELEASED_CAPTIONS = 50
 """Captions that the authors' script compares."""
 
-_VENDI = "T2I-BiasBench, eq. 14; Friedman and Dieng 2023, eq. 1"
-_PROXY = "T2I-BiasBench, eq. 15"
-
 
 @dataclass(frozen=True)
 class Compared:
     """Captions of a cell as vectors of their words' weights.
 
-    Attributes
-    ----------
-    vectors
-        Unit vectors of the captions that have words, a sparse array of shape (n kept, words).
-    rows
-        Their places among the captions of the cell.
-    cosines
-        Cosine of each of them with the prompt; None without a prompt.
-    excluded
-        Captions left out, by reason.
+    vectors: Unit vectors of the captions that have words, a sparse array of shape (n kept, words).
+    rows: Their places among the captions of the cell.
+    cosines: Cosine of each of them with the prompt; None without a prompt.
+    excluded: Captions left out, by reason.
     """
 
     vectors: Any
@@ -91,8 +80,12 @@ class Compared:
     excluded: dict[str, int]
 
 
+@lru_cache(maxsize=1)
 def compare(cell: Captions, text: str | None) -> Compared:
-    """Weigh the words of a cell's captions, those of the prompt among them where it is given."""
+    """Weigh the words of a cell's captions, those of the prompt among them where it is given.
+
+    Measures that are computed one after the other share what was compared last.
+    """
     excluded: Counter[str] = Counter()
     kept: list[int] = []
     documents: list[list[str]] = []
@@ -105,33 +98,23 @@ def compare(cell: Captions, text: str | None) -> Compared:
         else:
             kept.append(place)
             documents.append(found)
-    asked = words(text) if text is not None else []
-    vectors = tfidf([*documents, asked] if text is not None else documents)
-    cosines = None
-    if text is not None:
-        cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(documents))
-        vectors = vectors[:-1]
-    return Compared(vectors, np.asarray(kept, np.int64), cosines, dict(excluded))
+    rows = np.asarray(kept, np.int64)
+    if text is None:
+        return Compared(tfidf(documents), rows, None, excluded)
+    asked = words(text)
+    vectors = tfidf([*documents, asked])
+    cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(documents))
+    return Compared(vectors[:-1], rows, cosines, excluded)
 
 
-@register_caption(
-    summary="How many different captions there are in effect.",
+@caption_measure(
     bounds=(0.0, None),
     direction="1: all captions alike; n: no word in common; variety of words, not of people",
-    source="T2I-BiasBench, eq. 14; Friedman and Dieng 2023",
+    source="T2I-BiasBench, eq. 14; Friedman and Dieng 2023, eq. 1",
     also=("vendi_normalised",),
     own_bounds={"vendi_normalised": (0.0, 1.0)},
 )
-def vendi(
-    captions: Any,
-    *,
-    text: str | None = None,
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
     r"""Vendi score of captions: the effective number of different ones.
 
     Formula
@@ -142,13 +125,11 @@ def vendi(
 
     Parameters
     ----------
-    captions
-        Captions frame: ``image_id``, ``caption`` and the factors in ``by``.
+    captions, by
+        As for :func:`representation_parity`.
     text
         The prompt, where its words are to count among the documents that weigh words, as they do for
         :func:`clip_proxy`; None: captions only.
-    by
-        Factors whose combinations are the cells.
     definition
         ``paper``: as above, rows ``vendi`` and ``vendi_normalised``. ``released``: one row
         ``vendi_normalised`` with 1 less the mean Jaccard index of the sets of words of the first 50
@@ -168,13 +149,6 @@ def vendi(
     ``a single caption shows no diversity`` (N = 1); ``no usable caption``; ``too many captions and words to
     compare at once`` where captions times different words, or times captions where rows are drawn by
     prompt, are more than 250 million. No interval where no two captions share a word.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or an image stands in the frame twice.
-    UsageError
-        ``definition`` is unknown.
 
     Notes
     -----
@@ -199,60 +173,55 @@ def vendi(
     >>> vendi(frame, n_bootstrap=99).select("measure", pl.col("value").round(4)).rows()
     [('vendi', 2.0), ('vendi_normalised', 0.3333)]
     """
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        return vendi_rows(cell, how, compare(cell, text))
-
-    return estimates_of("vendi", captions, rows, by, definition, level, n_bootstrap, seed)
-
-
-def vendi_rows(cell: Captions, how: How, compared: Compared) -> list[ScoreRow]:
-    """Rows of :func:`vendi` of one cell."""
-    if how.released:
-        return [_released_row(cell, how)]
+    if cell.released:
+        return [_released_row(cell)]
+    compared = compare(cell, text)
     n = len(compared.rows)
-    names = ("vendi", "vendi_normalised")
-    base = [base_row(cell, how, name, _VENDI, n=n, extra=compared.excluded) for name in names]
-    if n < 2:
-        return [undefined(row, ONE_CAPTION if n else NO_CAPTION) for row in base]
+    row = base_row(cell, n, compared.excluded)
+    normalised = {**row, "measure": "vendi_normalised"}
     large = n > _LEFT_OUT and not cell.clustered
     vectors = compared.vectors
-    if n * (vectors.shape[1] if large else n) > _MOST_NUMBERS:
-        return [undefined(row, TOO_MANY) for row in base]
+    reason = None
+    if n < 2:
+        reason = ONE_CAPTION if n else NO_CAPTION
+    elif n * (vectors.shape[1] if large else n) > _MOST_NUMBERS:
+        reason = TOO_MANY
+    if reason is not None:
+        return [undefined(one, reason) for one in (row, normalised)]
     kernel = None if large else (vectors @ vectors.T).toarray()
     value = vendi_score(vectors.toarray()) if kernel is None else vendi_of_kernel(kernel)
-    low, high, method = _ends(cell, compared, kernel, value, how.level)
-    raw = {**base[0], "value": value, **clipped(low, high, (1.0, float(n)))}
-    unit = {name: (raw[name] - 1.0) / (n - 1.0) for name in ("value", "low", "high")}
-    return [{**raw, "method": method}, {**base[1], **unit, "method": method}]
+    low, high, method = _ends(cell, compared, kernel, value)
+    raw = {"value": value, **clipped(low, high, (1.0, float(n)))}
+    unit = {name: (number - 1.0) / (n - 1.0) for name, number in raw.items()}
+    return [{**row, **raw, "method": method}, {**normalised, **unit, "method": method}]
 
 
 def _ends(
-    cell: Captions, compared: Compared, kernel: Floats | None, value: float, level: float
+    cell: Captions, compared: Compared, kernel: Floats | None, value: float
 ) -> tuple[float, float, str | None]:
     """The ends of the score's interval and how they were found."""
     if not cell.resample.n_resamples:
         return float("nan"), float("nan"), None
     if kernel is None:
-        half = normal_quantile(level) * vendi_standard_error(compared.vectors.toarray())
+        half = normal_quantile(cell.level) * vendi_standard_error(compared.vectors.toarray())
         return value - half, value + half, "interval: normal, infinitesimal jackknife"
-    method = "interval: Student's t, jackknife over {}" + f" and {_UNSEEN} made-up captions"
-    if not cell.clustered:
-        low, high = jackknife_interval(value, vendi_left_out(kernel, _UNSEEN), level=level)
-        return low, high, method.format("captions")
-    n = len(kernel)
-    _, units = np.unique(cell.resample.units[compared.rows], return_inverse=True)
-    m = int(units.max()) + 1 + _UNSEEN
-    units = np.concatenate([units, np.arange(m - _UNSEEN, m)])
-    together = np.eye(n + _UNSEEN)
-    together[:n, :n] = kernel
-    low, high = jackknife_interval(value, vendi_scores(together, units[:, None] != np.arange(m)), level=level)
-    return low, high, method.format("prompts")
+    if cell.clustered:
+        n = len(kernel)
+        _, units = np.unique(cell.resample.units[compared.rows], return_inverse=True)
+        m = int(units.max()) + 1 + _UNSEEN
+        units = np.concatenate([units, np.arange(m - _UNSEEN, m)])
+        together = np.eye(n + _UNSEEN)
+        together[:n, :n] = kernel
+        left_out, what = vendi_scores(together, units[:, None] != np.arange(m)), "prompts"
+    else:
+        left_out, what = vendi_left_out(kernel, _UNSEEN), "captions"
+    low, high = jackknife_interval(value, left_out, level=cell.level)
+    return low, high, f"interval: Student's t, jackknife over {what} and {_UNSEEN} made-up captions"
 
 
-def _released_row(cell: Captions, how: How) -> ScoreRow:
+def _released_row(cell: Captions) -> ScoreRow:
     n = min(cell.n, _RELEASED_CAPTIONS)
-    row = base_row(cell, how, "vendi_normalised", "T2I-BiasBench, released metrics", n=n)
+    row = base_row(cell, n, measure="vendi_normalised", source="T2I-BiasBench, released metrics")
     if n < 2:
         return undefined(row, ONE_CAPTION if n else NO_CAPTION)
     sets = [released_words(text) for text in cell.texts[:n]]
@@ -260,40 +229,25 @@ def _released_row(cell: Captions, how: How) -> ScoreRow:
     for a, b in combinations(range(n), 2):
         either = len(sets[a] | sets[b])
         alike[a, b] = alike[b, a] = len(sets[a] & sets[b]) / either if either else 1.0
-    value = 1.0 - (alike.sum() - n) / (n * (n - 1.0))
-    method = f"1 − mean Jaccard index of the first {n} captions"
-    row = {**row, "value": float(value), "method": method}
-    if not cell.resample.n_resamples:
-        return row
+    value = float(1.0 - (alike.sum() - n) / (n * (n - 1.0)))
+    row |= {"value": value, "method": described(cell, f"1 − mean Jaccard index of the first {n} captions")}
     w = cell.resample.weights[:n].astype(np.float64)
     own = (w**2).sum(axis=0)
     pairs = w.sum(axis=0) ** 2 - own
     kept = pairs > 0
     scores = 1.0 - ((w * (alike @ w)).sum(axis=0) - own)[kept] / pairs[kept]
-    half = normal_quantile(how.level) * float(scores.std(ddof=1)) if len(scores) > 1 else float("nan")
-    if not half > 1e-12:
-        half = float("nan")
-    return row | clipped(value - half, value + half, (0.0, 1.0)) | {"method": described(cell, method)}
+    half = normal_quantile(cell.level) * float(scores.std(ddof=1)) if len(scores) > 1 else 0.0
+    return row | clipped(value - half, value + half, (0.0, 1.0)) if half > 1e-12 else row
 
 
-@register_caption(
-    summary="How near captions are to the words of their prompt.",
+@caption_measure(
     bounds=(0.0, 1.0),
     direction="higher: captions repeat the prompt's words",
     source="T2I-BiasBench, eq. 15",
 )
 def clip_proxy(
-    captions: Any,
-    text: str | None,
-    *,
-    keywords: Sequence[str] = (),
-    column: str = "alignment",
-    by: Sequence[str] = BY,
-    definition: str = "paper",
-    level: float = 0.95,
-    n_bootstrap: int = 1_000,
-    seed: int = 0,
-) -> pl.DataFrame:
+    cell: Captions, text: str | None, *, keywords: Sequence[str] = (), column: str = "alignment"
+) -> list[ScoreRow]:
     r"""CLIP proxy: how alike captions are to their prompt, on average.
 
     Formula
@@ -303,20 +257,15 @@ def clip_proxy(
 
     Parameters
     ----------
-    captions
-        Captions frame: ``image_id``, ``caption`` and the factors in ``by``; for ``released`` also
-        ``column``.
+    captions, by, level, n_bootstrap, seed
+        As for :func:`representation_parity`.
     text
         The prompt.
     keywords, column
         For ``released``: the declared keywords, and the column of lists of those found.
-    by
-        Factors whose combinations are the cells.
     definition
         ``paper``: as above. ``released``: the mean share of the keywords that a caption names, another
         list than that of :func:`gmr` in the authors' scripts.
-    level, n_bootstrap, seed
-        Nominal coverage of the interval, and the resamples and their seed; 0 resamples leave it null.
 
     Returns
     -------
@@ -327,13 +276,6 @@ def clip_proxy(
     ---------
     ``no prompt text declared``; ``no keyword declared`` under ``released``; ``no usable caption``. No
     interval where all captions score the same.
-
-    Raises
-    ------
-    TableError
-        A column is missing or holds no lists, or an image stands in the frame twice.
-    UsageError
-        ``definition`` is unknown, or ``keywords`` is a string or names one twice.
 
     Notes
     -----
@@ -353,59 +295,34 @@ def clip_proxy(
     >>> clip_proxy(frame, "red cup", n_bootstrap=99)["value"].round(9).to_list()
     [0.5]
     """
-    listed = read_elements(keywords, "clip_proxy")
-    lists = [column] if definition == "released" and listed else []
-
-    def rows(cell: Captions, how: How) -> list[ScoreRow]:
-        return [clip_proxy_row(cell, how, compare(cell, text), text, listed, column)]
-
-    return estimates_of("clip_proxy", captions, rows, by, definition, level, n_bootstrap, seed, lists=lists)
-
-
-def clip_proxy_row(
-    cell: Captions,
-    how: How,
-    compared: Compared,
-    text: str | None,
-    keywords: Sequence[str],
-    column: str = "alignment",
-) -> ScoreRow:
-    """The row of :func:`clip_proxy` of one cell."""
-    if how.released and not keywords:
-        return undefined(base_row(cell, how, "clip_proxy", _PROXY), "no keyword declared")
-    if not how.released and text is None:
-        return undefined(base_row(cell, how, "clip_proxy", _PROXY), NO_TEXT)
-    score, excluded = alignment_score(cell, how, compared, text, keywords, column)
+    listed = read_elements(keywords, "keywords")
+    if cell.released and not listed:
+        return [undefined(base_row(cell), NO_KEYWORD)]
+    if not cell.released and text is None:
+        return [undefined(base_row(cell), NO_TEXT)]
+    score, excluded = alignment_score(cell, text, listed, column)
     n = int(score.features[1].sum())
-    row = base_row(cell, how, "clip_proxy", _PROXY, n=n, extra=excluded)
+    row = base_row(cell, n, excluded)
     if not n:
-        return undefined(row, NO_CAPTION)
-    method = f"share of {len(keywords)} keywords" if how.released else "TF-IDF of the captions and the prompt"
-    return scored(row, cell, how, score, limits=(0.0, 1.0), method=method)
+        return [undefined(row, NO_CAPTION)]
+    method = f"share of {len(listed)} keywords" if cell.released else "TF-IDF of the captions and the prompt"
+    return [scored(row, cell, score, limits=(0.0, 1.0), method=method)]
 
 
 def alignment_score(
-    cell: Captions,
-    how: How,
-    compared: Compared,
-    text: str | None,
-    keywords: Sequence[str],
-    column: str = "alignment",
+    cell: Captions, text: str | None, keywords: Sequence[str] = (), column: str = "alignment"
 ) -> tuple[ScoreOfSums, dict[str, int]]:
     """The proxy as a score of sums, and the captions it leaves out by reason."""
-    excluded: dict[str, int] = {}
+    could = readable(cell.texts, keywords if cell.released else [text or ""])
+    excluded = {OTHER_SCRIPT: int(cell.n - could.sum())}
     values = np.zeros(cell.n)
-    could = readable(cell.texts, keywords if how.released else [text or ""])
-    excluded[OTHER_SCRIPT] = int(cell.n - could.sum())
-    if how.released:
-        values = hits(cell, column, keywords) / len(keywords)
-    elif compared.cosines is not None:
+    compared = None if cell.released else compare(cell, text)
+    if cell.released:
+        values = cell.hits(column, keywords) / len(keywords)
+    elif compared is not None and compared.cosines is not None:
         usable = np.zeros(cell.n)
         usable[compared.rows] = 1.0
-        lost = could * (1.0 - usable)
-        if lost.sum():
-            excluded[NO_WORD] = int(lost.sum())
-        could = could * usable
+        excluded[NO_WORD] = int((could * (1.0 - usable)).sum())
+        could *= usable
         values[compared.rows] = compared.cosines
-
     return without_pseudo(np.stack([values * could, could]), mean_of), excluded

@@ -9,18 +9,22 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.lexicon.declared import Declared, declared_of
-from stereotrope.measure.captions.association import cas_row
-from stereotrope.measure.captions.composite import cbs_row, contextual_row
-from stereotrope.measure.captions.distribution import share_rows, spread_rows
-from stereotrope.measure.captions.frame import Captions, caption_table
-from stereotrope.measure.captions.groups import Groups, Sides, count_groups, sides_of
-from stereotrope.measure.captions.occlusion import bare, occlusion_rows
-from stereotrope.measure.captions.omission import OTHER_SCRIPT, any_row, missing_rows
-from stereotrope.measure.captions.parity import parity_row
-from stereotrope.measure.captions.rows import How, ScoreRow, make_how
-from stereotrope.measure.captions.similarity import Compared, clip_proxy_row, compare, vendi_rows
+from stereotrope.measure.captions.association import cas
+from stereotrope.measure.captions.composite import cbs, contextual_diversity
+from stereotrope.measure.captions.distribution import (
+    bias_amplification,
+    kl_from_uniform,
+    representation_parity,
+    shannon_entropy,
+)
+from stereotrope.measure.captions.frame import Captions, caption_cells
+from stereotrope.measure.captions.occlusion import occlusion_split
+from stereotrope.measure.captions.omission import OTHER_SCRIPT, car, gmr, hallucination, iemr
+from stereotrope.measure.captions.parity import parity_difference, signed_parity
+from stereotrope.measure.captions.rows import ScoreRow
+from stereotrope.measure.captions.similarity import clip_proxy, vendi
 from stereotrope.measure.captions.words import readable
-from stereotrope.measure.tidy import estimate_frame, to_polars
+from stereotrope.measure.tidy import estimate_frame, reason_given, to_polars
 from stereotrope.stats import Resample
 from stereotrope.tables import CAPTION
 
@@ -43,140 +47,114 @@ def caption_measures(
 ) -> pl.DataFrame:
     """Every measure of captions, for every model and prompt of a lexicon.
 
-    Parameters
-    ----------
-    captions
-        Captions frame with a column for each attribute and list that the lexicon declares.
-    lexicon
-        As for :func:`declared_of`, or what it returned. A prompt of which it has no text takes that of
+    Captions that share no script with any term of their prompt are left out of every measure (``other script
+    than the terms``): a lexicon cannot find in them what it looks for, and *unknown* or *missing* would say
+    something of the lexicon.
+
+    captions: Captions frame with a column for each attribute and list that the lexicon declares.
+    lexicon: As for :func:`declared_of`, or what it returned. A prompt of which it has no text takes that of
         the column ``text``, where all captions of a cell have the same.
-    prompt
-        Factor whose levels are the lexicon's prompts (case does not matter).
-    by
-        Factors whose combinations, with ``prompt``, are the cells.
-    unknown
-        Whether ``unknown`` is a group of its own.
-    epsilon
-        As for :func:`cas`.
-    definition, level, n_bootstrap, seed
-        As for :func:`cbs`. All scores of a cell share one set of resamples.
+    prompt: Factor whose levels are the lexicon's prompts (case does not matter).
+    by: Factors whose combinations, with ``prompt``, are the cells.
+    unknown: Whether ``unknown`` is a group of its own.
+    epsilon: As for :func:`cas`.
+    definition, level, n_bootstrap, seed: As for :func:`cbs`. All scores of a cell share one set of resamples.
 
-    Returns
-    -------
-    polars.DataFrame
-        Estimates of the single functions, cell by cell: each attribute's shares, parities (of the sides that
-        the lexicon declares, and of each pair of up to 20 groups), amplification, entropy and divergence; CAS
-        where lists are declared; omissions; Vendi and the CLIP proxy; the composite of the prompt's path;
-        shares of unknown and occluded where ``ppe`` is declared. A prompt of the lexicon without captions has
-        rows that say so.
+    Returns: Estimates of the single functions, cell by cell: each attribute's shares, parities (of the sides
+    that the lexicon declares, and of each pair of up to 20 groups), amplification, entropy and divergence;
+    CAS where lists are declared; omissions; Vendi and the CLIP proxy; the composite of the prompt's path;
+    shares of unknown and occluded where ``ppe`` is declared. A prompt of the lexicon without captions has
+    rows that say so.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or no prompt of the frame is one of the lexicon.
-    UsageError
-        The lexicon declares no prompt, or the definition is unknown.
-
-    Notes
-    -----
-    Captions that share no script with any term of their prompt are left out of every measure
-    (``other script than the terms``): a lexicon cannot find in them what it looks for, and *unknown* or
-    *missing* would say something of the lexicon.
+    Raises TableError: A column is missing, or no prompt of the frame is one of the lexicon.
+    Raises UsageError: The lexicon declares no prompt, or the definition is unknown.
     """
-    how = make_how("caption_measures", (*by, prompt), definition, level)
-    plans = lexicon if _is_declared(lexicon) else declared_of(lexicon)
-    named = {name.casefold(): plan for name, plan in plans.items()}
-    frame = _checked(captions, prompt, named)
-    columns = [a for plan in named.values() for a in plan.groups]
-    lists = [name for plan in named.values() for name in plan.elements]
-    cells = caption_table(
-        frame,
-        by=how.by,
+    is_read = isinstance(lexicon, Mapping) and any(isinstance(one, Declared) for one in lexicon.values())
+    plans = lexicon if is_read else declared_of(lexicon)
+    named = {_folded(name): plan for name, plan in plans.items()}
+    cells = caption_cells(
+        _checked(captions, prompt, named),
         measure="caption_measures",
-        columns=list(dict.fromkeys(columns)),
-        lists=list(dict.fromkeys(lists)),
+        by=(*by, prompt),
+        definition=definition,
+        level=level,
         n_bootstrap=n_bootstrap,
         seed=seed,
     )
     rows: list[ScoreRow] = []
-    for cell in [*cells, *_without_captions(cells, named)]:
-        plan = named.get(str(cell.key[-1]).strip().casefold())
+    for cell in [*cells, *_without_captions(cells, prompt, named)]:
+        plan = named.get(_folded(cell.key[prompt]))
         if plan is not None:
-            rows += _rows(cell, plan, how, unknown, epsilon)
-    return estimate_frame(rows, factors=how.by)
+            rows += _rows(cell, plan, unknown, epsilon)
+    return estimate_frame(rows, factors=(*by, prompt))
 
 
-def _is_declared(lexicon: Any) -> bool:
-    return isinstance(lexicon, Mapping) and any(isinstance(one, Declared) for one in lexicon.values())
+def _folded(level: Any) -> str:
+    return str(level).strip().casefold()
 
 
 def _checked(captions: Any, prompt: str, named: Mapping[str, Declared]) -> pl.DataFrame:
-    frame = to_polars(captions, what="captions")
-    for name in (prompt, CAPTION):
-        if name not in frame.columns:
-            raise TableError(f"captions: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
-    levels = [str(level).strip() for level in frame[prompt].unique(maintain_order=True)]
-    if frame.height and not any(level.casefold() in named for level in levels):
+    """The captions, those in other scripts than the terms of their prompt left out."""
+    frame = to_polars(captions, what="captions", needs=(prompt, CAPTION))
+    place = [_folded(level) for level in frame[prompt]]
+    if frame.height and not set(place) & set(named):
+        levels = [str(level).strip() for level in frame[prompt].unique(maintain_order=True)]
         raise TableError(
             f"captions: no prompt of the lexicon in column {prompt!r}; the lexicon has "
             f"{', '.join(repr(plan.name) for plan in named.values())}, found "
             f"{', '.join(map(repr, levels[:5]))}"
         )
-    given = pl.col("excluded").cast(pl.String) if "excluded" in frame.columns else pl.lit(None, pl.String)
     foreign = np.zeros(frame.height, bool)
-    place = np.array([str(level).strip().casefold() for level in frame[prompt]], dtype=object)
     texts = ["" if text is None else str(text) for text in frame[CAPTION]]
     for name, plan in named.items():
-        own = np.flatnonzero(place == name)
-        if len(own) and plan.terms:
-            foreign[own] = readable([texts[row] for row in own.tolist()], plan.terms) == 0
-    outside = pl.Series("outside", foreign, dtype=pl.Boolean)
-    return frame.with_columns(
-        pl.when(given.is_null() & outside).then(pl.lit(OTHER_SCRIPT)).otherwise(given).alias("excluded")
-    )
+        own = [row for row, there in enumerate(place) if there == name]
+        if own and plan.terms:
+            foreign[own] = readable([texts[row] for row in own], plan.terms) == 0
+    outside = pl.when(pl.lit(pl.Series(foreign, dtype=pl.Boolean))).then(pl.lit(OTHER_SCRIPT))
+    return frame.with_columns(excluded=pl.coalesce(reason_given(frame), outside))
 
 
-def _without_captions(cells: Sequence[Captions], named: Mapping[str, Declared]) -> list[Captions]:
+def _without_captions(
+    cells: Sequence[Captions], prompt: str, named: Mapping[str, Declared]
+) -> list[Captions]:
     """An empty cell for each prompt of the lexicon that a model has no caption of."""
     if not cells:
         return []
-    there = {(cell.key[:-1], str(cell.key[-1]).strip().casefold()) for cell in cells}
-    models = dict.fromkeys(cell.key[:-1] for cell in cells)
-    spelled = {str(cell.key[-1]).strip().casefold(): cell.key[-1] for cell in cells}
-    nothing = Resample(np.zeros(0, np.int64), 0)
+    spelled = {_folded(cell.key[prompt]): cell.key[prompt] for cell in cells}
+    models = {tuple(cell.key.values())[:-1]: cell.key for cell in cells}
+    there = {(tuple(cell.key.values())[:-1], _folded(cell.key[prompt])) for cell in cells}
+    nothing: dict[str, Any] = {"frame": cells[0].frame.clear(), "excluded": {}, "clustered": False}
+    resample = Resample(np.zeros(0, np.int64), 0)
     return [
-        Captions((*model, spelled.get(name, plan.name)), cells[0].frame.clear(), {}, nothing, clustered=False)
-        for model in models
+        replace(cells[0], key={**key, prompt: spelled.get(name, plan.name)}, resample=resample, **nothing)
+        for model, key in models.items()
         for name, plan in named.items()
         if (model, name) not in there
     ]
 
 
-def _rows(cell: Captions, plan: Declared, how: How, unknown: bool, epsilon: float) -> list[ScoreRow]:
+def _rows(cell: Captions, plan: Declared, unknown: bool, epsilon: float) -> list[ScoreRow]:
     rows: list[ScoreRow] = []
     for attribute, groups in plan.groups.items():
-        counted = count_groups(cell, attribute, groups=groups, unknown=unknown, released=how.released)
-        rows += share_rows(cell, counted, how)
+        rows += representation_parity.rows(cell, attribute, groups=groups, unknown=unknown)
         if plan.path == "demographic":
-            pairs = _parities(counted, plan, groups, how)
-            rows += [
-                parity_row(cell, counted, one, how, signed=sign) for sign in (False, True) for one in pairs
-            ]
-        rows += spread_rows(cell, counted, how)
+            rows += _parity_rows(cell, plan, attribute, unknown)
+        for spread in (bias_amplification, shannon_entropy, kl_from_uniform):
+            rows += spread.rows(cell, attribute, groups=groups, unknown=unknown)
     if plan.association:
-        rows.append(cas_row(cell, how, epsilon=epsilon))
+        rows += cas.rows(cell, epsilon=epsilon)
     elements = plan.elements
-    rows += missing_rows(cell, how, "gmr", elements.get("keyword", ()), "keyword")
-    rows += missing_rows(cell, how, "iemr", elements.get("implied", ()), "implied")
-    for measure, name in (("hallucination", "hallucination"), ("car", "reference")):
-        if name in elements:
-            rows.append(any_row(cell, how, measure, elements[name], name))
-    plan = replace(plan, text=plan.text or _own_text(cell))
-    compared = compare(cell, plan.text)
-    rows += vendi_rows(cell, how, compared)
+    rows += gmr.rows(cell, elements.get("keyword", ()))
+    rows += iemr.rows(cell, elements.get("implied", ()))
+    if "hallucination" in elements:
+        rows += hallucination.rows(cell, terms=elements["hallucination"])
+    if "reference" in elements:
+        rows += car.rows(cell, elements=elements["reference"])
+    text = plan.text or _own_text(cell)
+    rows += vendi.rows(cell, text=text)
     column = "alignment" if "alignment" in elements else "keyword"
-    rows.append(clip_proxy_row(cell, how, compared, plan.text, elements.get(column, ()), column))
-    return [*rows, *_composites(cell, plan, how, compared, unknown, epsilon)]
+    rows += clip_proxy.rows(cell, text, keywords=elements.get(column, ()), column=column)
+    return [*rows, *_composite_rows(cell, plan, text, unknown, epsilon)]
 
 
 def _own_text(cell: Captions) -> str | None:
@@ -185,38 +163,37 @@ def _own_text(cell: Captions) -> str | None:
     return str(texts[0]) if len(texts) == 1 else None
 
 
-def _parities(counted: Groups, plan: Declared, groups: Sequence[str], how: How) -> list[Sides]:
-    """The sides declared, and under the paper's definition every other pair of up to so many groups."""
-    first: list[Sides] = []
-    if counted.attribute == plan.attribute and plan.of:
-        first = sides_of(counted, plan.of, plan.against, groups)
-    if how.released or len(groups) > MOST_PAIRED:
-        return first
-    known = {frozenset((one.of, one.against)) for one in first}
-    pairs = sides_of(counted, None, None, groups)
-    rest = [one for one in pairs if frozenset((one.of, one.against)) not in known]
-    return [*first, *(replace(one, declared=False) for one in rest)] if first else rest
+def _parity_rows(cell: Captions, plan: Declared, attribute: str, unknown: bool) -> list[ScoreRow]:
+    """Parities of the sides declared, and by the paper's definition of every other pair of groups."""
+    groups = plan.groups[attribute]
+    rows: list[ScoreRow] = []
+    for parity in (parity_difference, signed_parity):
+        declared: list[ScoreRow] = []
+        if attribute == plan.attribute and plan.of:
+            sides: dict[str, Any] = {"of": plan.of, "against": plan.against}
+            declared = parity.rows(cell, attribute, groups=groups, unknown=unknown, **sides)
+        rows += declared
+        if cell.released or len(groups) > MOST_PAIRED:
+            continue
+        known = [{row["category"], row["reference"]} for row in declared]
+        for row in parity.rows(cell, attribute, groups=groups, unknown=unknown):
+            if {row["category"], row["reference"]} not in known:
+                rows.append({**row, "sides": None} if declared else row)
+    return rows
 
 
-def _composites(
-    cell: Captions, plan: Declared, how: How, compared: Compared, unknown: bool, epsilon: float
+def _composite_rows(
+    cell: Captions, plan: Declared, text: str | None, unknown: bool, epsilon: float
 ) -> list[ScoreRow]:
     """The composite of the prompt's path, and what covered faces have to do with it."""
     if plan.attribute is None:
         return []
-    groups = plan.groups[plan.attribute]
-    lists = ("stereotype", "diversity") if plan.association else None
-    counted = count_groups(cell, plan.attribute, groups=groups, unknown=unknown, released=how.released)
+    shared: dict[str, Any] = {"groups": plan.groups[plan.attribute], "unknown": unknown, "epsilon": epsilon}
+    shared["association"] = plan.association
     if plan.path != "demographic":
         keywords = plan.elements.get("keyword", ())
-        return [contextual_row(cell, counted, how, compared, plan.text, keywords, "keyword", lists, epsilon)]
-    if "ppe" not in plan.elements:
-        sides = sides_of(counted, plan.of, plan.against, groups)
-        return [cbs_row(cell, counted, sides[0] if len(sides) == 1 else None, how, lists, epsilon)]
-    rows = occlusion_rows(cell, plan.attribute, how, "ppe")
-    for part, name in ((cell, "cbs"), (bare(cell, "ppe"), "cbs_without_occluded")):
-        seen = count_groups(part, plan.attribute, groups=groups, unknown=unknown, released=how.released)
-        sides = sides_of(seen, plan.of, plan.against, groups)
-        row = cbs_row(part, seen, sides[0] if len(sides) == 1 else None, how, lists, epsilon)
-        rows.append({**row, "measure": name})
-    return rows
+        return contextual_diversity.rows(cell, plan.attribute, keywords=keywords, text=text, **shared)
+    shared |= {"of": plan.of, "against": plan.against}
+    if "ppe" in plan.elements:
+        return occlusion_split.rows(cell, plan.attribute, **shared)
+    return cbs.rows(cell, plan.attribute, **shared)

@@ -21,8 +21,6 @@ def words(text: str) -> list[str]:
     In scripts without marks these are the words of scikit-learn's default pattern. Combining marks are
     part of a word, so that Hindi or Tamil are not cut at their vowels.
 
-    Examples
-    --------
     >>> words("A Doctor's X-ray in हिंदी")
     ['doctor', 'ray', 'in', 'हिंदी']
     """
@@ -37,8 +35,6 @@ def released_words(text: str) -> frozenset[str]:
 def scripts(text: str) -> frozenset[str]:
     """Scripts of a text's letters, such as ``LATIN`` or ``DEVANAGARI``.
 
-    Examples
-    --------
     >>> sorted(scripts("Holi होली 2024"))
     ['DEVANAGARI', 'LATIN']
     """
