@@ -1,6 +1,7 @@
 """What stands out in captions: who is named, what is missing, what does not belong, where models differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -8,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.captions.evidence import CaptionEvidence, Scope
+from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, place
 from stereotrope.measure.captions.groups import OTHERS, REST, UNKNOWN
 from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
 from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import COMPOSITES
-from stereotrope.measure.captions.sentences import CaptionWording, Gap
+from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
 from stereotrope.tables import BANDS, ESTIMATES, plain_scores, warnings_of
@@ -110,8 +111,7 @@ def caption_findings(evidence: RunEvidence) -> list[Candidate]:
         *said.one_group(),
         *said.group_gaps(alpha),
         *said.model_differences(alpha),
-        *said.associations(),
-        *said.out_of_place(),
+        *said.terms_held(),
         *said.composites(),
         *said.omissions(),
         *said.occlusions(),
@@ -137,35 +137,25 @@ def _one_each(found: Sequence[Candidate]) -> list[Candidate]:
     for one in sorted(found, key=lambda f: (_KINDS.index(f.kind), -f.effect)):
         what = "groups" if one.kind in _OF_GROUPS else one.kind
         attribute = one.attribute if one.kind in (*_OF_GROUPS, "model_difference") else None
-        best.setdefault((str(sorted(one.scope.items())), what, attribute), one)
+        best.setdefault((place(one.scope), what, attribute), one)
     return list(best.values())
 
 
 def _varied(found: Sequence[Candidate]) -> list[Candidate]:
     """The findings by effect, divided by their place in their kind and among models that show the same."""
-    things: dict[str, dict[tuple[str, str | None], int]] = {}
+    things: dict[str, Counter[tuple[str, str | None]]] = {}
     weighed = []
     for one in sorted(found, key=lambda f: -f.effect):
-        held = sorted(item for item in one.scope.items() if item[0] != "generator")
-        of_kind = things.setdefault(one.kind, {})
-        thing = (str(held), one.attribute)
-        of_kind[thing] = of_kind.get(thing, 0) + 1
-        place = (list(of_kind).index(thing) + 1) * of_kind[thing] ** 2
-        weighed.append(replace(one, effect=one.effect / place))
+        of_kind = things.setdefault(one.kind, Counter())
+        thing = (place(_without_model(one.scope)), one.attribute)
+        of_kind[thing] += 1
+        rank = (list(of_kind).index(thing) + 1) * of_kind[thing] ** 2
+        weighed.append(replace(one, effect=one.effect / rank))
     return sorted(weighed, key=lambda f: (-f.effect, _KINDS.index(f.kind)))
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Captions of one model that name a side."""
-
-    attribute: str
-    groups: tuple[str, ...]
-    scope: Scope
-    held: Scope
-    k: int
-    n: int
-    either: int
+def _without_model(scope: Scope) -> Scope:
+    return {name: level for name, level in scope.items() if name != "generator"}
 
 
 @dataclass(frozen=True)
@@ -177,18 +167,25 @@ class _Said:
     rows: pl.DataFrame
     level: float
 
-    def _of(self, *measures: str) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-        for row in self.rows.filter(pl.col("measure").is_in(measures)).iter_rows(named=True):
+    def _of(self, *measures: str, above: float | None = None) -> Iterator[tuple[dict[str, Any], Scope]]:
+        """Rows of measures with their cell; only those whose interval lies ``above`` a threshold."""
+        rows = self.rows.filter(pl.col("measure").is_in(measures))
+        if above is not None:
+            rows = rows.filter(pl.col("low") > above)
+        for row in rows.iter_rows(named=True):
             yield row, scope_of(row)
 
+    def _naming(self, attribute: str, scope: Scope, groups: Iterable[str]) -> list[str]:
+        """Pictures whose caption has one of the groups."""
+        return self.evidence.pictures(attribute, scope, pl.col(attribute).is_in(list(groups)))
+
     def one_group(self) -> Iterator[Candidate]:
-        for row, scope in self._of("representation_parity"):
-            if row["category"] == UNKNOWN or not _above(row, ONE_GROUP):
-                continue
-            others = self.evidence.groups(row["attribute"], scope)
-            sentence = self.wording.one_group(row, scope, others)
-            shown = self.evidence.with_groups(row["attribute"], scope, [row["category"]])
-            yield Candidate("one_group", scope, row["attribute"], row["low"], row["measure"], sentence, shown)
+        for row, scope in self._of("representation_parity", above=ONE_GROUP):
+            attribute, group = row["attribute"], row["category"]
+            if group != UNKNOWN:
+                sentence = self.wording.one_group(row, scope, self.evidence.groups(attribute, scope))
+                shown = self._naming(attribute, scope, [group])
+                yield Candidate("one_group", scope, attribute, row["low"], row["measure"], sentence, shown)
 
     def group_gaps(self, alpha: float) -> Iterator[Candidate]:
         gaps = [
@@ -204,7 +201,7 @@ class _Said:
             if gap.low is None or gap.low <= 0 or q > alpha:
                 continue
             sentence = self.wording.gap(replace(gap, q=q if q == q else None), scope)
-            shown = self.evidence.with_groups(gap.attribute, scope, gap.of)
+            shown = self._naming(gap.attribute, scope, gap.of)
             yield Candidate("group_gap", scope, gap.attribute, gap.low, "signed_parity", sentence, shown)
 
     def _gap(self, row: Mapping[str, Any], scope: Scope) -> Gap | None:
@@ -245,39 +242,37 @@ class _Said:
 
     def _pair(self, row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:
         """The signed parity of two groups in the cell of a row."""
-        scope, wanted = scope_of(row), set(groups)
-        for other, place in self._of("signed_parity"):
-            same = other["attribute"] == row["attribute"] and place == scope
-            if same and {other["category"], other["reference"]} == wanted:
+        wanted = (scope_of(row), row["attribute"], set(groups))
+        for other, scope in self._of("signed_parity"):
+            if (scope, other["attribute"], {other["category"], other["reference"]}) == wanted:
                 return other
         return None
 
     def model_differences(self, alpha: float) -> Iterator[Candidate]:
         """The largest difference between two models of each prompt and declared side."""
-        cells: dict[tuple[str, str, str], list[_Side]] = {}
+        cells: dict[tuple[str, str, str], list[Side]] = {}
         for row, scope in self._of("signed_parity"):
             if _has_sides(row) and "generator" in scope and not _clustered(row):
-                held = {name: level for name, level in scope.items() if name != "generator"}
-                place = (str(sorted(held.items())), row["attribute"], row["category"])
-                cells.setdefault(place, []).append(self._side(row, scope, held))
-        pairs = [(place, a, b) for place, cell in cells.items() for a, b in combinations(cell, 2)]
+                key = (place(_without_model(scope)), row["attribute"], row["category"])
+                cells.setdefault(key, []).append(self._side(row, scope))
+        pairs = [(key, a, b) for key, cell in cells.items() for a, b in combinations(cell, 2)]
         if not pairs:
             return
         tables = np.array([(a.k, a.n, b.k, b.n) for _, a, b in pairs]).T
         q = benjamini_hochberg(fisher_exact(*tables)).tolist()
         ends = np.array(newcombe(*tables, level=self.level)).T.tolist()
         largest: dict[tuple[str, str, str], tuple[float, Candidate]] = {}
-        for (place, a, b), (low, high), own in zip(pairs, ends, q, strict=True):
+        for (key, a, b), (low, high), own in zip(pairs, ends, q, strict=True):
             if own > alpha or low <= 0 <= high:
                 continue
             more, less, nearer, farther = (a, b, low, high) if low > 0 else (b, a, -high, -low)
             size = more.k / more.n - less.k / less.n
-            if place not in largest or size > largest[place][0]:
+            if key not in largest or size > largest[key][0]:
                 told = self._difference(more, less, (nearer, farther), own, len(pairs))
-                largest[place] = (size, told)
+                largest[key] = (size, told)
         yield from (finding for _, finding in largest.values())
 
-    def _side(self, row: Mapping[str, Any], scope: Scope, held: Scope) -> _Side:
+    def _side(self, row: Mapping[str, Any], scope: Scope) -> Side:
         """The captions of a cell that name the first of two sides, and those that name either."""
         counts = self.evidence.groups(row["attribute"], scope)
         groups = tuple(str(row["category"]).split(" + "))
@@ -286,97 +281,75 @@ class _Said:
         else:
             either = sum(counts.get(group, 0) for group in (*groups, *str(row["reference"]).split(" + ")))
         k = sum(counts.get(group, 0) for group in groups)
-        return _Side(row["attribute"], groups, scope, held, k, row["n"], either)
+        return Side(row["attribute"], groups, scope, k, row["n"], either)
 
-    def _difference(
-        self, more: _Side, less: _Side, ends: tuple[float, float], q: float, of: int
-    ) -> Candidate:
+    def _difference(self, more: Side, less: Side, ends: tuple[float, float], q: float, of: int) -> Candidate:
         remains = False
         if more.either and less.either:
             low, _ = newcombe(more.k, more.either, less.k, less.either, level=self.level)
             remains = bool(low > 0)
-        sentence = self.wording.difference(
-            more.attribute,
-            more.groups,
-            more.held,
-            [(side.scope["generator"], (side.k, side.n), side.either) for side in (more, less)],
-            ends,
-            q,
-            of,
-        )
-        shown = self.evidence.with_groups(more.attribute, more.scope, more.groups)
+        attribute, held = more.attribute, _without_model(more.scope)
+        sentence = self.wording.difference(more, less, ends, q, of)
+        shown = self._naming(attribute, more.scope, more.groups)
         effect = ends[0] * (1.0 if remains else NAMING)
         return Candidate(
-            "model_difference", more.held, more.attribute, effect, "representation_parity", sentence, shown
+            "model_difference", held, attribute, effect, "representation_parity", sentence, shown
         )
 
-    def associations(self) -> Iterator[Candidate]:
-        for row, scope in self._of("cas"):
-            if _above(row, LEANING):
-                terms = self.evidence.most_frequent("stereotype", scope)
-                shown = self.evidence.holding("stereotype", scope)
-                effect = (row["low"] - LEANING) / (1.0 - LEANING)
-                sentence = self.wording.association(row, scope, terms)
-                yield Candidate("association", scope, "stereotype", effect, "cas", sentence, shown)
-
-    def out_of_place(self) -> Iterator[Candidate]:
-        for row, scope in self._of("hallucination"):
-            if _above(row, OUT_OF_PLACE):
-                terms = self.evidence.most_frequent("hallucination", scope)
-                shown = self.evidence.holding("hallucination", scope)
-                sentence = self.wording.out_of_place(row, scope, terms)
-                yield Candidate(
-                    "out_of_place", scope, "hallucination", row["low"], "hallucination", sentence, shown
-                )
+    def terms_held(self) -> Iterator[Candidate]:
+        """Hits of stereotype terms, and terms that the prompt does not call for."""
+        for measure, kind, name, edge, worded in (
+            ("cas", "association", "stereotype", LEANING, self.wording.association),
+            ("hallucination", "out_of_place", "hallucination", OUT_OF_PLACE, self.wording.out_of_place),
+        ):
+            for row, scope in self._of(measure, above=edge):
+                effect = (row["low"] - edge) / (1.0 - edge) if measure == "cas" else row["low"]
+                sentence = worded(row, scope, self.evidence.most_frequent(name, scope))
+                shown = self.evidence.pictures(name, scope, pl.col(name).list.len() > 0)
+                yield Candidate(kind, scope, name, effect, measure, sentence, shown)
 
     def composites(self) -> Iterator[Candidate]:
         edge = BANDS[-2].most
-        for row, scope in self._of(*COMPOSITES):
-            if not _above(row, edge):
-                continue
-            groups = self.evidence.groups(row["attribute"], scope)
+        for row, scope in self._of(*COMPOSITES, above=edge):
+            attribute, groups = row["attribute"], self.evidence.groups(row["attribute"], scope)
             sentence = self.wording.composite(row, scope, groups, edge)
             most = max(groups, key=lambda g: (groups[g], g), default=None)
-            shown = self.evidence.with_groups(row["attribute"], scope, [most]) if most else []
+            shown = self._naming(attribute, scope, [most]) if most else []
             effect = COMPOSED * (row["low"] - edge) / (1.0 - edge)
             effect *= 1.0 - groups.get(UNKNOWN, 0) / max(1, sum(groups.values()))
-            yield Candidate("composite", scope, row["attribute"], effect, row["measure"], sentence, shown)
+            yield Candidate("composite", scope, attribute, effect, row["measure"], sentence, shown)
 
     def omissions(self) -> Iterator[Candidate]:
-        for row, scope in self._of("gmr", "iemr"):
-            if row["category"] is not None and _above(row, MISSING):
+        for row, scope in self._of("gmr", "iemr", above=MISSING):
+            if row["category"] is not None:
                 name = "keyword" if row["measure"] == "gmr" else "implied"
-                shown = self.evidence.lacking(name, scope, row["category"])
-                sentence = self.wording.omission(row, scope)
-                yield Candidate(
-                    "omission", scope, name, OMITTED * row["low"], row["measure"], sentence, shown
-                )
+                lacking = ~pl.col(name).list.contains(row["category"])
+                shown = self.evidence.pictures(name, scope, lacking)
+                effect, sentence = OMITTED * row["low"], self.wording.omission(row, scope)
+                yield Candidate("omission", scope, name, effect, row["measure"], sentence, shown)
 
     def occlusions(self) -> Iterator[Candidate]:
-        cells: dict[tuple[str, str], dict[str | None, tuple[dict[str, Any], dict[str, str]]]] = {}
+        cells: dict[tuple[str, str], dict[str | None, dict[str, Any]]] = {}
         for row, scope in self._of("unknown_share"):
-            place = (str(sorted(scope.items())), row["attribute"])
-            cells.setdefault(place, {})[row["category"]] = (row, scope)
+            cells.setdefault((place(scope), row["attribute"]), {})[row["category"]] = row
         for cell in cells.values():
             if not {None, OCCLUDED, BARE} <= set(cell):
                 continue
-            (whole, scope), (hidden, _), (bare, _) = cell[None], cell[OCCLUDED], cell[BARE]
-            if not _above(whole, UNNAMED) or _clustered(whole):
+            whole, hidden, bare = cell[None], cell[OCCLUDED], cell[BARE]
+            if not (whole["low"] or 0.0) > UNNAMED or _clustered(whole):
                 continue
-            k = [round(row["value"] * row["n"]) for row in (hidden, bare)]
-            low, high = (float(x) for x in newcombe(k[0], hidden["n"], k[1], bare["n"], level=self.level))
+            scope, attribute = scope_of(whole), whole["attribute"]
+            counted = [(round(row["value"] * row["n"]), row["n"]) for row in (hidden, bare)]
+            low, high = (float(end) for end in newcombe(*counted[0], *counted[1], level=self.level))
             explains = low > 0
             if not explains and high >= COVERS:
                 continue
-            counted = ((k[0], hidden["n"]), (k[1], bare["n"]))
-            sentence = self.wording.occlusion(whole["attribute"], scope, counted, (low, high))
-            shown = self.evidence.unnamed(whole["attribute"], "ppe", scope, covered=explains)
-            effect = low if explains else 0.0
-            yield Candidate("occlusion", scope, whole["attribute"], effect, "unknown_share", sentence, shown)
-
-
-def _above(row: Mapping[str, Any], edge: float) -> bool:
-    return row["low"] is not None and bool(row["low"] > edge)
+            sentence = self.wording.occlusion(attribute, scope, counted, (low, high))
+            covered = pl.col("ppe").list.len() > 0
+            unnamed = (pl.col(attribute) == UNKNOWN) & (covered if explains else ~covered)
+            shown = self.evidence.pictures(attribute, scope, unnamed)
+            effect = max(low, 0.0)
+            yield Candidate("occlusion", scope, attribute, effect, "unknown_share", sentence, shown)
 
 
 def _clustered(row: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.measure.captions.evidence import Scope
 from stereotrope.measure.captions.groups import UNKNOWN
 from stereotrope.measure.sentences import Counted, clean, number, q_text, quoted, span
 from stereotrope.stats import wilson
@@ -45,15 +46,23 @@ class Gap:
     q: float | None = None
 
 
+@dataclass(frozen=True)
+class Side:
+    """Captions of one model: those that name a side, of how many, and those that name it or the other."""
+
+    attribute: str
+    groups: tuple[str, ...]
+    scope: Scope
+    k: int
+    n: int
+    either: int
+
+
 class CaptionWording:
     """How cells of captions are put into words.
 
-    Parameters
-    ----------
-    rows
-        Estimates of captions: factors with one level are not said.
-    level
-        Nominal coverage of the intervals of counts.
+    rows: Estimates of captions: factors with one level are not said.
+    level: Nominal coverage of the intervals of counts.
     """
 
     def __init__(self, rows: pl.DataFrame, level: float) -> None:
@@ -61,13 +70,10 @@ class CaptionWording:
         factors = [name for name in rows.columns if name not in _NAMES]
         self.shown = [name for name in factors if rows[name].drop_nulls().n_unique() > 1]
 
-    def one_group(self, row: Mapping[str, Any], scope: Mapping[str, str], groups: Mapping[str, int]) -> str:
+    def one_group(self, row: Mapping[str, Any], scope: Scope, groups: Mapping[str, int]) -> str:
         """Nearly all captions have one group."""
-        k = round(row["value"] * row["n"])
-        text = (
-            f"{self._lead(scope)} call the {_words(row['attribute'])} {quoted(row['category'])} in "
-            f"{k} of {row['n']}{span(row['low'], row['high'])}"
-        )
+        what = f"{_words(row['attribute'])} {quoted(row['category'])}"
+        text = f"{self._lead(scope)} call the {what} in {_share(row)}"
         rest = {group: n for group, n in groups.items() if group not in (UNKNOWN, row["category"]) and n}
         if rest:
             most = max(sorted(rest), key=lambda group: rest[group])
@@ -76,7 +82,7 @@ class CaptionWording:
             text += " and name no other"
         return f"{text}."
 
-    def gap(self, gap: Gap, scope: Mapping[str, str]) -> str:
+    def gap(self, gap: Gap, scope: Scope) -> str:
         """One side is named more often than the other."""
         less = self._counted((gap.second, gap.n), gap.clustered) if gap.second else "none"
         other = f"and {'any other' if gap.together else _either(gap.against)} in {less}"
@@ -86,32 +92,24 @@ class CaptionWording:
             f"{self._counted((gap.first, gap.n), gap.clustered)} {other}; the difference is "
             f"{number(gap.value)}{span(gap.low, gap.high)}{q}"
         )
-        return f"{text}{_unnamed(gap.attribute, gap.unnamed, gap.n)}."
+        if gap.unnamed > SELDOM * gap.n:
+            text += f"; {gap.unnamed} of {gap.n} name no {_words(gap.attribute)}, which leaves "
+            text += f"{gap.n - gap.unnamed} to compare"
+        return f"{text}."
 
-    def difference(
-        self,
-        attribute: str,
-        groups: Sequence[str],
-        held: Mapping[str, str],
-        sides: Sequence[tuple[str, Counted, int]],
-        ends: tuple[float, float],
-        q: float,
-        of: int,
-    ) -> str:
+    def difference(self, more: Side, less: Side, ends: tuple[float, float], q: float, of: int) -> str:
         """Two models differ in how often captions of their pictures name a side."""
-        (first, more, one), (second, less, other) = sides
-        size = more[0] / more[1] - less[0] / less[1]
         over = f" over {of} comparisons" if of > 1 else ""
+        size = number(more.k / more.n - less.k / less.n)
         return (
-            f"{self._lead({**held, 'generator': first})} call the {_words(attribute)} "
-            f"{_either(groups)} in {self._counted(more)}, those by {clean(second)} in {self._counted(less)}; "
-            f"the difference is {number(size)}{span(*ends)} ({q_text(q)}{over}). Among those that name "
-            f"either side it is {more[0]} of {one} and {less[0]} of {other}."
+            f"{self._lead(more.scope)} call the {_words(more.attribute)} {_either(more.groups)} in "
+            f"{self._counted((more.k, more.n))}, those by {clean(less.scope['generator'])} in "
+            f"{self._counted((less.k, less.n))}; the difference is {size}{span(*ends)} ({q_text(q)}{over}). "
+            f"Among those that name either side it is {more.k} of {more.either} and {less.k} of "
+            f"{less.either}."
         )
 
-    def association(
-        self, row: Mapping[str, Any], scope: Mapping[str, str], terms: Sequence[tuple[str, int]]
-    ) -> str:
+    def association(self, row: Mapping[str, Any], scope: Scope, terms: Sequence[tuple[str, int]]) -> str:
         """Stereotype terms outnumber diversity terms."""
         of = row["denominator"]
         what = number(row["value"]) if of is None else f"{row['numerator']} of {of}"
@@ -121,27 +119,17 @@ class CaptionWording:
             f"{things} are on the list of stereotypes{_most(terms)}, over {row['n']} captions."
         )
 
-    def out_of_place(
-        self, row: Mapping[str, Any], scope: Mapping[str, str], terms: Sequence[tuple[str, int]]
-    ) -> str:
+    def out_of_place(self, row: Mapping[str, Any], scope: Scope, terms: Sequence[tuple[str, int]]) -> str:
         """Captions hold what the prompt does not call for."""
-        k = round(row["value"] * row["n"])
-        return (
-            f"{self._lead(scope)} mention what the prompt does not call for in {k} of {row['n']}"
-            f"{span(row['low'], row['high'])}{_most(terms)}."
-        )
+        what = "what the prompt does not call for"
+        return f"{self._lead(scope)} mention {what} in {_share(row)}{_most(terms)}."
 
-    def omission(self, row: Mapping[str, Any], scope: Mapping[str, str]) -> str:
+    def omission(self, row: Mapping[str, Any], scope: Scope) -> str:
         """An element that captions lack."""
-        k = round(row["value"] * row["n"])
-        return (
-            f"{self._lead(scope)} do not mention {quoted(row['category'])}, {_LISTS[row['measure']]}, in "
-            f"{k} of {row['n']}{span(row['low'], row['high'])}."
-        )
+        what = f"{quoted(row['category'])}, {_LISTS[row['measure']]},"
+        return f"{self._lead(scope)} do not mention {what} in {_share(row)}."
 
-    def composite(
-        self, row: Mapping[str, Any], scope: Mapping[str, str], groups: Mapping[str, int], edge: float
-    ) -> str:
+    def composite(self, row: Mapping[str, Any], scope: Scope, groups: Mapping[str, int], edge: float) -> str:
         """A composite in the highest band."""
         text = (
             f"{self._lead(scope)} score {number(row['value'])}{span(row['low'], row['high'])} on "
@@ -154,27 +142,25 @@ class CaptionWording:
         return f"{text}."
 
     def occlusion(
-        self,
-        attribute: str,
-        scope: Mapping[str, str],
-        counted: tuple[Counted, Counted],
-        ends: tuple[float, float],
+        self, attribute: str, scope: Scope, counted: Sequence[Counted], ends: tuple[float, float]
     ) -> str:
         """Whether covers have to do with captions that name no group."""
         hidden, bare = counted
         size = hidden[0] / hidden[1] - bare[0] / bare[1]
-        verdict = (
-            "covers may explain a part of it" if ends[0] > 0 else "covers do not explain what is left unnamed"
-        )
+        verdict = "may explain a part of it" if ends[0] > 0 else "do not explain what is left unnamed"
         return (
             f"{self._lead(scope)} name no {_words(attribute)} in {self._counted(hidden)} that mention "
             f"what covers a person and in {self._counted(bare)} that do not; the difference is "
-            f"{number(size)}{span(*ends)}: {verdict}."
+            f"{number(size)}{span(*ends)}: covers {verdict}."
         )
 
-    def _lead(self, scope: Mapping[str, str]) -> str:
+    def _lead(self, scope: Scope) -> str:
         """“For “doctor”, captions of pictures by sd15”, and every other factor that varies."""
-        rest = [f"{clean(f)} {quoted(scope[f])}" for f in self.shown if f in scope and f not in _SAID]
+        rest = [
+            f"{clean(f)} {quoted(scope[f])}"
+            for f in self.shown
+            if f in scope and f not in ("prompt", "generator")
+        ]
         by = f" by {clean(scope['generator'])}" if "generator" in scope and "generator" in self.shown else ""
         more = f" ({', '.join(rest)})" if rest else ""
         if "prompt" in scope:
@@ -189,7 +175,8 @@ class CaptionWording:
         return f"{seen[0]} of {seen[1]}{span(float(low), float(high))}"
 
 
-_SAID = frozenset({"prompt", "generator"})
+def _share(row: Mapping[str, Any]) -> str:
+    return f"{round(row['value'] * row['n'])} of {row['n']}{span(row['low'], row['high'])}"
 
 
 def _words(attribute: str) -> str:
@@ -204,9 +191,3 @@ def _most(terms: Sequence[tuple[str, int]]) -> str:
     """“, most often “young” (31), “pale” (12)”: the captions that hold each."""
     named = ", ".join(f"{quoted(term)} ({n})" for term, n in terms[:_TERMS])
     return f", most often {named}" if named else ""
-
-
-def _unnamed(attribute: str, unnamed: int, n: int) -> str:
-    if unnamed <= SELDOM * n:
-        return ""
-    return f"; {unnamed} of {n} name no {_words(attribute)}, which leaves {n - unnamed} to compare"
