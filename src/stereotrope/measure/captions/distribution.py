@@ -22,7 +22,7 @@ from stereotrope.measure.captions.rows import (
     caption_measure,
     group_row,
     scored,
-    share_row,
+    share_of_captions,
     undefined,
 )
 from stereotrope.stats import expected_sum
@@ -112,7 +112,7 @@ def representation_parity(
         return [undefined({**row, "category": name}, NO_GROUP) for name in counted.names or (None,)]
     among = counted.columns.sum(axis=0)
     return [
-        share_row({**row, "category": name}, cell, hits, among)
+        share_of_captions({**row, "category": name}, cell, hits, among)
         for name, hits in zip(counted.names, counted.columns, strict=True)
     ]
 

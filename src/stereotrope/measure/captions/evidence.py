@@ -26,12 +26,12 @@ class CaptionEvidence:
         for row in rows.filter(pl.col("value").is_not_null(), measure="representation_parity").iter_rows(
             named=True
         ):
-            groups = self._groups.setdefault((place(scope_of(row)), row["attribute"]), {})
+            groups = self._groups.setdefault((scope_key(scope_of(row)), row["attribute"]), {})
             groups.setdefault(row["category"], round(row["value"] * row["n"]))
 
     def groups(self, attribute: str, scope: Scope) -> dict[str, int]:
         """Captions of each group of an attribute, ``unknown`` among them."""
-        if known := self._groups.get((place(scope), attribute)):
+        if known := self._groups.get((scope_key(scope), attribute)):
             return known
         counted = Counter(self._cell(attribute, scope)[attribute].drop_nulls().to_list())
         return dict(sorted(counted.items()))
@@ -57,6 +57,6 @@ class CaptionEvidence:
         return pl.DataFrame(schema={name: pl.Null})
 
 
-def place(scope: Scope) -> str:
+def scope_key(scope: Scope) -> str:
     """A cell, to be compared with others."""
     return str(sorted(scope.items()))

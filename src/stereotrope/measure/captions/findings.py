@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, place
+from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, scope_key
 from stereotrope.measure.captions.groups import OTHERS, REST, UNKNOWN
 from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
 from stereotrope.measure.captions.parity import DECLARED
@@ -137,7 +137,7 @@ def _one_each(found: Sequence[Candidate]) -> list[Candidate]:
     for one in sorted(found, key=lambda f: (_KINDS.index(f.kind), -f.effect)):
         what = "groups" if one.kind in _OF_GROUPS else one.kind
         attribute = one.attribute if one.kind in (*_OF_GROUPS, "model_difference") else None
-        best.setdefault((place(one.scope), what, attribute), one)
+        best.setdefault((scope_key(one.scope), what, attribute), one)
     return list(best.values())
 
 
@@ -147,7 +147,7 @@ def _varied(found: Sequence[Candidate]) -> list[Candidate]:
     weighed = []
     for one in sorted(found, key=lambda f: -f.effect):
         of_kind = things.setdefault(one.kind, Counter())
-        thing = (place(_without_model(one.scope)), one.attribute)
+        thing = (scope_key(_without_model(one.scope)), one.attribute)
         of_kind[thing] += 1
         rank = (list(of_kind).index(thing) + 1) * of_kind[thing] ** 2
         weighed.append(replace(one, effect=one.effect / rank))
@@ -253,7 +253,7 @@ class _Said:
         cells: dict[tuple[str, str, str], list[Side]] = {}
         for row, scope in self._of("signed_parity"):
             if _has_sides(row) and "generator" in scope and not _clustered(row):
-                key = (place(_without_model(scope)), row["attribute"], row["category"])
+                key = (scope_key(_without_model(scope)), row["attribute"], row["category"])
                 cells.setdefault(key, []).append(self._side(row, scope))
         pairs = [(key, a, b) for key, cell in cells.items() for a, b in combinations(cell, 2)]
         if not pairs:
@@ -331,7 +331,7 @@ class _Said:
     def occlusions(self) -> Iterator[Candidate]:
         cells: dict[tuple[str, str], dict[str | None, dict[str, Any]]] = {}
         for row, scope in self._of("unknown_share"):
-            cells.setdefault((place(scope), row["attribute"]), {})[row["category"]] = row
+            cells.setdefault((scope_key(scope), row["attribute"]), {})[row["category"]] = row
         for cell in cells.values():
             if not {None, OCCLUDED, BARE} <= set(cell):
                 continue

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stereotrope.measure.captions.composite import cbs
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import UNKNOWN
-from stereotrope.measure.captions.rows import ScoreRow, base_row, over_cells, share_row
+from stereotrope.measure.captions.rows import ScoreRow, base_row, over_cells, share_of_captions
 
 OCCLUDED, BARE = "occluded", "not occluded"
 
@@ -71,8 +71,8 @@ def occlusion_split(
         (BARE, labelled * (1 - covered)),
     ):
         named: dict[str, Any] = {"measure": "unknown_share", "attribute": attribute, "category": category}
-        rows.append(share_row(base_row(cell, int(among.sum()), **named), cell, nobody, among))
-    rows.append(share_row(base_row(cell, measure="occluded_share"), cell, covered))
+        rows.append(share_of_captions(base_row(cell, int(among.sum()), **named), cell, nobody, among))
+    rows.append(share_of_captions(base_row(cell, measure="occluded_share"), cell, covered))
     asked: dict[str, Any] = {"groups": groups, "of": of, "against": against, "unknown": unknown}
     for part, name in ((cell, "cbs"), (_bare(cell, covered == 0), "cbs_without_occluded")):
         found = cbs.rows(part, attribute, association=association, epsilon=epsilon, **asked)

@@ -14,7 +14,7 @@ from stereotrope.measure.captions.rows import (
     base_row,
     caption_measure,
     scored,
-    share_row,
+    share_of_captions,
     undefined,
     without_pseudo,
 )
@@ -280,12 +280,14 @@ def _missing_rows(cell: Captions, elements: Sequence[str], column: str, none: st
         score = missing_score(cell, listed, column)
         whole = scored(row, cell, score, limits=(0.0, 1.0), method=method)
     else:
-        whole = share_row({**row, "method": method}, cell, cell.hits(column, listed) < len(listed), could)
+        whole = share_of_captions(
+            {**row, "method": method}, cell, cell.hits(column, listed) < len(listed), could
+        )
     found = cell.found(column)
     return [
         {**whole, "n_categories": len(listed)},
         *(
-            share_row({**row, "category": name}, cell, ~found.list.contains(name).to_numpy(), could)
+            share_of_captions({**row, "category": name}, cell, ~found.list.contains(name).to_numpy(), could)
             for name in listed
         ),
     ]
@@ -296,7 +298,7 @@ def _any_rows(cell: Captions, elements: Sequence[str] | None, column: str, none:
     row, could = _readable_row(cell, listed or ())
     if listed == ():
         return [undefined(row, none)]
-    return [share_row(row, cell, cell.hits(column, listed) > 0, could)]
+    return [share_of_captions(row, cell, cell.hits(column, listed) > 0, could)]
 
 
 def _readable_row(cell: Captions, elements: Sequence[str]) -> tuple[ScoreRow, Floats]:
