@@ -156,10 +156,10 @@ def sides_of(
         named = " + ".join(second)
     if both := [name for name in first if name in second]:
         raise UsageError(f"parity: {both[0]!r} is on both sides; leave it on one")
-    for name in (*first, *second) if groups is not None else ():
-        if name not in groups and name != UNKNOWN:
-            hint = did_you_mean(name, groups, otherwise=f"groups are {', '.join(map(repr, groups))}")
-            raise UsageError(f"parity: {name!r} is no group of {counted.attribute!r}; {hint}")
+    strangers = [name for name in (*first, *second) if groups and name not in (*groups, UNKNOWN)]
+    if groups and strangers:
+        hint = did_you_mean(strangers[0], groups, otherwise=f"groups are {', '.join(map(repr, groups))}")
+        raise UsageError(f"parity: {strangers[0]!r} is no group of {counted.attribute!r}; {hint}")
     return [_sides(counted, first, second, named, declared=True)]
 
 
