@@ -178,13 +178,25 @@ def estimate_frame(rows: Iterable[Mapping[str, Any]], *, factors: Sequence[str])
     """Build a frame of estimates from dictionaries; columns not given are null.
 
     Columns: ``measure, definition, <factors>, contrast, …`` as in :data:`stereotrope.tables.ESTIMATES`.
-    NaN becomes null.
+    NaN becomes null. ``excluded`` can be counts by reason, ``n_excluded`` is then their sum where it is not
+    given; ``flags`` can say of each whether it is raised.
     """
     first, second, *rest = _ESTIMATE_TYPES
     types = {**_ESTIMATE_TYPES, **dict.fromkeys(factors, pl.String)}
     schema = {name: types[name] for name in (first, second, *factors, *rest)}
-    materialised = list(rows)
+    materialised = [_stored(row) for row in rows]
     if unknown := {key for row in materialised for key in row} - set(schema):
         raise TableError(f"estimates: unknown column {', '.join(map(repr, sorted(unknown)))}")
     columns = {name: [row.get(name) for row in materialised] for name in schema}
     return pl.DataFrame(columns, schema=schema, strict=False).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def _stored(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row as it is stored: what is left out as JSON, flags as one text."""
+    stored: dict[str, Any] = {}
+    if isinstance(reasons := row.get("excluded"), Mapping):
+        stored = {"n_excluded": row.get("n_excluded", sum(reasons.values()))}
+        stored["excluded"] = excluded_json(reasons)
+    if isinstance(flags := row.get("flags"), Mapping):
+        stored["flags"] = ",".join(flag for flag, raised in flags.items() if raised) or None
+    return {**row, **stored}

@@ -88,6 +88,12 @@ def test_images_that_all_agree_have_an_interval_with_a_width(styles: pl.DataFram
     assert mean["low"] == pytest.approx(row["low"])
 
 
+def test_without_resamples_there_is_no_end_of_an_interval(styles: pl.DataFrame) -> None:
+    found = vac(styles, n_bootstrap=0)
+    assert found["value"].count() > 0
+    assert found.select("low", "high").count().row(0) == (0, 0)
+
+
 def test_an_attribute_of_one_value_is_excluded_and_said(styles: pl.DataFrame) -> None:
     constant = styles.with_columns(attribute=pl.lit("text"), value=pl.lit("absent"))
     found = vac(pl.concat([styles, constant]), **QUICK)

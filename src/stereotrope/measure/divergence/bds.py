@@ -10,8 +10,10 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import code_labels
-from stereotrope.measure.divergence.rows import Comparison, Resampling, add_q_values, compare
+from stereotrope.measure.divergence.rows import Comparison, Resampling, compare
+from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.tables import ALL_ATTRIBUTES
 
 _SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
 
@@ -63,32 +65,24 @@ def bds(
         :math:`\sqrt{JS \cdot \ln 2}` as SciPy has it, in [0, 0.8326].
     level
         Nominal coverage of the interval.
-    n_permutations, n_bootstrap
-        Shuffles of the test and resamples of the interval; 0 leaves p or the interval null.
-    seed
-        Seed of both.
+    n_permutations, n_bootstrap, seed
+        Shuffles of the test and resamples of the interval, 0 leaves p or the interval null; seed of both.
 
     Returns
     -------
     polars.DataFrame
-        Estimates: for each cell and group one row with ``attribute`` = ``all`` and one an attribute.
-        ``value`` is 0 for equal distributions and at most 1 (0.8326 released) for disjoint ones;
-        higher means more different. ``floor`` is what it reads at this n when the cue does nothing,
-        ``adjusted`` is 0 there and 1 for disjoint distributions, negative by chance below the floor.
-        ``p_value`` is one-sided against exchangeable images; ``q_value`` is Benjamini–Hochberg over
-        the rows ``all``, and separately over the single attributes. ``n_excluded`` counts labels left
+        For each cell and group one row with ``attribute`` = ``all`` and one an attribute. ``value`` is 0
+        for equal distributions and greatest for disjoint ones. ``floor`` is what it reads at this n when the
+        cue does nothing, ``adjusted`` is 0 there and 1 for disjoint distributions, negative by chance below
+        the floor. ``p_value`` is one-sided against exchangeable images; ``q_value`` is Benjamini–Hochberg
+        over the rows ``all``, and separately over the single attributes. ``n_excluded`` counts labels left
         out on either side.
 
     Undefined
     ---------
     ``no usable label`` and ``no usable label of the reference``: the side has none; ``no attribute with a
-    usable label of two groups``: both have some, of other attributes. An attribute
-    undefined in a cell is left out of that cell's mean, flagged ``few_attributes``; it is no 0.
-
-    Raises
-    ------
-    UsageError
-        No row has the baseline level, or an argument does not fit.
+    usable label of two groups``: both have some, of other attributes. An attribute undefined in a cell is
+    left out of that cell's mean, flagged ``few_attributes``; it is no 0.
 
     Notes
     -----
@@ -147,6 +141,6 @@ def bds(
                 "source": _SOURCE,
             }
             comparison = Comparison((images, reference), scope.attributes, reference=True)
-            rows += [{**row, **numbers} for numbers in compare(coded, comparison, how)]
-    add_q_values(rows)
-    return estimate_frame(rows, factors=(*factors, group))
+            rows += [row | numbers for numbers in compare(coded, comparison, how)]
+    estimates = estimate_frame(rows, factors=(*factors, group))
+    return with_q_values(estimates, pl.col("attribute") == ALL_ATTRIBUTES)

@@ -9,8 +9,10 @@ import polars as pl
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.divergence.coded import Scope, code_labels
-from stereotrope.measure.divergence.rows import Comparison, Resampling, add_q_values, compare
+from stereotrope.measure.divergence.rows import Comparison, Resampling, compare
+from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.tables import ALL_ATTRIBUTES
 
 _SOURCE = "SODA, eq. 2; Lin 1991, eq. 4.1"
 
@@ -71,25 +73,17 @@ def cds(
     Returns
     -------
     polars.DataFrame
-        Estimates: for each cell and dimension one row with ``attribute`` = ``all`` and one an
-        attribute. ``value`` lies in [0, 1]; 0 when all groups look alike. ``floor`` is the mean of the
-        closed-form floors of the pairs, each from the pair's own pooled counts. ``p_value`` shuffles
-        images among all groups of the dimension. ``n`` counts the images of all groups. ``q_value``
-        has four families: mean or single attribute, dimension or pair.
+        For each cell and dimension one row with ``attribute`` = ``all`` and one an attribute. ``value`` lies
+        in [0, 1]; 0 when all groups look alike. ``floor`` is the mean of the closed-form floors of the pairs,
+        each from the pair's own pooled counts. ``p_value`` shuffles images among all groups of the dimension.
+        ``n`` counts the images of all groups. ``q_value`` has four families: mean or single attribute,
+        dimension or pair.
 
     Undefined
     ---------
     ``fewer than two groups with a usable label``; ``no attribute with a usable label of two groups``. A group
-    without a usable label of an attribute is
-    left out of that attribute's pairs, flagged ``few_groups``; an attribute undefined in a cell is
-    left out of its mean, flagged ``few_attributes``.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or an image has two labels of one attribute.
-    UsageError
-        ``definition`` is unknown, or a factor is given two parts.
+    without a usable label of an attribute is left out of that attribute's pairs, flagged ``few_groups``; an
+    attribute undefined in a cell is left out of its mean, flagged ``few_attributes``.
 
     Notes
     -----
@@ -117,35 +111,33 @@ def cds(
     how = Resampling("cds", level, n_permutations, n_bootstrap, seed)
     coded = code_labels(labels, factors=factors, group=group, attributes=attributes)
     rows: list[dict[str, Any]] = []
-    family: list[bool] = []
     for scope in coded.scopes():
         if dimension is not None and scope.levels[-1] is None:
             continue
         names = sorted(name for name in scope.groups if name != baseline)
-        for named, comparison in _comparisons(scope, names, pairs=pairs):
+        for sides, comparison in _comparisons(scope, names, pairs=pairs):
             row = {
                 "measure": "cds",
                 "definition": definition,
                 **dict(zip(factors, scope.levels, strict=True)),
+                **dict(zip((group, "reference"), sides, strict=False)),
                 "contrast": group,
                 "source": _SOURCE,
             }
-            if named is not None:
-                row |= {group: named[0], "reference": named[1]}
-            made = compare(coded, comparison, how)
-            rows += [{**row, **numbers} for numbers in made]
-            family += [named is not None] * len(made)
-    add_q_values(rows, family=family)
-    return estimate_frame(rows, factors=(*factors, group) if pairs else factors)
+            rows += [row | numbers for numbers in compare(coded, comparison, how)]
+    estimates = estimate_frame(rows, factors=(*factors, group) if pairs else factors)
+    families = (pl.col("attribute") == ALL_ATTRIBUTES, pl.col("reference").is_null())
+    return with_q_values(estimates, *families)
 
 
 def _comparisons(
     scope: Scope, names: Sequence[str], *, pairs: bool
-) -> Iterator[tuple[tuple[str, str] | None, Comparison]]:
+) -> Iterator[tuple[tuple[str, ...], Comparison]]:
+    """All groups together, and each pair under its names."""
     if not names:
         return
     everyone = tuple(scope.groups[name] for name in names)
-    yield None, Comparison(everyone, scope.attributes, reference=False)
+    yield (), Comparison(everyone, scope.attributes, reference=False)
     if pairs:
         for one, other in combinations(names, 2):
             both = (scope.groups[one], scope.groups[other])

@@ -1,6 +1,7 @@
 """Labels as coded images in scopes: one scope for each combination of levels that a score is given for."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,35 +25,28 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Scope:
-    """One combination of levels, with the images of each group in it."""
+    """One combination of levels, with the images of each group in it.
+
+    groups: group → rows of :class:`CodedLabels`, in the order of the image ids.
+    attributes: Attributes that any image of the scope has a label of, usable or not.
+    """
 
     levels: Key
     groups: Mapping[str, Ints]
-    """group → rows of :class:`CodedLabels`, in the order of the image ids."""
     attributes: Ints
-    """Attributes that any image of the scope has a label of, usable or not."""
 
 
 @dataclass(frozen=True)
 class CodedLabels:
     """A tidy frame of labels, one row an image, sorted by image id.
 
-    Attributes
-    ----------
-    attributes, values
-        Names of the attributes, and for each its usable values, sorted.
-    reasons
-        Why labels were left out, sorted.
-    factors, group
-        The scoping factors, and the factor whose levels are compared.
-    images
-        ``image_id``, factors and group of each row.
-    codes
-        Shape (n_images, n_attributes): index into ``values``, −1 where there is no usable label.
-    why
-        Same shape: index into ``reasons``, −1 where the label counts or there is none.
-    prompts
-        Shape (n_images,): code of the image's prompt, 0 for all where prompts are not known.
+    attributes, values: Names of the attributes, and for each its usable values, sorted.
+    reasons: Why labels were left out, sorted.
+    factors, group: The scoping factors, and the factor whose levels are compared.
+    images: ``image_id``, factors and group of each row.
+    codes: Shape (n_images, n_attributes): index into ``values``, −1 where there is no usable label.
+    why: Same shape: index into ``reasons``, −1 where the label counts or there is none.
+    prompts: Shape (n_images,): code of the image's prompt, 0 for all where prompts are not known.
     """
 
     attributes: tuple[str, ...]
@@ -74,61 +68,42 @@ class CodedLabels:
         combination is said, not skipped.
         """
         keyed = self.images.with_row_index("_row").filter(pl.col(self.group).is_not_null())
+        keyed = keyed.group_by([*self.factors, self.group], maintain_order=True).agg("_row")
         members: dict[Key, dict[str, Ints]] = {}
-        for *scope, name, rows in (
-            keyed.group_by([*self.factors, self.group], maintain_order=True).agg("_row").iter_rows()
-        ):
-            members.setdefault(tuple(scope), {})[name] = np.asarray(rows, dtype=np.int64)
+        together = set()
+        for *levels, name, rows in keyed.iter_rows():
+            members.setdefault(tuple(levels), {})[name] = np.asarray(rows, dtype=np.int64)
+            together.update((place, level, name) for place, level in enumerate(levels))
         references = {key: groups[baseline] for key, groups in members.items() if baseline in groups}
+        names = sorted({name for groups in members.values() for name in groups} - {baseline})
         none = np.zeros(0, dtype=np.int64)
-        expected = _expected(members, skip=baseline)
         for levels in sorted(members, key=_sortable):
             if not set(members[levels]) - {baseline}:
                 continue
-            groups = {name: members[levels].get(name, none) for name in expected(levels)}
+            expected = [
+                g for g in names if all((at, level, g) in together for at, level in enumerate(levels))
+            ]
+            groups = {name: members[levels].get(name, none) for name in expected}
             if baseline is not None:
                 found = reference_of(levels, references)
                 groups[baseline] = none if found is None else found
-            yield self._scope(levels, groups)
+            rows = np.concatenate(list(groups.values()))
+            seen = ((self.codes[rows] >= 0) | (self.why[rows] >= 0)).any(axis=0)
+            yield Scope(levels, groups, np.flatnonzero(seen))
 
-    def _scope(self, levels: Key, groups: Mapping[str, Ints]) -> Scope:
-        rows = np.concatenate(list(groups.values()))
-        seen = ((self.codes[rows] >= 0) | (self.why[rows] >= 0)).any(axis=0)
-        return Scope(levels, groups, np.flatnonzero(seen))
+    def labelled(self, rows: Ints, columns: Ints) -> NDArray[np.bool_]:
+        """Whether these images have a usable label of these attributes, shape (n_rows, n_columns)."""
+        return np.asarray(self.codes[np.ix_(rows, columns)] >= 0)
 
-    def excluded(self, rows: Ints, columns: Ints) -> dict[str, int]:
+    def excluded(self, rows: Ints, columns: Ints) -> Counter[str]:
         """Labels of these images and attributes that do not count, by reason."""
         why = self.why[np.ix_(rows, columns)]
-        absent = int(((self.codes[np.ix_(rows, columns)] < 0) & (why < 0)).sum())
-        counts = {UNLABELLED: absent} if absent else {}
-        for index, n in enumerate(np.bincount(why[why >= 0], minlength=len(self.reasons)).tolist()):
-            if n:
-                counts[self.reasons[index]] = n
-        return counts
+        left = why[~self.labelled(rows, columns)]
+        return Counter(self.reasons[at] if at >= 0 else UNLABELLED for at in left.tolist())
 
 
 def _sortable(levels: Key) -> tuple[tuple[bool, str], ...]:
     return tuple((level is not None, level or "") for level in levels)
-
-
-def _expected(members: Mapping[Key, Mapping[str, Ints]], *, skip: str | None) -> Callable[[Key], list[str]]:
-    """Groups that belong in a scope: each of its levels occurs with them somewhere."""
-    together = {
-        (place, level, name)
-        for levels, groups in members.items()
-        for name in groups
-        for place, level in enumerate(levels)
-    }
-    names = sorted({name for groups in members.values() for name in groups} - {skip})
-
-    def expected(levels: Key) -> list[str]:
-        return [
-            name
-            for name in names
-            if all((place, level, name) in together for place, level in enumerate(levels))
-        ]
-
-    return expected
 
 
 def code_labels(
@@ -141,19 +116,11 @@ def code_labels(
 ) -> CodedLabels:
     """Read a tidy frame of labels into codes.
 
-    Parameters
-    ----------
-    labels
-        As in :func:`stereotrope.measure.tidy.read_labels`. A column ``prompt_id`` says which images
+    labels: As in :func:`stereotrope.measure.tidy.read_labels`. A column ``prompt_id`` says which images
         share a prompt.
-    factors
-        Factors that scope a score.
-    group
-        The factor whose levels are compared.
-    attributes
-        Attributes to keep; all but those of a picture's quality when None.
-    lists
-        Value lists of closed attributes: a value outside its list is left out as ``invalid``.
+    factors, group: Factors that scope a score, and the factor whose levels are compared.
+    attributes: Attributes to keep; all but those of a picture's quality when None.
+    lists: Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
     frame = to_polars(labels)
     tidy = read_labels(frame, factors=[*factors, group], attributes=attributes, argument="within")
@@ -164,9 +131,7 @@ def code_labels(
         tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
     if lists is not None and lists.lists:
         invalid = pl.col("excluded").is_null() & lists.outside(tidy)
-        tidy = tidy.with_columns(
-            pl.when(invalid).then(pl.lit("invalid")).otherwise("excluded").alias("excluded")
-        )
+        tidy = tidy.with_columns(excluded=pl.when(invalid).then(pl.lit("invalid")).otherwise("excluded"))
     identity = ["image_id", *factors, group]
     images = tidy.select(identity).unique().sort(identity)
     tidy = tidy.join(images.with_row_index("_row"), on=identity, how="left", nulls_equal=True)

@@ -9,13 +9,12 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.cells import holds_few
 from stereotrope.measure.contract import register
-from stereotrope.measure.definitions import require_one_definition
-from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
-from stereotrope.stats import benjamini_hochberg, mean_ranks, normal_quantile, rank_agreement
-from stereotrope.tables import ALL_ATTRIBUTES, plain_scores
+from stereotrope.measure.divergence.scores import parts_by, read_scores, with_q_values
+from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.stats import mean_ranks, normal_quantile, rank_agreement
+from stereotrope.tables import ALL_ATTRIBUTES
 
 _SOURCE = "SODA, section 5.1 (implicit demographic defaults)"
-INCOMPLETE = "without a score for every group"
 
 
 @register(
@@ -78,11 +77,6 @@ def default_rank(
     with fewer than three levels (``few_levels``) and where resampling never changes the score
     (``no_variation``). A ranking that holds a score flagged ``small_n`` is flagged so itself.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or no row is of ``bds`` over all attributes.
-
     Notes
     -----
     A level of ``over`` in which a group has no score is left out for all, and counted: means over
@@ -105,83 +99,53 @@ def default_rank(
     """
     normal_quantile(level)
     within = factor_names(within, measure="default_rank", taken=(group, over))
-    frame = to_polars(estimates, what="estimates")
-    needed = ["measure", "definition", "attribute", group, over, score, *within]
-    if absent := [name for name in needed if name not in frame.columns]:
-        raise TableError(f"estimates: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
-    used = plain_scores(frame).filter(measure="bds", attribute=ALL_ATTRIBUTES)
-    if not used.height:
-        raise TableError("estimates: no row of measure 'bds' for attribute 'all'; pass what bds returns")
-    require_one_definition(used)
+    used = read_scores(
+        estimates,
+        ("bds",),
+        (group, over, score, *within),
+        reader="default_rank",
+        score=score,
+        scores=("value", "excess", "adjusted"),
+    )
     if used.select(*within, over, group).is_duplicated().any():
         raise TableError(
             f"estimates: several scores of one {group} and {over}; name every other factor in within"
         )
     options = {"level": level, "n_bootstrap": n_bootstrap, "seed": seed}
     rows: list[dict[str, Any]] = []
-    for key, part in used.group_by(list(within), maintain_order=True) if within else [((), used)]:
+    for levels, part in parts_by(used, within):
+        table = part.rename({over: "_over"}).pivot(on=group, index="_over", values=score)
+        complete = table.drop("_over").cast(pl.Float64).fill_nan(None).drop_nulls()
+        n = complete.height
         shared = {
             "definition": used["definition"][0],
-            **dict(zip(within, key, strict=True)),
+            **levels,
             "contrast": group,
             "attribute": ALL_ATTRIBUTES,
             "level": level,
-            "method": f"bootstrap of {over}, percentile, {n_bootstrap} resamples, seed {seed}; ranks {score}",
+            "n": n,
+            "excluded": {f"{over} without a score for every group": table.height - n},
             "source": _SOURCE,
         }
-        rows += _ranking(part, shared, group, over, score, options, n_permutations)
-    agreements = [row for row in rows if row["measure"] == "default_rank_agreement"]
-    q = benjamini_hochberg([row.get("p_value", np.nan) for row in agreements])
-    for row, adjusted in zip(agreements, q, strict=True):
-        row["q_value"] = float(adjusted)
-    return estimate_frame(rows, factors=(*within, group))
+        how = f"bootstrap of {over}, percentile, {n_bootstrap} resamples, seed {seed}; ranks {score}"
+        small = holds_few(part)
+        ranks = mean_ranks(complete.to_numpy(), **options)
+        for name, *interval in zip(complete.columns, *ranks, strict=True):
+            row = {**shared, "measure": "default_rank", group: name, "method": how}
+            reason = None if n else f"no {over} with a score for every group"
+            rows.append(row | _numbers(interval, n, small, reason))
+        *interval, p = rank_agreement(complete.to_numpy(), n_permutations=n_permutations, **options)
+        row = {**shared, "measure": "default_rank_agreement", "p_value": p, "method": how}
+        reason = f"fewer than two rankings of {over} that vary" if np.isnan(interval[0]) else None
+        if reason is None:
+            row["method"] += f"; p: {n_permutations} shuffles of each ranking, one-sided"
+        rows.append(row | _numbers(interval, n, small, reason))
+    return with_q_values(estimate_frame(rows, factors=(*within, group)))
 
 
-def _ranking(
-    part: pl.DataFrame,
-    shared: dict[str, Any],
-    group: str,
-    over: str,
-    score: str,
-    options: dict[str, Any],
-    n_permutations: int,
-) -> list[dict[str, Any]]:
-    groups = part[group].unique(maintain_order=True).to_list()
-    wide = {(o, g): v for o, g, v in part.select(over, group, score).iter_rows()}
-    things = part[over].unique(maintain_order=True).to_list()
-    table = np.array([[wide.get((o, g)) for g in groups] for o in things], dtype=np.float64)
-    complete = table[~np.isnan(table).any(axis=1)]
-    left = len(things) - len(complete)
-    shared = {
-        **shared,
-        "n": len(complete),
-        "n_excluded": left,
-        "excluded": excluded_json({f"{over} {INCOMPLETE}": left}),
-    }
-    ranks, low, high = mean_ranks(complete, **options)
-    undefined = f"no {over} with a score for every group"
-    few = ["few_levels"] * (len(complete) < 3)
-    small = ["small_n"] * holds_few(part)
-    rows = []
-    for i, name in enumerate(groups):
-        row = {**shared, "measure": "default_rank", group: name}
-        if not len(complete):
-            rows.append({**row, "undefined": undefined})
-            continue
-        flags = ",".join([*(few or ["no_variation"] * bool(np.isnan(low[i]))), *small]) or None
-        rows.append({**row, "value": float(ranks[i]), "low": low[i], "high": high[i], "flags": flags})
-    agreement, below, above, p = rank_agreement(complete, n_permutations=n_permutations, **options)
-    row = {**shared, "measure": "default_rank_agreement"}
-    if np.isnan(agreement):
-        return [*rows, {**row, "undefined": f"fewer than two rankings of {over} that vary"}]
-    flags = ",".join([*(few or ["no_variation"] * bool(np.isnan(below))), *small]) or None
-    method = f"{row['method']}; p: {n_permutations} shuffles of each ranking, one-sided"
-    numbers = {
-        "value": agreement,
-        "low": below,
-        "high": above,
-        "p_value": p,
-        "flags": flags,
-        "method": method,
-    }
-    return [*rows, {**row, **numbers}]
+def _numbers(interval: Sequence[float], n: int, small: bool, reason: str | None) -> dict[str, Any]:
+    if reason is not None:
+        return {"undefined": reason}
+    value, low, high = map(float, interval)
+    flags = {"few_levels": n < 3, "no_variation": n > 2 and np.isnan(low), "small_n": small}
+    return {"value": value, "low": low, "high": high, "flags": flags}

@@ -1,6 +1,6 @@
 """Values that take over: conditions that show one value only, and dominant values that change."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -20,17 +20,15 @@ from stereotrope.measure.cells import (
     reference_of,
 )
 from stereotrope.measure.contract import register
-from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
+from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import effective_counts, wilson
 from stereotrope.tables import ALL_ATTRIBUTES
 
 _SODA = "SODA, section on deterministic cases and dominance shifts"
 
 
-def dominant(cell: Cell) -> tuple[str | None, float]:
-    """The most frequent value of a cell (ties by name) and its share; (None, NaN) without a label."""
-    if not cell.n:
-        return None, float("nan")
+def dominant(cell: Cell) -> tuple[str, float]:
+    """The most frequent value of a cell with labels (ties by name), and its share."""
     value = min(cell.seen, key=lambda v: (-cell.count(v), v))
     return value, cell.count(value) / cell.n
 
@@ -92,13 +90,6 @@ def deterministic_share(
     ---------
     ``no cell with enough usable labels`` for a share; ``no usable label`` for a cell.
 
-    Raises
-    ------
-    TableError
-        A column is missing, or an image has two labels of one attribute.
-    UsageError
-        ``min_n`` is below 1, or a factor is listed twice.
-
     Notes
     -----
     The dominant value is chosen after looking, so at small ``n`` its share is biased upward. A floor
@@ -131,32 +122,32 @@ def deterministic_share(
         )
     cells = read_cells(labels, by=factors, attributes=attributes, argument="within")
     chance = _chance(cells, n_within=len(within))
-    places = [factors.index(name) for name in by]
     shares: dict[tuple[Key, str], list[Cell]] = defaultdict(list)
     for cell in cells:
-        key = tuple(cell.key[i] for i in places)
+        key = tuple(cell.key[factors.index(name)] for name in by)
         shares[key, ALL_ATTRIBUTES].append(cell)
         shares[key, cell.attribute].append(cell)
     rows = [
         {
-            "definition": "paper",
             **dict(zip(by, key, strict=True)),
             "attribute": attribute,
-            "level": level,
             **_share_of_cells(members, chance, min_n=min_n, level=level),
         }
         for (key, attribute), members in sorted(shares.items(), key=lambda item: item[0][1] != ALL_ATTRIBUTES)
     ]
-    rows += [_dominant_row(cell, factors, min_n=min_n, level=level) for cell in cells]
-    return estimate_frame(rows, factors=factors)
+    rows += [
+        {**dict(zip(factors, cell.key, strict=True)), **_dominant_row(cell, min_n=min_n, level=level)}
+        for cell in cells
+    ]
+    shared = {"definition": "paper", "level": level, "source": _SODA}
+    return estimate_frame([shared | row for row in rows], factors=factors)
 
 
 def _chance(cells: Sequence[Cell], *, n_within: int) -> dict[tuple[Key, str], float]:
     """Probability that each cell shows one value only when its images are drawn from all groups'."""
-    pools: dict[tuple[Key, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    pools: dict[tuple[Key, str], Counter[str]] = defaultdict(Counter)
     for cell in cells:
-        for value in cell.seen:
-            pools[cell.key[:n_within], cell.attribute][value] += cell.count(value)
+        pools[cell.key[:n_within], cell.attribute].update({value: cell.count(value) for value in cell.seen})
 
     def log_choose(total: Any, n: int) -> Any:
         return special.gammaln(total + 1) - special.gammaln(n + 1) - special.gammaln(total - n + 1)
@@ -178,20 +169,18 @@ def _share_of_cells(
     row = {
         "measure": "deterministic_share",
         "n": len(enough),
-        "n_excluded": left,
-        "excluded": excluded_json({f"cell with fewer than {min_n} usable labels": left}),
-        "source": _SODA,
+        "excluded": {f"cell with fewer than {min_n} usable labels": left},
     }
     if not enough:
         return {**row, "undefined": "no cell with enough usable labels"}
     conditions = list(dict.fromkeys(cell.key for cell in enough))
     member = np.array([conditions.index(cell.key) for cell in enough])
     hit = np.array([len(cell.seen) == 1 for cell in enough], dtype=np.float64)
-    low, high = wilson(
-        *effective_counts(np.bincount(member, hit), np.bincount(member), level=level), level=level
-    )
+    effective = effective_counts(np.bincount(member, hit), np.bincount(member), level=level)
+    low, high = wilson(*effective, level=level)
     value = float(hit.mean())
     floor = float(np.mean([chance[cell.key, cell.attribute] for cell in enough]))
+    at_maximum = floor >= 1 - 1e-12
     return {
         **row,
         "value": value,
@@ -199,38 +188,38 @@ def _share_of_cells(
         "high": float(high),
         "floor": floor,
         "excess": value - floor,
-        "adjusted": (value - floor) / (1 - floor) if floor < 1 - 1e-12 else None,
-        "flags": "floor_at_maximum" if floor >= 1 - 1e-12 else None,
+        "adjusted": None if at_maximum else (value - floor) / (1 - floor),
+        "flags": {"floor_at_maximum": at_maximum},
         "method": "Wilson at the effective number of cells; n: cells; floor: images shuffled over groups",
     }
 
 
-def _dominant_row(cell: Cell, factors: Sequence[str], *, min_n: int, level: float) -> dict[str, Any]:
+def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
+    clustered = len(cell.prompts) > 1
     row = {
         "measure": "dominant_share",
-        "definition": "paper",
-        **dict(zip(factors, cell.key, strict=True)),
         "attribute": cell.attribute,
-        "level": level,
         "n": cell.n,
-        **excluded_columns(cell),
-        "method": "Wilson" if len(cell.prompts) < 2 else "Wilson at effective n over prompts",
-        "source": _SODA,
+        "excluded": cell.excluded,
+        "method": "Wilson at effective n over prompts" if clustered else "Wilson",
     }
-    value, dominance = dominant(cell)
-    if value is None:
+    if not cell.n:
         return {**row, "undefined": NO_LABEL}
+    value, share = dominant(cell)
     low, high = wilson(*cell.effective(value, level=level), level=level)
-    tied = sum(cell.count(v) == cell.count(value) for v in cell.seen) > 1
-    flags = ["deterministic"] * (len(cell.seen) == 1 and cell.n >= min_n) + ["tie"] * tied
-    flags += ["clustered"] * (len(cell.prompts) > 1) + ["small_n"] * (cell.n < SMALL_N)
+    flags = {
+        "deterministic": len(cell.seen) == 1 and cell.n >= min_n,
+        "tie": [cell.count(v) for v in cell.seen].count(cell.count(value)) > 1,
+        "clustered": clustered,
+        "small_n": cell.n < SMALL_N,
+    }
     return {
         **row,
         "category": value,
-        "value": dominance,
+        "value": share,
         "low": float(low),
         "high": float(high),
-        "flags": ",".join(flags) or None,
+        "flags": flags,
     }
 
 
@@ -275,19 +264,12 @@ def dominance_shift(
     Returns
     -------
     polars.DataFrame
-        Estimates, one row a group and attribute: ``value`` 1 or 0, ``category`` the two dominant values
-        as ``silver → rose gold``, ``flags`` their shares as ``dominance=0.95,reference_dominance=0.80``.
+        One row a group and attribute: ``value`` 1 or 0, ``category`` the two dominant values as ``silver →
+        rose gold``; ``method`` says their shares.
 
     Undefined
     ---------
     Without enough usable labels on a side, and without a baseline.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or an image has two labels of one attribute.
-    UsageError
-        No level of ``group`` is the baseline, or a threshold is out of its range.
 
     Notes
     -----
@@ -316,13 +298,13 @@ def dominance_shift(
         )
     factors = (*factor_names(within, measure="dominance_shift", taken=(group,)), group)
     cells = read_cells(labels, by=factors, attributes=attributes, argument="within")
-    if cells and not any(cell.key[-1] == baseline for cell in cells):
-        found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells})))
-        raise UsageError(f"dominance_shift: no {group} {baseline!r}; found {found}; name it with baseline=")
     references: dict[str, dict[Key, Cell]] = defaultdict(dict)
     for cell in cells:
         if cell.key[-1] == baseline:
             references[cell.attribute][cell.key[:-1]] = cell
+    if cells and not references:
+        found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells})))
+        raise UsageError(f"dominance_shift: no {group} {baseline!r}; found {found}; name it with baseline=")
     rows = []
     for cell in (c for c in cells if c.key[-1] != baseline):
         reference = reference_of(cell.key[:-1], references[cell.attribute])

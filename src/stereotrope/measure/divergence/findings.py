@@ -3,16 +3,39 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stereotrope.measure.divergence.homogenisation import homogenised, told
+import polars as pl
+
+from stereotrope.measure.divergence.change import CHANGE, EXCESS
+from stereotrope.measure.divergence.scores import NAMES, parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording, number, q_text, quoted
+from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
 from stereotrope.tables import warnings_of
 
 
 @finder("homogenisation", place=10)
 def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
-    """CDS that falls while VAC rises, for one generator and mitigation; the smaller change is the effect."""
-    for scope, cds, vac in homogenised(evidence.estimates):
+    """CDS that falls while VAC rises, for one generator and mitigation; the smaller change is the effect.
+
+    Both intervals must exclude 0: signs alone are those of one mitigation in four that does nothing. Changes
+    of a phrasing are no mitigation.
+    """
+    table = evidence.estimates
+    if "generator" not in table.columns:
+        return
+    names = [f"{score}{CHANGE}" for score in ("cds", "vac")]
+    changes = table.filter(
+        pl.col("measure").is_in(names),
+        pl.col("value").is_not_null(),
+        pl.col("generator").is_not_null(),
+        pl.col("contrast").ne_missing("phrasing"),
+    )
+    factors = [c for c in table.columns if c not in NAMES]
+    for levels, both in parts_by(changes, factors):
+        rows = {row["measure"]: row for row in both.iter_rows(named=True)}
+        cds, vac = (rows.get(name) for name in names)
+        if cds is None or vac is None or not (cds["high"] or 0.0) < 0 < (vac["low"] or 0.0):
+            continue
+        scope = {name: str(level) for name, level in levels.items() if level is not None}
         wording = Wording(cds["contrast"], cds["reference"], evidence.pictures.varying)
         yield Candidate(
             "homogenisation",
@@ -20,11 +43,27 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
             None,
             min(-cds["value"], vac["value"], 1.0),
             vac["measure"],
-            sentence=told((scope, cds, vac), wording),
+            sentence=_repeating(scope, cds, vac, wording),
             images=evidence.pictures.drawn(scope),
             wording=wording,
             value=vac["value"],
         )
+
+
+def _repeating(
+    scope: Mapping[str, str], cds: Mapping[str, Any], vac: Mapping[str, Any], wording: Wording
+) -> str:
+    """The finding as a sentence, with both numbers and what they are changes of."""
+    lead = wording.lead(scope)
+    where = f"{'with' if lead else 'With'} {clean(cds['contrast'])} {quoted(scope[cds['contrast']])}"
+    notes = (" beyond its noise floor", ", corrected for few pictures,")
+    beyond, corrected = notes if cds["definition"] == EXCESS else ("", "")
+    by_cds, by_vac = (f"{number(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
+    return (
+        f"{lead}{where}{wording.rest(scope)} the groups differ less and the pictures of each repeat each "
+        f"other more: CDS{beyond} changes by {by_cds} and VAC{corrected} by {by_vac} of its mean with "
+        f"{quoted(cds['reference'])} over {cds['n']} pairs; both intervals exclude 0."
+    )
 
 
 @finder("dominance_shift", "deterministic", "divergence", place=11, compares=("bds", "dominance_shift"))

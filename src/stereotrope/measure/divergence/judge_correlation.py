@@ -1,7 +1,6 @@
 """Whether two annotators find the same divergences: the robustness of a result to its instrument."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
@@ -11,10 +10,10 @@ from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
-from stereotrope.measure.definitions import require_one_definition
-from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names, to_polars
-from stereotrope.stats import benjamini_hochberg, fisher_z, normal_quantile, pearson
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
+from stereotrope.measure.divergence.scores import NAMES, parts_by, read_scores, with_q_values
+from stereotrope.measure.tidy import estimate_frame, factor_names
+from stereotrope.stats import fisher_z, normal_quantile, pearson
+from stereotrope.tables import ALL_ATTRIBUTES
 
 FEWEST = 4
 """Points below which Fisher's interval does not exist."""
@@ -23,7 +22,6 @@ FEW_POINTS = f"fewer than {FEWEST} scores known from both"
 NO_VARIANCE = "the scores of one do not vary"
 
 _SOURCE = "SODA, appendix E, Table 9; Fisher 1921"
-_NAMES = {column.name for column in ESTIMATES}
 
 
 @register(
@@ -79,13 +77,6 @@ def judge_correlation(
     ``fewer than 4 scores known from both``; ``the scores of one do not vary``. Interval and p are null at
     |r| = 1 (``no_variation``): no point is off the line, so nothing says how far points may be off it.
 
-    Raises
-    ------
-    TableError
-        A column is missing, no row is of ``bds``, or a score stands twice.
-    UsageError
-        Fewer than two annotators, or ``judge`` in ``within``.
-
     Notes
     -----
     With nine groups an r of 0.80 has the interval [0.29, 0.96]. Both annotators look at the same pictures:
@@ -111,21 +102,36 @@ def judge_correlation(
     """
     normal_quantile(level)
     inside = factor_names(within, measure="judge_correlation", taken=(judge,))
-    table = _scores(estimates, judge, inside, score)
-    judges = table[judge].drop_nulls().unique().sort().to_list()
+    table = read_scores(
+        estimates,
+        ("bds",),
+        (judge, score, *inside),
+        reader="judge_correlation",
+        score=score,
+        scores=("value", "excess", "adjusted"),
+    )
+    keys = [c for c in table.columns if c not in NAMES and c != judge]
+    definition = table["definition"][0]
+    table = table.select(judge, *keys, pl.col(score).cast(pl.Float64).fill_null(np.nan).alias("_score"))
+    if table.select(judge, *keys).is_duplicated().any():
+        raise TableError(f"estimates: several scores of one combination and {judge}; keep one row each")
+    judges = {
+        name: part.drop(judge)
+        for (name,), part in table.drop_nulls(judge).sort(judge).group_by([judge], maintain_order=True)
+    }
     if len(judges) < 2:
         raise UsageError(
             f"judge_correlation: two annotators are needed, found {', '.join(map(repr, judges)) or 'none'}; "
             f"have the same pictures labelled by another one, and name {judge!r} in the within of bds"
         )
     rows: list[dict[str, Any]] = []
-    for one, other in combinations(judges, 2):
-        points = _points(table, judge, one, other)
-        for key, part in _parts(points, inside):
+    for (one, x), (other, y) in combinations(judges.items(), 2):
+        points = x.join(y, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_of_other")
+        for levels, part in parts_by(points.sort(keys, nulls_last=True), inside, whole=True):
             shared = {
                 "measure": "judge_correlation",
-                "definition": table["definition"][0],
-                **key,
+                "definition": definition,
+                **levels,
                 judge: one,
                 "contrast": judge,
                 "reference": other,
@@ -134,54 +140,13 @@ def judge_correlation(
                 "source": _SOURCE,
             }
             rows.append({**shared, **_correlation(part, score, level)})
-    q = benjamini_hochberg([row.get("p_value", np.nan) for row in rows])
-    for row, adjusted in zip(rows, q, strict=True):
-        row["q_value"] = float(adjusted)
-    return estimate_frame(rows, factors=(*inside, judge))
-
-
-def _scores(estimates: Any, judge: str, inside: Sequence[str], score: str) -> pl.DataFrame:
-    frame = to_polars(estimates, what="estimates")
-    if score not in ("value", "excess", "adjusted"):
-        raise UsageError(f"judge_correlation: score must be 'value', 'excess' or 'adjusted', found {score!r}")
-    for name in ("measure", "definition", "attribute", judge, score, *inside):
-        if name not in frame.columns:
-            raise TableError(f"estimates: no column {name!r}; found {', '.join(map(repr, frame.columns))}")
-    used = plain_scores(frame).filter(pl.col("measure") == "bds", pl.col("attribute") == ALL_ATTRIBUTES)
-    if not used.height:
-        raise TableError("estimates: no row of measure 'bds' for attribute 'all'; pass what bds returns")
-    require_one_definition(used)
-    factors = [c for c in used.columns if c not in _NAMES and c != judge]
-    table = used.select("definition", judge, *factors, pl.col(score).fill_nan(None).alias("_score"))
-    if table.select(judge, *factors).is_duplicated().any():
-        raise TableError(f"estimates: several scores of one combination and {judge}; keep one row each")
-    return table
-
-
-def _points(table: pl.DataFrame, judge: str, one: str, other: str) -> pl.DataFrame:
-    """What either scored, both scores side by side."""
-    keys = [c for c in table.columns if c not in ("definition", "_score", judge)]
-    sides = [
-        table.filter(pl.col(judge) == name).select(*keys, pl.col("_score").alias(side))
-        for name, side in ((one, "_x"), (other, "_y"))
-    ]
-    joined = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
-    return joined.sort(keys, nulls_last=True)
-
-
-def _parts(points: pl.DataFrame, inside: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    yield {}, points
-    if inside:
-        for key, part in points.group_by(list(inside), maintain_order=True):
-            yield dict(zip(inside, key, strict=True)), part
+    return with_q_values(estimate_frame(rows, factors=(*inside, judge)))
 
 
 def _correlation(part: pl.DataFrame, score: str, level: float) -> Mapping[str, Any]:
-    x, y = (part[side].cast(pl.Float64).fill_null(np.nan).to_numpy() for side in ("_x", "_y"))
-    known = ~(np.isnan(x) | np.isnan(y))
-    n = int(known.sum())
-    lost = Counter({"without a score from both": len(known) - n})
-    row = {"n": n, "n_excluded": lost.total(), "excluded": excluded_json(lost)}
+    x, y = (part[side].fill_null(np.nan).to_numpy() for side in ("_score", "_score_of_other"))
+    n = int((~np.isnan(x + y)).sum())
+    row = {"n": n, "excluded": {"without a score from both": len(x) - n}}
     if n < FEWEST:
         return {**row, "undefined": FEW_POINTS}
     r = pearson(x, y)
@@ -197,6 +162,6 @@ def _correlation(part: pl.DataFrame, score: str, level: float) -> Mapping[str, A
         "low": float(low),
         "high": float(high),
         "p_value": float(2 * special.stdtr(n - 2, -t)),
-        "flags": "no_variation" if np.isnan(low) else None,
+        "flags": {"no_variation": np.isnan(low)},
         "method": f"Pearson's r of {score} over {n} points; Fisher's z; p: Student's t, two-sided",
     }

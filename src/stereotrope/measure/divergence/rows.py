@@ -2,21 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, NO_REFERENCE, SMALL_N
-from stereotrope.measure.divergence.coded import CodedLabels, Ints
-from stereotrope.measure.tidy import excluded_json
-from stereotrope.stats import benjamini_hochberg
-from stereotrope.stats.bootstrap import normal_interval, resampled_js, unanimous_js
-from stereotrope.stats.counts import pairwise_js
-from stereotrope.stats.divergence import greatest_js
-from stereotrope.stats.intervals import normal_quantile
-from stereotrope.stats.permutation import permutation_p, shuffled_js
+from stereotrope.measure.divergence.coded import CodedLabels, Codes, Ints
+from stereotrope.stats import (
+    greatest_js,
+    normal_interval,
+    normal_quantile,
+    pairwise_js,
+    permutation_p,
+    resampled_js,
+    shuffled_js,
+    unanimous_js,
+)
 from stereotrope.tables import ALL_ATTRIBUTES
 
 Floats = NDArray[np.float64]
@@ -31,10 +36,8 @@ _LN2 = float(np.log(2.0))
 class Resampling:
     """How intervals and p-values are made.
 
-    Raises
-    ------
-    UsageError
-        A number of resamples is negative, or the level is not between 0 and 1.
+    distance: Score the Jensen–Shannon distance in nats (SciPy's) instead of the divergence in bits.
+    Raises UsageError: A number of resamples is negative, or the level is not between 0 and 1.
     """
 
     measure: str
@@ -43,7 +46,6 @@ class Resampling:
     n_bootstrap: int
     seed: int
     distance: bool = False
-    """Score the Jensen–Shannon distance in nats (SciPy's) instead of the divergence in bits."""
 
     def __post_init__(self) -> None:
         for name in ("n_permutations", "n_bootstrap", "seed"):
@@ -83,24 +85,11 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Groups that are compared, each with its rows of the coded labels."""
+    """Groups that are compared, each with its rows of the coded labels; a reference is the last one."""
 
     groups: Sequence[Ints]
     attributes: Ints
     reference: bool
-    """The last group is a reference, counted apart."""
-
-
-@dataclass(frozen=True)
-class _Scores:
-    """Scores of attributes or of their mean: one entry each."""
-
-    value: Floats
-    floor: Floats
-    p: Floats
-    sd: Floats
-    low: Floats
-    high: Floats
 
 
 def compare(coded: CodedLabels, comparison: Comparison, how: Resampling) -> list[dict[str, Any]]:
@@ -109,103 +98,141 @@ def compare(coded: CodedLabels, comparison: Comparison, how: Resampling) -> list
     An attribute enters where at least two groups have a usable label of it; the mean leaves out the
     others and is flagged ``few_attributes``.
     """
-    columns = comparison.attributes
-    labelled = np.array([[(coded.codes[g][:, c] >= 0).sum() for c in columns] for g in comparison.groups])
-    labelled = labelled.reshape(len(comparison.groups), len(columns))
+    columns, groups = comparison.attributes, comparison.groups
+    labelled = np.array([coded.labelled(g, columns).sum(axis=0) for g in groups])
     defined = (labelled > 0).sum(axis=0) > 1
-    used = columns[defined]
-    rows = [_frame_row(coded, comparison, columns, None, labelled, used, how)]
-    rows += [_frame_row(coded, comparison, columns, at, labelled, used, how) for at in range(len(columns))]
-    if not len(used):
-        return rows
-    pooled, group = _pool(coded, comparison.groups, used)
-    mean, single = _scores(coded.codes[np.ix_(pooled, used)], group, how)
-    rows[0].update(_numbers(mean, 0, how))
-    positions = np.flatnonzero(defined)
-    for index, at in enumerate(positions.tolist()):
-        rows[1 + at].update(_numbers(single, index, how))
+    names = [coded.attributes[column] for column in columns]
+    rows = [_counted(coded, comparison, ALL_ATTRIBUTES, columns, labelled, how)]
+    for at, name in enumerate(names):
+        one = slice(at, at + 1)
+        rows.append(_counted(coded, comparison, name, columns[one], labelled[:, one], how))
+    if defined.any():
+        scored = [rows[0], *(row for row, known in zip(rows[1:], defined, strict=True) if known)]
+        pooled, group = _pool(coded, groups, columns[defined])
+        numbers = _scores(coded.codes[np.ix_(pooled, columns[defined])], group, how)
+        for row, found in zip(scored, numbers, strict=True):
+            row |= found
     return rows
+
+
+def _counted(
+    coded: CodedLabels,
+    comparison: Comparison,
+    attribute: str,
+    columns: Ints,
+    labelled: NDArray[np.int64],
+    how: Resampling,
+) -> dict[str, Any]:
+    """A row without its numbers: attribute, counts, what is left out and why it may be undefined."""
+    groups, defined = comparison.groups, (labelled > 0).sum(axis=0) > 1
+    entered = columns[defined] if defined.any() else columns
+    counts = [int(coded.labelled(g, entered).any(axis=1).sum()) for g in groups]
+    entering = labelled[:, defined]
+    flags = {
+        "several_prompts": any(len(np.unique(coded.prompts[g])) > 1 for g in groups),
+        "few_attributes": attribute == ALL_ATTRIBUTES and not defined.all(),
+        "few_groups": len(groups) > 2 and (labelled == 0).any(),
+        "small_n": min(counts) < SMALL_N or (entering[entering > 0] < SMALL_N).any(),
+    }
+    return {
+        "attribute": attribute,
+        "level": how.level,
+        "n": sum(counts[:-1] if comparison.reference else counts),
+        "n_reference": counts[-1] if comparison.reference else None,
+        "excluded": coded.excluded(np.concatenate(groups), columns),
+        "undefined": _undefined(counts, comparison.reference, shared=bool(defined.any())),
+        "flags": flags,
+        "method": how.method,
+    }
+
+
+def _undefined(counts: Sequence[int], reference: bool, *, shared: bool) -> str | None:
+    if sum(n > 0 for n in counts) > 1:
+        return None if shared else NOT_SHARED
+    if not reference:
+        return "fewer than two groups with a usable label"
+    return NO_REFERENCE if not counts[-1] and any(counts[:-1]) else NO_LABEL
 
 
 def _pool(coded: CodedLabels, groups: Sequence[Ints], used: Ints) -> tuple[Ints, Ints]:
     """Rows with a usable label, in the order of the image ids whatever their group, and their groups."""
     rows = np.concatenate(groups)
     group = np.repeat(np.arange(len(groups)), [len(g) for g in groups])
-    kept = (coded.codes[np.ix_(rows, used)] >= 0).any(axis=1)
+    kept = coded.labelled(rows, used).any(axis=1)
     rows, group = rows[kept], group[kept]
     order = np.argsort(rows, kind="stable")
     _, renumbered = np.unique(group[order], return_inverse=True)
     return rows[order], renumbered.astype(np.int64)
 
 
-def _scores(codes: NDArray[np.int32], group: Ints, how: Resampling) -> tuple[_Scores, _Scores]:
-    """Scores of the mean over attributes, and of each attribute."""
+def _scores(codes: Codes, group: Ints, how: Resampling) -> list[dict[str, Any]]:
+    """Numbers of the mean over attributes, then of each attribute."""
     js, floor_bits = pairwise_js(codes, group)
-    floor = floor_bits
-    value = how.score(js)
-    mean_value, mean_floor = value.mean(keepdims=True), floor.mean(keepdims=True)
+    value, floor = _led_by_mean(how.score(js)), _led_by_mean(floor_bits)
     p = sd = low = high = np.full(len(value), np.nan)
-    mean_p = mean_sd = mean_low = mean_high = p[:1]
     if how.n_permutations:
-        null = how.score(shuffled_js(codes, group, n_shuffles=how.n_permutations, seed=how.seed))
-        mean_null = _mean(null, axis=1)[:, None]
-        sd, mean_sd = _sd(null), _sd(mean_null)
-        p, mean_p = permutation_p(value, null), permutation_p(mean_value, mean_null)
-        if how.distance:
-            floor, mean_floor = _mean(null, axis=0), _mean(mean_null, axis=0)
+        shuffled = shuffled_js(codes, group, n_shuffles=how.n_permutations, seed=how.seed)
+        null = _led_by_mean(how.score(shuffled))
+        p, sd = permutation_p(value, null), _sd(null)
+        floor = _mean(null, axis=0) if how.distance else floor
+    room = _room(floor, how)
     if how.n_bootstrap:
         drawn = resampled_js(codes, group, n_resamples=how.n_bootstrap, seed=how.seed)
-        unseen = np.where(floor_bits <= _DEGENERATE, how.score(_unanimous(codes, group, how.level)), 0.0)
-        scores = how.score(drawn.js)
-        low, high = _interval(value, floor, scores, drawn.floor, drawn.truth, unseen, how)
-        mean_low, mean_high = _interval(
-            mean_value,
-            mean_floor,
-            _mean(scores, axis=1)[:, None],
-            _mean(drawn.floor, axis=1)[:, None],
-            drawn.truth.mean(keepdims=True),
-            unseen.mean(keepdims=True),
-            how,
+        unseen = np.where(floor_bits <= _DEGENERATE, how.score(_unanimous(group, how.level)), 0.0)
+        scores, floors, truth, unseen = map(
+            _led_by_mean, (how.score(drawn.js), drawn.floor, drawn.truth, unseen)
         )
+        low, high = _interval(value, floor, scores, floors, truth, unseen, how)
         if not how.distance:
-            reached = floor + _room(floor, how) * _greatest(codes, group, how.level)
-            missed = np.fmax(reached - high, 0.0)
-            high = high + missed
-            mean_high = np.minimum(mean_high + missed.mean(keepdims=True), how.maximum)
-        low, mean_low = _tested(low, floor, p, how), _tested(mean_low, mean_floor, mean_p, how)
-    return (
-        _Scores(mean_value, mean_floor, mean_p, mean_sd, mean_low, mean_high),
-        _Scores(value, floor, p, sd, low, high),
-    )
+            reached = floor[1:] + room[1:] * _greatest(codes, group, how.level)
+            high = np.minimum(high + _led_by_mean(np.fmax(reached - high[1:], 0.0)), how.maximum)
+        # No higher than the floor unless the exact test rejects at the same error.
+        low = np.where(p > (1.0 - how.level) / 2.0, np.minimum(low, floor), low)
+    excess = value - floor
+    numbers = {
+        "value": value,
+        "low": low,
+        "high": high,
+        "p_value": p,
+        "floor": floor,
+        "excess": excess,
+        "z": np.divide(excess, sd, out=np.full_like(sd, np.nan), where=sd > _DEGENERATE),
+        "adjusted": excess / room,
+        "adjusted_low": (low - floor) / room,
+        "adjusted_high": (high - floor) / room,
+    }
+    return pl.DataFrame(numbers).to_dicts()
+
+
+def _led_by_mean(scores: Floats) -> Floats:
+    """Scores of attributes, along the last axis, after their mean."""
+    return np.concatenate([_mean(scores, axis=-1)[..., None], scores], axis=-1)
 
 
 def _mean(scores: Floats, *, axis: int) -> Floats:
     """Mean of the defined scores; NaN where none is."""
     known = ~np.isnan(scores)
     n = known.sum(axis=axis)
-    total: Floats = np.asarray(np.where(known, scores, 0.0).sum(axis=axis))
-    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0), dtype=np.float64)
+    total = np.asarray(np.where(known, scores, 0.0).sum(axis=axis))
+    return np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
 
 
 def _sd(scores: Floats) -> Floats:
-    return np.asarray(np.sqrt(_mean((scores - _mean(scores, axis=0)) ** 2, axis=0)))
+    return np.sqrt(_mean((scores - _mean(scores, axis=0)) ** 2, axis=0))
 
 
-def _unanimous(codes: NDArray[np.int32], group: Ints, level: float) -> Floats:
-    sizes = np.bincount(group).tolist()
-    pairs = [(m, n) for i, m in enumerate(sizes) for n in sizes[i + 1 :]]
+def _unanimous(group: Ints, level: float) -> Floats:
+    pairs = combinations(np.bincount(group).tolist(), 2)
     return np.asarray(np.mean([unanimous_js(m, n, level=level) for m, n in pairs]))
 
 
-def _greatest(codes: NDArray[np.int32], group: Ints, level: float) -> Floats:
+def _greatest(codes: Codes, group: Ints, level: float) -> Floats:
     """By attribute, how far JS may reach by the shares of the most frequent value."""
-    sizes = range(int(group.max()) + 1)
     found = []
     for column in codes.T:
-        kept = column >= 0
-        most = np.bincount(column[kept]).argmax()
-        k = [int((column[group == g] == most).sum()) for g in sizes]
-        found.append(greatest_js(k, [int((kept & (group == g)).sum()) for g in sizes], level=level))
+        most = column == np.bincount(column[column >= 0]).argmax()
+        n = np.bincount(group, column >= 0)
+        found.append(greatest_js(np.bincount(group, most), n, level=level))
     return np.array(found)
 
 
@@ -229,9 +256,9 @@ def _interval(
         low, high = value - half, value + half
     else:
         room = _room(floor, how)
-        adjusted = (value - floor) / room
-        low, high = normal_interval(adjusted, (scores - floors) / _room(floors, how), truth, level=how.level)
-        low, high = floor + room * low, floor + room * high
+        adjusted = (scores - floors) / _room(floors, how)
+        ends = normal_interval((value - floor) / room, adjusted, truth, level=how.level)
+        low, high = (floor + room * end for end in ends)
     high = np.where(unseen > 0, value + np.hypot(np.maximum(high - value, 0.0), unseen), high)
     return np.clip(low, 0.0, how.maximum), np.clip(high, 0.0, how.maximum)
 
@@ -240,98 +267,3 @@ def _room(floor: Floats, how: Resampling) -> Floats:
     """What lies between floor and maximum; NaN where every shuffle scores the maximum (one image a side)."""
     room = how.maximum - floor
     return np.where(room > _DEGENERATE, room, np.nan)
-
-
-def _tested(low: Floats, floor: Floats, p: Floats, how: Resampling) -> Floats:
-    """Lower end, no higher than the floor unless the exact test rejects at the same error."""
-    return np.where(p > (1.0 - how.level) / 2.0, np.minimum(low, floor), low)
-
-
-def _numbers(scores: _Scores, at: int, how: Resampling) -> dict[str, Any]:
-    value, floor, sd = float(scores.value[at]), float(scores.floor[at]), float(scores.sd[at])
-    low, high = float(scores.low[at]), float(scores.high[at])
-    room = float(_room(scores.floor, how)[at])
-    return {
-        "value": value,
-        "low": low,
-        "high": high,
-        "p_value": float(scores.p[at]),
-        "floor": floor,
-        "excess": value - floor,
-        "z": (value - floor) / sd if sd > _DEGENERATE else None,
-        "adjusted": (value - floor) / room,
-        "adjusted_low": (low - floor) / room,
-        "adjusted_high": (high - floor) / room,
-    }
-
-
-def _frame_row(
-    coded: CodedLabels,
-    comparison: Comparison,
-    columns: Ints,
-    at: int | None,
-    labelled: NDArray[np.int64],
-    used: Ints,
-    how: Resampling,
-) -> dict[str, Any]:
-    """A row without its numbers: attribute, counts, what is left out and why it may be undefined."""
-    mine = columns if at is None else columns[at : at + 1]
-    entered = used if at is None and len(used) else mine
-    counts = [int((coded.codes[np.ix_(g, entered)] >= 0).any(axis=1).sum()) for g in comparison.groups]
-    n, n_reference = (sum(counts[:-1]), counts[-1]) if comparison.reference else (sum(counts), None)
-    excluded = coded.excluded(np.concatenate(comparison.groups), mine)
-    several = any(len(np.unique(coded.prompts[g])) > 1 for g in comparison.groups)
-    flags = ["several_prompts"] * several + _flags(
-        counts, labelled if at is None else labelled[:, at : at + 1], at is None
-    )
-    return {
-        "attribute": ALL_ATTRIBUTES if at is None else coded.attributes[columns[at]],
-        "level": how.level,
-        "n": n,
-        "n_reference": n_reference,
-        "n_excluded": sum(excluded.values()),
-        "excluded": excluded_json(excluded),
-        "undefined": _undefined(counts, comparison.reference, shared=at is not None or len(used) > 0),
-        "flags": ",".join(flags) or None,
-        "method": how.method,
-    }
-
-
-def _undefined(counts: Sequence[int], reference: bool, *, shared: bool) -> str | None:
-    if sum(n > 0 for n in counts) > 1:
-        return None if shared else NOT_SHARED
-    if not reference:
-        return "fewer than two groups with a usable label"
-    return NO_REFERENCE if not counts[-1] and any(counts[:-1]) else NO_LABEL
-
-
-def _flags(counts: Sequence[int], labelled: NDArray[np.int64], mean: bool) -> list[str]:
-    flags = []
-    if mean and ((labelled > 0).sum(axis=0) < 2).any():
-        flags.append("few_attributes")
-    if len(labelled) > 2 and (labelled == 0).any():
-        flags.append("few_groups")
-    entering = labelled[:, (labelled > 0).sum(axis=0) > 1] if mean else labelled
-    if min(counts) < SMALL_N or (entering[entering > 0] < SMALL_N).any():
-        flags.append("small_n")
-    return flags
-
-
-def add_q_values(rows: Sequence[dict[str, Any]], *, family: Sequence[Any] | None = None) -> None:
-    """Add Benjamini–Hochberg q-values: means over attributes are one family, single attributes another.
-
-    Parameters
-    ----------
-    rows
-        Rows with ``attribute`` and ``p_value``.
-    family
-        A further mark of each row that keeps families apart.
-    """
-    marks = list(family) if family is not None else [None] * len(rows)
-    families: dict[Any, list[dict[str, Any]]] = {}
-    for row, mark in zip(rows, marks, strict=True):
-        families.setdefault((mark, row["attribute"] == ALL_ATTRIBUTES), []).append(row)
-    for members in families.values():
-        p = np.array([np.nan if row.get("p_value") is None else row["p_value"] for row in members])
-        for row, q in zip(members, benjamini_hochberg(p), strict=True):
-            row["q_value"] = float(q)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,9 +12,10 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cells import NO_LABEL, SMALL_N, Key
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
-from stereotrope.measure.divergence.coded import CodedLabels, Ints, Scope, code_labels
+from stereotrope.measure.divergence.coded import CodedLabels, Codes, Ints, Scope, code_labels
+from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
-from stereotrope.measure.tidy import estimate_frame, excluded_json, factor_names
+from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import chao_shen_entropy, entropy, normal_quantile, resampled_counts
 from stereotrope.tables import ALL_ATTRIBUTES
 
@@ -36,24 +37,32 @@ class _How:
     level: float
     n_bootstrap: int
     seed: int
-    factors: tuple[str, ...]
     lists: ValueLists
+    parting: tuple[str, ...]
+    """Factors that part the values seen of an attribute without a list."""
     pools: Mapping[Key, Ints]
-    """Levels of the factors that part values seen → rows of the images that share them."""
-    parting: tuple[bool, ...]
-    """Which factors these are."""
+    """Levels of these → rows of the images that share them."""
+
+    @property
+    def released(self) -> bool:
+        return self.definition == "released"
+
+    def method(self, what: str) -> str:
+        parts = [f"H_max: {what}"]
+        if self.n_bootstrap:
+            parts.append(
+                f"interval: normal bootstrap, {self.n_bootstrap} resamples of images, seed {self.seed}"
+            )
+        return "; ".join(parts)
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """Scores of an attribute, or their mean, with bootstrap replicates (NaN where undefined)."""
+class _Scored(NamedTuple):
+    """Scores of an attribute, or their mean."""
 
-    value: float
-    corrected: float
-    replicates: Floats
-    corrected_replicates: Floats
+    scores: Floats
+    """Plain and corrected, shape (2, 1 + resamples): of the images as they are, then of the resamples."""
     unseen: float
-    """How much lower the score may be although all images agree; 0 where they do not."""
+    """How much lower they may be although all images agree; 0 where they do not."""
 
 
 @register(
@@ -99,9 +108,8 @@ def vac(
         Attributes to average over; all but those of a picture's quality when None.
     taxonomy
         Value lists of closed attributes: attribute → values, or a frame with one row a value,
-        ``attribute``, ``value`` and any of ``within`` that the list is for (null: every level), as where
-        each model and object has attributes of its own. :math:`K_a` is the length of the list, and a value
-        outside it is left out as ``invalid``.
+        ``attribute``, ``value`` and any of ``within`` that the list is for (null: every level).
+        :math:`K_a` is the length of the list, and a value outside it is left out as ``invalid``.
     pooled
         Factors that do not part the values of an attribute without a list: there :math:`K_a` is the number
         of values seen in the same combination of the other factors of ``within``, over all groups and over
@@ -110,21 +118,17 @@ def vac(
     definition
         ``paper``: as above. ``released``: :math:`K_a` is the number of values seen in the condition
         itself (one value scores 1), and scores under 0.05 are dropped.
-    level
-        Nominal coverage of the interval.
-    n_bootstrap
-        Resamples of the interval; 0 leaves it null.
-    seed
-        Seed of the resamples.
+    level, n_bootstrap, seed
+        Nominal coverage of the interval, its resamples (0 leaves it null) and their seed.
 
     Returns
     -------
     polars.DataFrame
-        Estimates: for each cell and group one row with ``attribute`` = ``all`` and one an attribute.
-        ``value`` lies in [0, 1]: 0 when all values are equally frequent, 1 when all images agree.
-        Under ``paper`` each row is followed by one of the measure ``vac_chao_shen``, in which the
-        entropy is Chao and Shen's: not bounded below by 0, since there may be more values than listed.
-        ``method`` says what :math:`H_{max}` is and how many values n images could have shown.
+        For each cell and group one row with ``attribute`` = ``all`` and one an attribute. ``value`` lies in
+        [0, 1]: 0 when all values are equally frequent, 1 when all images agree. Under ``paper`` each row is
+        followed by one of the measure ``vac_chao_shen``, in which the entropy is Chao and Shen's: not bounded
+        below by 0, since there may be more values than listed. ``method`` says what :math:`H_{max}` is and
+        how many values n images could have shown.
 
     Undefined
     ---------
@@ -164,121 +168,102 @@ def vac(
     lists = read_value_lists(taxonomy, within=factors, measure="vac")
     over = factor_names(pooled, measure="vac", taken=(group,), what="pooled")
     coded = code_labels(labels, factors=factors, group=group, attributes=attributes, lists=lists)
-    how = _How(definition, level, n_bootstrap, seed, factors, lists, *_pools(coded, over))
+    how = _How(definition, level, n_bootstrap, seed, lists, *_pools(coded, over))
     rows: list[dict[str, Any]] = []
     for scope in coded.scopes():
+        levels = dict(zip(factors, scope.levels, strict=True))
         for name, images in scope.groups.items():
-            row = {
-                "definition": definition,
-                **dict(zip(factors, scope.levels, strict=True)),
-                group: name,
-                "level": level,
-            }
-            rows += [{**row, **numbers} for numbers in _condition(coded, scope, images, how)]
+            row = {"definition": definition, **levels, group: name, "level": level}
+            rows += [row | numbers for numbers in _condition(coded, scope, images, levels, how)]
     return estimate_frame(rows, factors=(*factors, group))
 
 
-def _pools(coded: CodedLabels, over: Sequence[str]) -> tuple[dict[Key, Ints], tuple[bool, ...]]:
-    compared = coded.images.with_row_index("_row").filter(pl.col(coded.group).is_not_null())
-    parting = tuple(name not in over and not compared[name].null_count() for name in coded.factors)
-    shared = [name for name, parts in zip(coded.factors, parting, strict=True) if parts]
-    pools: dict[Key, list[int]] = {}
-    for row, *levels in compared.select("_row", *shared).iter_rows():
-        pools.setdefault(tuple(levels), []).append(row)
-    return {levels: np.array(rows, dtype=np.int64) for levels, rows in pools.items()}, parting
+def _pools(coded: CodedLabels, over: Sequence[str]) -> tuple[tuple[str, ...], dict[Key, Ints]]:
+    compared = coded.images.with_row_index("_row").drop_nulls(coded.group)
+    parting = tuple(name for name in coded.factors if name not in over and not compared[name].null_count())
+    pools = {tuple(levels.values()): part["_row"] for levels, part in parts_by(compared, parting)}
+    return parting, {levels: rows.to_numpy().astype(np.int64) for levels, rows in pools.items()}
 
 
-def _condition(coded: CodedLabels, scope: Scope, images: Ints, how: _How) -> list[dict[str, Any]]:
+def _condition(
+    coded: CodedLabels, scope: Scope, images: Ints, levels: Mapping[str, str | None], how: _How
+) -> list[dict[str, Any]]:
     """Rows of one condition: the mean over attributes, then each attribute."""
-    single: list[dict[str, Any]] = []
-    scored: list[_Scored] = []
-    used: list[int] = []
-    few = False
-    for column in scope.attributes.tolist():
-        row, result = _attribute(coded, scope, images, column, how)
-        single += _rows(row, result, how)
-        if result is not None and row["undefined"] is None:
-            scored.append(result)
-            used.append(column)
-            few |= row["n"] < SMALL_N
-    mean = _counted(coded, images, scope.attributes, used or scope.attributes.tolist())
-    mean |= {"attribute": ALL_ATTRIBUTES, "method": _method(how, "the mean over attributes")}
-    flags = ["few_attributes"] * (len(used) < len(scope.attributes)) + ["small_n"] * (
-        few or mean["n"] < SMALL_N
-    )
-    mean["flags"] = ",".join(flags) or None
-    if not used:
-        reasons = sorted({row["undefined"] for row in single})
-        return _rows({**mean, "undefined": "; ".join(reasons) or NO_LABEL}, None, how) + single
-    together = _Scored(
-        value=float(np.mean([s.value for s in scored])),
-        corrected=float(np.mean([s.corrected for s in scored])),
-        replicates=np.mean([s.replicates for s in scored], axis=0),
-        corrected_replicates=np.mean([s.corrected_replicates for s in scored], axis=0),
-        unseen=float(np.mean([s.unseen for s in scored])),
-    )
-    return _rows({**mean, "undefined": None}, together, how) + single
+    columns = scope.attributes
+    single = [_attribute(coded, images, column, levels, how) for column in columns.tolist()]
+    used = [result is not None for _, result in single]
+    scored = [(row, result) for row, result in single if result is not None]
+    mean = _counted(coded, images, columns, columns[used] if scored else columns)
+    few = mean["n"] < SMALL_N or any(row["n"] < SMALL_N for row, _ in scored)
+    mean |= {
+        "attribute": ALL_ATTRIBUTES,
+        "method": how.method("the mean over attributes"),
+        "flags": {"few_attributes": not all(used), "small_n": few},
+    }
+    together = None
+    if scored:
+        scores, unseen = zip(*(result for _, result in scored), strict=True)
+        together = _Scored(np.stack(scores, axis=-1).mean(axis=-1), float(np.mean(unseen)))
+    else:
+        mean["undefined"] = "; ".join(sorted({row["undefined"] for row, _ in single})) or NO_LABEL
+    return [line for row, result in [(mean, together), *single] for line in _rows(row, result, how)]
 
 
 def _attribute(
-    coded: CodedLabels, scope: Scope, images: Ints, column: int, how: _How
+    coded: CodedLabels, images: Ints, column: int, levels: Mapping[str, str | None], how: _How
 ) -> tuple[dict[str, Any], _Scored | None]:
-    name = coded.attributes[column]
     codes = coded.codes[images, column]
-    n_values, where = _values(coded, scope, codes, column, how)
-    row = _counted(coded, images, np.array([column]), [column])
+    n_values, where = _values(coded, codes, column, levels, how)
+    row = _counted(coded, images, np.array([column]), np.array([column]))
     n = row["n"]
     row |= {
-        "attribute": name,
-        "flags": "small_n" if n < SMALL_N else None,
-        "undefined": None,
-        "method": _method(how, f"{n_values} {where}, of which {n} images could show {min(n, n_values)}"),
+        "attribute": coded.attributes[column],
+        "flags": {"small_n": n < SMALL_N},
+        "method": how.method(f"{n_values} {where}, of which {n} images could show {min(n, n_values)}"),
     }
-    released = how.definition == "released"
     if n == 0:
         return {**row, "undefined": NO_LABEL}, None
-    if n_values == 1 and not released:
+    if n_values == 1 and not how.released:
         return {**row, "undefined": ONE_VALUE}, None
     if n == 1:
         return {**row, "undefined": ONE_IMAGE}, None
     result = _score(codes, n_values, how)
-    if released and result.value < _DROPPED:
+    if how.released and result.scores[0, 0] < _DROPPED:
         return {**row, "undefined": DROPPED}, None
     return row, result
 
 
+def _counted(coded: CodedLabels, images: Ints, columns: Ints, used: Ints) -> dict[str, Any]:
+    n = int(coded.labelled(images, used).any(axis=1).sum())
+    return {"n": n, "excluded": coded.excluded(images, columns)}
+
+
 def _values(
-    coded: CodedLabels, scope: Scope, codes: NDArray[np.int32], column: int, how: _How
+    coded: CodedLabels, codes: Codes, column: int, levels: Mapping[str, str | None], how: _How
 ) -> tuple[int, str]:
     """How many values the attribute can take, and who says so."""
-    name = coded.attributes[column]
-    if how.definition == "released":
+    if how.released:
         return len(np.unique(codes[codes >= 0])), "values seen in the condition"
-    listed = how.lists.of(name, dict(zip(how.factors, scope.levels, strict=True)))
+    listed = how.lists.of(coded.attributes[column], levels)
     if listed is not None:
         return len(listed), "values listed"
-    pool = tuple(level for level, parts in zip(scope.levels, how.parting, strict=True) if parts)
-    everyone = coded.codes[how.pools[pool], column]
+    everyone = coded.codes[how.pools[tuple(levels[name] for name in how.parting)], column]
     return len(np.unique(everyone[everyone >= 0])), "values seen in the cell"
 
 
-def _score(codes: NDArray[np.int32], n_values: int, how: _How) -> _Scored:
+def _score(codes: Codes, n_values: int, how: _How) -> _Scored:
     """Score the labels; images without one are drawn too, so that n varies as it would."""
     present = np.unique(codes[codes >= 0])
     columns = (present[:, None] == codes[None, :]).astype(np.float32)
-    counts = columns.sum(axis=1).astype(np.int64)
-    n = int(counts.sum())
-    drawn = np.zeros((0, len(counts)), dtype=np.int64)
+    counts = columns.sum(axis=1)[:, None]
     if how.n_bootstrap:
-        drawn = resampled_counts(columns, n_resamples=how.n_bootstrap, seed=how.seed).T.astype(np.int64)
-    released = how.definition == "released"
-    return _Scored(
-        value=float(_concentration(counts[None, :], entropy(counts)[None], n_values, released)[0]),
-        corrected=float(_concentration(counts[None, :], chao_shen_entropy(counts)[None], n_values, False)[0]),
-        replicates=_concentration(drawn, entropy(drawn), n_values, released),
-        corrected_replicates=_concentration(drawn, chao_shen_entropy(drawn), n_values, False),
-        unseen=1.0 - _lowest(n, max(n_values, 2), how.level) if len(present) == 1 else 0.0,
-    )
+        drawn = resampled_counts(columns, n_resamples=how.n_bootstrap, seed=how.seed)
+        counts = np.concatenate([counts, drawn], axis=1)
+    table = counts.T.astype(np.int64)
+    plain = _concentration(table, entropy(table), n_values, how.released)
+    corrected = _concentration(table, chao_shen_entropy(table), n_values, False)
+    lowest = _lowest(int(table[0].sum()), max(n_values, 2), how.level) if len(present) == 1 else 1.0
+    return _Scored(np.stack([plain, corrected]), 1.0 - lowest)
 
 
 def _concentration(counts: NDArray[np.int64], bits: Floats, n_values: int, released: bool) -> Floats:
@@ -286,7 +271,7 @@ def _concentration(counts: NDArray[np.int64], bits: Floats, n_values: int, relea
     possible = (counts > 0).sum(axis=1) if released else np.full(len(counts), n_values)
     greatest = np.log2(np.maximum(np.minimum(possible, n), 1))
     ratio = np.divide(bits, greatest, out=np.zeros(len(counts)), where=greatest > 0)
-    return np.asarray(np.where(n > 1, 1.0 - ratio, np.nan), dtype=np.float64)
+    return np.where(n > 1, 1.0 - ratio, np.nan)
 
 
 def _lowest(n: int, n_values: int, level: float) -> float:
@@ -295,37 +280,19 @@ def _lowest(n: int, n_values: int, level: float) -> float:
     return float(max(0.0, 1.0 - entropy(shares) / np.log2(min(n_values, n))))
 
 
-def _counted(coded: CodedLabels, images: Ints, columns: Ints, used: Sequence[int]) -> dict[str, Any]:
-    kept = np.asarray(used, dtype=np.int64)
-    n = int((coded.codes[np.ix_(images, kept)] >= 0).any(axis=1).sum())
-    excluded = coded.excluded(images, columns)
-    return {"n": n, "n_excluded": sum(excluded.values()), "excluded": excluded_json(excluded)}
-
-
-def _method(how: _How, what: str) -> str:
-    parts = [f"H_max: {what}"]
-    if how.n_bootstrap:
-        parts.append(f"interval: normal bootstrap, {how.n_bootstrap} resamples of images, seed {how.seed}")
-    return "; ".join(parts)
-
-
-def _rows(row: Mapping[str, Any], scored: _Scored | None, how: _How) -> list[dict[str, Any]]:
-    plain: dict[str, Any] = {**row, "measure": "vac", "source": _SOURCE}
-    if scored is not None:
-        low, high = _interval(scored.value, scored.replicates, scored.unseen, how)
-        plain |= {"value": scored.value, "low": max(0.0, low), "high": high}
-    if how.definition == "released":
-        return [plain]
-    corrected: dict[str, Any] = {**row, "measure": "vac_chao_shen", "source": _SOURCE_CORRECTED}
-    if scored is not None:
-        low, high = _interval(scored.corrected, scored.corrected_replicates, scored.unseen, how)
-        corrected |= {"value": scored.corrected, "low": low, "high": high}
-    return [plain, corrected]
-
-
-def _interval(value: float, replicates: Floats, unseen: float, how: _How) -> tuple[float, float]:
-    known = replicates[~np.isnan(replicates)]
-    if len(known) < 2:
-        return float("nan"), float("nan")
-    half = normal_quantile(how.level) * float(known.std(ddof=1))
-    return value - float(np.hypot(half, unseen)), min(1.0, value + half)
+def _rows(row: Mapping[str, Any], result: _Scored | None, how: _How) -> list[dict[str, Any]]:
+    """The row of the plain score and, by the paper's definition, of the corrected one."""
+    kinds = [("vac", _SOURCE, 0.0), ("vac_chao_shen", _SOURCE_CORRECTED, -np.inf)]
+    rows = []
+    for at, (measure, source, least) in enumerate(kinds[:1] if how.released else kinds):
+        made = {**row, "measure": measure, "source": source}
+        if result is not None:
+            value, *drawn = result.scores[at].tolist()
+            made["value"] = value
+            known = np.array(drawn)[~np.isnan(drawn)]
+            if len(known) > 1:
+                half = normal_quantile(how.level) * float(known.std(ddof=1))
+                made["low"] = max(least, value - float(np.hypot(half, result.unseen)))
+                made["high"] = min(1.0, value + half)
+        rows.append(made)
+    return rows

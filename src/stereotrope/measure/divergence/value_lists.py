@@ -15,12 +15,8 @@ from stereotrope.measure.tidy import as_text, to_polars
 class ValueLists:
     """The values that an attribute can take, by the levels that the list is for.
 
-    Attributes
-    ----------
-    factors
-        Factors whose levels tell lists apart; none where a list is for all pictures.
-    lists
-        (attribute, levels of ``factors``) → values. A null level stands for every level.
+    factors: Factors whose levels tell lists apart; none where a list is for all pictures.
+    lists: (attribute, levels of ``factors``) → values. A null level stands for every level.
     """
 
     factors: tuple[str, ...]
@@ -59,23 +55,13 @@ class ValueLists:
 def read_value_lists(taxonomy: Any, *, within: Sequence[str], measure: str) -> ValueLists:
     """Read value lists from a mapping or a frame.
 
-    Parameters
-    ----------
-    taxonomy
-        attribute → values; or a frame with the columns ``attribute`` and ``value``, one row a value, and
-        any of ``within`` (an ``annotator`` that is not among them is passed over); or None.
-    within
-        Factors that scope a score.
-    measure
-        Who asks, for messages.
-
-    Raises
-    ------
-    UsageError
-        Neither a mapping nor a frame, a text where a list belongs, or a column that is no factor of
-        ``within``: its lists would be mixed in one score.
-    TableError
-        A frame lacks ``attribute`` or ``value``, or holds none of one.
+    taxonomy: attribute → values; or a frame with the columns ``attribute`` and ``value``, one row a value,
+        and any of ``within`` (an ``annotator`` that is not among them is passed over); or None.
+    within: Factors that scope a score.
+    measure: Who asks, for messages.
+    Raises UsageError: Neither a mapping nor a frame, a text where a list belongs, or a column that is no
+        factor of ``within``: its lists would be mixed in one score.
+    Raises TableError: A frame lacks ``attribute`` or ``value``, or holds none of one.
     """
     if taxonomy is None:
         return ValueLists((), {})
@@ -91,9 +77,7 @@ def read_value_lists(taxonomy: Any, *, within: Sequence[str], measure: str) -> V
             f"{measure}: taxonomy must be a mapping of lists of texts, found {taxonomy!r}; or a frame with "
             "the columns attribute and value"
         )
-    frame = to_polars(taxonomy, what="taxonomy")
-    if absent := [name for name in ("attribute", "value") if name not in frame.columns]:
-        raise TableError(f"taxonomy: no column {absent[0]!r}; found {', '.join(map(repr, frame.columns))}")
+    frame = to_polars(taxonomy, what="taxonomy", needs=("attribute", "value"))
     # Of one attribute, a frame of labels has one annotator unless it is one of `within`.
     spare = {"annotator"} - {*within}
     factors = tuple(name for name in frame.columns if name not in {"attribute", "value", *spare})

@@ -1,0 +1,67 @@
+"""Scores among estimates: reading them, parting them by factors, and correcting many tests of them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from stereotrope.errors import TableError, UsageError
+from stereotrope.measure.definitions import require_one_definition
+from stereotrope.measure.tidy import to_polars
+from stereotrope.stats import benjamini_hochberg
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
+
+NAMES = frozenset(column.name for column in ESTIMATES)
+"""Columns of every frame of estimates; the others are factors."""
+
+
+def read_scores(
+    estimates: Any,
+    measures: Sequence[str],
+    columns: Sequence[str],
+    *,
+    reader: str,
+    score: str,
+    scores: Sequence[str],
+    beside: Sequence[str] = (),
+) -> pl.DataFrame:
+    """The scores of measures over all attributes, each measure by one definition.
+
+    columns: What must be there besides ``measure``, ``definition`` and ``attribute``.
+    reader: Who asks, for messages.
+    score, scores: The column that is read, and those that can be.
+    beside: Measures whose rows are kept as well.
+    Raises TableError: A column is missing, or no row is of these measures.
+    """
+    if score not in scores:
+        allowed = f"{', '.join(map(repr, scores[:-1]))} or {scores[-1]!r}"
+        raise UsageError(f"{reader}: score must be {allowed}, found {score!r}")
+    frame = to_polars(estimates, what="estimates", needs=("measure", "definition", "attribute", *columns))
+    frame = plain_scores(frame).filter(attribute=ALL_ATTRIBUTES)
+    if frame.filter(pl.col("measure").is_in(measures)).is_empty():
+        raise TableError(
+            f"estimates: no row of measure {' or '.join(map(repr, measures))} for attribute 'all'; pass what "
+            f"{' or '.join(measures)} returns"
+        )
+    frame = frame.filter(pl.col("measure").is_in([*measures, *beside]))
+    require_one_definition(frame)
+    return frame
+
+
+def parts_by(
+    frame: pl.DataFrame, factors: Sequence[str], *, whole: bool = False
+) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Levels of factors with the rows that have them; all rows first where ``whole``, or without a factor."""
+    if whole or not factors:
+        yield {}, frame
+    if factors:
+        for key, part in frame.group_by(factors, maintain_order=True):
+            yield dict(zip(factors, key, strict=True)), part
+
+
+def with_q_values(estimates: pl.DataFrame, *families: str | pl.Expr) -> pl.DataFrame:
+    """Estimates with Benjamini–Hochberg q-values, each combination of ``families`` by itself."""
+    q = pl.col("p_value").map_batches(
+        lambda p: pl.Series(benjamini_hochberg(p.to_numpy())), return_dtype=pl.Float64
+    )
+    return estimates.with_columns(q_value=(q.over(families) if families else q).fill_nan(None))
