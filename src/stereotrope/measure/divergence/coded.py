@@ -70,10 +70,10 @@ class CodedLabels:
         keyed = self.images.with_row_index("_row").filter(pl.col(self.group).is_not_null())
         keyed = keyed.group_by([*self.factors, self.group], maintain_order=True).agg("_row")
         members: dict[Key, dict[str, Ints]] = {}
-        together = set()
-        for *levels, name, rows in keyed.iter_rows():
-            members.setdefault(tuple(levels), {})[name] = np.asarray(rows, dtype=np.int64)
-            together.update((place, level, name) for place, level in enumerate(levels))
+        together: set[tuple[int, str | None, str]] = set()
+        for *key, name, rows in keyed.iter_rows():
+            members.setdefault(tuple(key), {})[name] = np.asarray(rows, dtype=np.int64)
+            together.update((place, level, name) for place, level in enumerate(key))
         references = {key: groups[baseline] for key, groups in members.items() if baseline in groups}
         names = sorted({name for groups in members.values() for name in groups} - {baseline})
         none = np.zeros(0, dtype=np.int64)
@@ -87,8 +87,8 @@ class CodedLabels:
             if baseline is not None:
                 found = reference_of(levels, references)
                 groups[baseline] = none if found is None else found
-            rows = np.concatenate(list(groups.values()))
-            seen = ((self.codes[rows] >= 0) | (self.why[rows] >= 0)).any(axis=0)
+            images = np.concatenate(list(groups.values()))
+            seen = ((self.codes[images] >= 0) | (self.why[images] >= 0)).any(axis=0)
             yield Scope(levels, groups, np.flatnonzero(seen))
 
     def labelled(self, rows: Ints, columns: Ints) -> NDArray[np.bool_]:

@@ -111,7 +111,7 @@ def default_rank(
         raise TableError(
             f"estimates: several scores of one {group} and {over}; name every other factor in within"
         )
-    options = {"level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    options: dict[str, Any] = {"level": level, "n_bootstrap": n_bootstrap, "seed": seed}
     rows: list[dict[str, Any]] = []
     for levels, part in parts_by(used, within):
         table = part.rename({over: "_over"}).pivot(on=group, index="_over", values=score)

@@ -218,7 +218,7 @@ def _mean(scores: Floats, *, axis: int) -> Floats:
 
 
 def _sd(scores: Floats) -> Floats:
-    return np.sqrt(_mean((scores - _mean(scores, axis=0)) ** 2, axis=0))
+    return np.asarray(np.sqrt(_mean((scores - _mean(scores, axis=0)) ** 2, axis=0)))
 
 
 def _unanimous(group: Ints, level: float) -> Floats:
@@ -231,8 +231,8 @@ def _greatest(codes: Codes, group: Ints, level: float) -> Floats:
     found = []
     for column in codes.T:
         most = column == np.bincount(column[column >= 0]).argmax()
-        n = np.bincount(group, column >= 0)
-        found.append(greatest_js(np.bincount(group, most), n, level=level))
+        k, n = (np.bincount(group, which).tolist() for which in (most, column >= 0))
+        found.append(greatest_js(k, n, level=level))
     return np.array(found)
 
 
