@@ -214,7 +214,7 @@ def _mean(scores: Floats, *, axis: int) -> Floats:
     known = ~np.isnan(scores)
     n = known.sum(axis=axis)
     total = np.asarray(np.where(known, scores, 0.0).sum(axis=axis))
-    return np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    return np.asarray(np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0))
 
 
 def _sd(scores: Floats) -> Floats:
