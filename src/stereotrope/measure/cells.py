@@ -13,22 +13,17 @@ from stereotrope.measure.tidy import as_text, excluded_json, read_labels, to_pol
 from stereotrope.stats import clusters, effective_counts
 from stereotrope.tables import QUALITY_ATTRIBUTES, warnings_of
 
+# Why a score of a cell is null.
 NO_LABEL = "no usable label"
-"""Why a score of a cell is null when all its labels were left out, or when it has none."""
-
 NO_REFERENCE = "no usable label of the reference"
-"""Why a comparison is null when the reference has nothing to compare with."""
 
 SMALL_N = 10
 """Below this number of usable labels an estimate is flagged ``small_n``."""
-
-NOT_IN_OF = "not in of: "
+_NOT_IN_OF = "not in of: "
 """Beginning of the reason of a label whose value is none of those asked for."""
-
-MUCH_MISSING = 0.05
+_MUCH_MISSING = 0.05
 """Share of missing labels beyond which a share is given the bounds that they allow."""
-
-DISCOVERED_FOR = ("generator", "object")
+_DISCOVERED_FOR = ("generator", "object")
 """Factors whose combinations may have attributes of their own (SODA, section 4: discovery)."""
 
 Key = tuple[str | None, ...]
@@ -68,12 +63,12 @@ class Cell:
     @property
     def missing(self) -> int:
         """Images whose label is missing for any reason but that it is another value than those asked for."""
-        return sum(n for reason, n in self.excluded.items() if not reason.startswith(NOT_IN_OF))
+        return sum(n for reason, n in self.excluded.items() if not reason.startswith(_NOT_IN_OF))
 
     @property
     def lacks_much(self) -> bool:
         """Whether so many labels are missing that a share needs the bounds that they allow."""
-        return self.missing > MUCH_MISSING * (self.n + self.missing)
+        return self.missing > _MUCH_MISSING * (self.n + self.missing)
 
     def bounds(self, value: str) -> tuple[float, float]:
         """Share of this value if no, and if every, missing label were it."""
@@ -146,7 +141,7 @@ def read_cells(
     tidy = tidy.with_columns(prompt_id=prompts)
     if of is not None:
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
-        reason = pl.concat_str(pl.lit(NOT_IN_OF), pl.col("value"))
+        reason = pl.concat_str(pl.lit(_NOT_IN_OF), pl.col("value"))
         tidy = tidy.with_columns(pl.when(outside).then(reason).otherwise("excluded").alias("excluded"))
     grouped = tidy.group_by([*by, "attribute", "value", "excluded", "prompt_id"], maintain_order=True).len()
     cells: dict[tuple[Key, str], Cell] = {}
@@ -169,7 +164,7 @@ def _unlabelled(
 ) -> list[Key]:
     known = [key for key, name in cells if name == attribute]
     levels = [set(column) for column in zip(*known, strict=True)]
-    places = [at for at, name in enumerate(by) if name in DISCOVERED_FOR]
+    places = [at for at, name in enumerate(by) if name in _DISCOVERED_FOR]
     own = places if len(places) < len(by) else []
     asked = {tuple(key[at] for at in own) for key in known}
     return [

@@ -254,12 +254,14 @@ Function = TypeVar("Function", bound=Callable[..., pl.DataFrame])
 def register(**facts: Any) -> Callable[[Function], Function]:
     """Register a function as the measure of its name; ``facts`` are fields of :class:`MeasureInfo`.
 
-    Its ``summary`` is the first line of the function's docstring, unless another one is given.
+    Unless others are given, its ``summary`` is the first line of the docstring, ``suite`` general and
+    ``needs`` labels.
     """
 
     def registered(function: Function) -> Function:
         summary = (inspect.getdoc(function) or function.__name__).partition("\n")[0]
-        info = MeasureInfo(function.__name__, function, **{"summary": summary, **facts})
+        usual = {"summary": summary, "suite": "general", "needs": "labels"}
+        info = MeasureInfo(function.__name__, function, **{**usual, **facts})
         REGISTRY.add(function.__name__, info)
         return function
 

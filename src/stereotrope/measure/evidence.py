@@ -28,21 +28,14 @@ def shift(here: Mapping[str, list[str]], before: Mapping[str, list[str]], value:
 
 
 class FindingEvidence:
-    """Images by condition, attribute and value, for quick look-up.
-
-    Parameters
-    ----------
-    labels
-        Tidy labels, as :func:`stereotrope.measure.tidy_labels` returns.
-    """
+    """Images by condition, attribute and value of tidy labels, for quick look-up."""
 
     def __init__(self, labels: pl.DataFrame) -> None:
         self.factors = tuple(c for c in labels.columns if c not in _NOT_FACTORS)
         self._values: dict[str, dict[_Levels, dict[str, list[str]]]] = defaultdict(dict)
         self._requests: dict[_Levels, dict[str, bool]] = defaultdict(dict)
         self._index: dict[tuple[str | None, tuple[int, ...]], dict[_Levels, list[_Levels]]] = {}
-        reason = pl.col("excluded") if "excluded" in labels.columns else pl.lit(None, pl.String)
-        columns = labels.select("image_id", "attribute", "value", reason.alias("excluded"), *self.factors)
+        columns = labels.select("image_id", "attribute", "value", "excluded", *self.factors)
         for image, attribute, value, excluded, *levels in columns.iter_rows():
             condition = tuple(levels)
             if excluded is None and value is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -26,27 +26,17 @@ def scope_of(row: Mapping[str, Any]) -> dict[str, str]:
 class Candidate:
     """A pattern that may become a finding.
 
-    Attributes
-    ----------
-    effect
-        In [−1, 1]: the largest leads.
-    sentence, images
-        What is said and the pictures that show it. Without a sentence it is how often ``category`` is
-        labelled in the condition and in its reference, and ``tail`` behind that.
-    wording
-        Words for the conditions of what annotators label: of such patterns one is told of an attribute and
-        condition, with what other annotators see and what the run says against it. None: it is told by its
-        sentence, beside those of other readers.
-    value
-        Of two with one effect, the larger value is told.
-    category
-        The value of the attribute that is named; None for the one that moved most.
-    warning
-        It is about an instrument: it comes last, unranked, and is never cut off.
-    parts
-        What tells it from others of its kind, scope, attribute and measure.
-    others, doubt
-        What other annotators see, and why it must not lead: filled in by the ranking.
+    effect: In [−1, 1]: the largest leads.
+    sentence, images: What is said and the pictures that show it. Without a sentence it is how often
+        ``category`` is labelled in the condition and in its reference, and ``tail`` behind that.
+    wording: Words for the conditions of what annotators label: of such patterns one is told of an attribute
+        and condition, with what other annotators see and what the run says against it. None: it is told by
+        its sentence, beside those of other readers.
+    value: Of two with one effect, the larger value is told.
+    category: The value of the attribute that is named; None for the one that moved most.
+    warning: It is about an instrument: it comes last, unranked, and is never cut off.
+    parts: What tells it from others of its kind, scope, attribute and measure.
+    others, doubt: What other annotators see, and why it must not lead: filled in by the ranking.
     """
 
     kind: str
@@ -111,13 +101,13 @@ class RunEvidence:
 
     estimates: pl.DataFrame
     labels: pl.DataFrame
-    images: pl.DataFrame | None = None
-    read: pl.DataFrame | None = None
-    frames: Mapping[str, Sequence[pl.DataFrame]] = field(default_factory=dict)
-    said: Mapping[str, Any] = field(default_factory=dict)
-    failed: Collection[tuple[str, str | None]] = ()
-    alpha: float = 0.05
-    compares: Collection[str] = field(default=())
+    images: pl.DataFrame
+    read: pl.DataFrame
+    frames: Mapping[str, Sequence[pl.DataFrame]]
+    said: Mapping[str, Any]
+    failed: Collection[tuple[str, str | None]]
+    alpha: float
+    compares: Collection[str]
 
     @cached_property
     def pictures(self) -> FindingEvidence:
@@ -127,8 +117,7 @@ class RunEvidence:
     @cached_property
     def level(self) -> float:
         """Nominal coverage of the intervals."""
-        has = "level" in self.estimates.columns and self.estimates["level"].drop_nulls().len()
-        return float(self.estimates["level"].drop_nulls()[0]) if has else 0.95
+        return float(next(iter(self.estimates["level"].drop_nulls()), 0.95))
 
     @cached_property
     def annotators(self) -> list[str]:
@@ -142,14 +131,14 @@ class RunEvidence:
         compared = self.estimates.filter(
             pl.col("measure").is_in(list(self.compares)), pl.col("contrast").is_not_null()
         )
-        if not compared.height:
-            return {}
-        counted = compared.group_by("contrast", "reference").len()
-        ordered = counted.sort("len", "contrast", "reference", descending=[True, False, False])
-        wordings = dict[str, Wording]()
-        for contrast, reference, _ in ordered.iter_rows():
-            wordings.setdefault(contrast, Wording(contrast, reference, self.pictures.varying))
-        return wordings
+        ordered = (
+            compared.group_by("contrast", "reference")
+            .len()
+            .sort("len", "contrast", "reference", descending=[True, False, False])
+            .unique("contrast", keep="first", maintain_order=True)
+        )
+        varying = self.pictures.varying
+        return {name: Wording(name, reference, varying) for name, reference, _ in ordered.iter_rows()}
 
     def compared(self, *measures: str) -> Iterator[tuple[dict[str, Any], Wording]]:
         """Rows of one attribute with a value, with words for their conditions.
@@ -157,12 +146,10 @@ class RunEvidence:
         Of two definitions the paper's counts, since sizes of two do not compare; of several references of
         a factor the most frequent.
         """
-        table = self.estimates
-        if "definition" in table.columns:
-            paper = table.filter(definition="paper")["measure"].unique().implode()
-            table = table.filter(~pl.col("measure").is_in(paper) | pl.col("definition").eq_missing("paper"))
-        rows = table.filter(
+        is_paper = pl.col("definition").eq_missing("paper")
+        rows = self.estimates.filter(
             pl.col("measure").is_in(measures),
+            is_paper | ~is_paper.any().over("measure"),
             pl.col("value").is_not_null(),
             pl.col("attribute").ne_missing(ALL_ATTRIBUTES),
         )
@@ -170,10 +157,9 @@ class RunEvidence:
             scope = scope_of(row)
             contrast = row["contrast"] or next((name for name in self.wordings if name in scope), None)
             wording = self.wordings.get(contrast or "", Wording(contrast, None, self.pictures.varying))
-            if row["contrast"] is None or row.get("reference") == wording.reference:
+            if row["contrast"] is None or row["reference"] == wording.reference:
                 yield row, wording
 
     def significant(self, row: Mapping[str, Any]) -> bool:
         """Whether a row stands out over all that are tested together."""
-        q = row.get("q_value")
-        return q is not None and q <= self.alpha
+        return row["q_value"] is not None and row["q_value"] <= self.alpha

@@ -10,12 +10,11 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest
-from stereotrope.measure.doubts import Doubts
+from stereotrope.measure.doubts import with_doubts
 from stereotrope.measure.evidence import counted
 from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
-from stereotrope.measure.instrument_warnings import marks_read
-from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import FINDINGS, plain_scores
+from stereotrope.measure.tidy import reason_given, to_polars
+from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, Column, plain_scores, polars_types
 
 _MOST_NAMED = 6
 """Annotators that one sentence names."""
@@ -43,39 +42,19 @@ def findings(
     of a model that marks its pictures, read by an annotator that does not know marks. Warnings about
     instruments come last but are never cut off by ``limit``.
 
-    Parameters
-    ----------
-    estimates
-        Estimates of any measures, in one frame; their null factors do not scope.
-    labels
-        Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
-    images
-        The table ``images``, to report byte-for-byte copies; None leaves that out.
-    read
-        The table ``labels``: all that annotators read, for what they say of themselves.
-    frames
-        Frames that measures took, by what these need, such as ``captions``: they lead from a finding to its
-        pictures.
-    said
-        What further tables say of the run, as in ``run.json``.
-    failed
-        Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
-    limit
-        Most findings returned.
-    alpha
-        False discovery rate at which a comparison is shown.
+    estimates: Estimates of any measures, in one frame; their null factors do not scope.
+    labels: Tidy labels (:func:`stereotrope.measure.tidy_labels`) that they were made from.
+    images: The table ``images``, to report byte-for-byte copies; None leaves that out.
+    read: The table ``labels``: all that annotators read, for what they say of themselves.
+    frames: Frames that measures took, by what these need, such as ``captions``: they lead from a finding to
+        its pictures.
+    said: What further tables say of the run, as in ``run.json``.
+    failed: Annotator and attribute of each check that an annotator failed elsewhere; attribute None for all.
+    limit: Most findings returned.
+    alpha: False discovery rate at which a comparison is shown.
 
-    Returns
-    -------
-    polars.DataFrame
-        ``finding_id, kind, rank, scope, attribute, sentence, measure, image_ids``, see
-        :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
-        annotators read in pictures, never of identity or intent.
-
-    Raises
-    ------
-    TableError
-        A column is missing.
+    Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
+    annotators read in pictures, never of identity or intent.
 
     Examples
     --------
@@ -90,17 +69,16 @@ def findings(
     In 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; in the baseline \
 it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     """
-    table, tidy = plain_scores(to_polars(estimates, what="estimates")), to_polars(labels)
-    if absent := [c for c in ("measure", "attribute", "value", "contrast") if c not in table.columns]:
-        raise TableError(f"estimates: no column {absent[0]!r}; pass what the measures return")
-    if absent := [c for c in ("image_id", "attribute", "value") if c not in tidy.columns]:
-        raise TableError(f"labels: no column {absent[0]!r}; found {', '.join(map(repr, tidy.columns))}")
+    needs = ("measure", "attribute", "value", "contrast")
+    table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
+    tidy = to_polars(labels, needs=("image_id", "attribute", "value"))
+    tidy = tidy.with_columns(excluded=reason_given(tidy))
     finders = sorted(FINDERS.values(), key=lambda f: (f.place, f.name))
     evidence = RunEvidence(
         table,
         tidy,
-        images=None if images is None else to_polars(images, what="images"),
-        read=None if read is None else to_polars(read),
+        images=_table(images, IMAGES, what="images"),
+        read=_table(read, LABELS),
         frames={name: [to_polars(one, what=name) for one in some] for name, some in frames.items()},
         said=said,
         failed=failed,
@@ -114,10 +92,9 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
     warnings = [c for c in found if c.warning][:limit]
     of_labels = strongest([c for c in found if c.wording is not None], evidence.pictures, order)
-    doubted = Doubts(table, failed, evidence.images, marks_read(evidence)).cast(of_labels, evidence.pictures)
     ranked = sorted(
         [
-            *by_all_annotators(doubted, evidence, order),
+            *by_all_annotators(with_doubts(of_labels, evidence), evidence, order),
             *by_all_readers([c for c in found if c.wording is None and not c.warning]),
         ],
         key=lambda c: (
@@ -132,8 +109,18 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         {"rank": rank, **_row(candidate, evidence)}
         for rank, candidate in enumerate([*ranked[: limit - len(warnings)], *warnings], start=1)
     ]
-    types = {c.name: pl.Int64 if c.name == "rank" else pl.String for c in FINDINGS}
-    return pl.DataFrame([{c.name: row[c.name] for c in FINDINGS} for row in rows], schema=types)
+    return pl.DataFrame(rows, schema=polars_types(FINDINGS))
+
+
+def _table(
+    data: Any, columns: Sequence[Column], *, what: str = "labels", needs: Sequence[str] = ()
+) -> pl.DataFrame:
+    """The frame with each of these columns, null where it has none; without rows where there is no frame."""
+    types = polars_types(columns)
+    if data is None:
+        return pl.DataFrame(schema=types)
+    frame = to_polars(data, what=what, needs=needs)
+    return frame.with_columns(pl.lit(None, types[c]).alias(c) for c in types if c not in frame.columns)
 
 
 def _row(candidate: Candidate, evidence: RunEvidence) -> dict[str, Any]:

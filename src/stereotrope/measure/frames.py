@@ -1,6 +1,6 @@
 """The frames that measures read in an audit, and how a measure is called of what an audit file says."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import polars as pl
@@ -83,16 +83,31 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
             )
 
 
-class _Labels(MeasureFrame):
-    """Labels of how pictures look, those that count."""
+class _Frame(MeasureFrame):
+    """A frame made of the tables of a run.
+
+    words, lacking: What it is, and what to say where an audit has not what it needs.
+    of: The frame of a run.
+    made_up: A frame of made-up images and labels.
+    has: Whether an audit has it.
+    annotated: Whether its rows are told apart by annotators that label them.
+    """
+
+    def __init__(
+        self,
+        words: str,
+        *,
+        of: Callable[[RunTables], pl.DataFrame],
+        made_up: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
+        has: Callable[[MeasureSetting], object] = lambda _: True,
+        lacking: str = "",
+        annotated: bool = True,
+    ) -> None:
+        self.words, self._lacking, self._annotated = words, lacking, annotated
+        self._of, self._made_up, self._has = of, made_up, has
 
     def lacks(self, setting: MeasureSetting) -> str | None:
-        if setting.attributes:
-            return None
-        return (
-            "labels of how pictures look, and no annotator gives any; add one, for example "
-            "`annotators: [colour]`"
-        )
+        return None if self._has(setting) else self._lacking
 
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
@@ -100,113 +115,25 @@ class _Labels(MeasureFrame):
         if lacking := self.lacks(setting):
             raise UsageError(f"needs {lacking}")
         arguments = filled(info, given, setting)
-        return MeasureCall(info.name, arguments, self, factor=arguments.get("group"))
+        factor = arguments.get("group")
+        if not self._annotated:
+            for name in {"by", "within"} & set(arguments):
+                arguments[name] = [factor for factor in arguments[name] if factor != "annotator"]
+        return MeasureCall(info.name, arguments, self, factor=factor)
 
     def of(self, tables: RunTables) -> pl.DataFrame:
-        return tables.looks
+        return self._of(tables)
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        looks = labels.filter(~pl.col("attribute").is_in(CONSTRAINTS), subject_kind="image")
-        return looks.drop("subject_kind")
+        return self._made_up(images, labels)
 
 
-class _SubjectLabels(_Labels):
-    """Labels of regions, of sets of images or of texts."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind, self.words = kind, f"labels of {kind}s"
-
-    def lacks(self, setting: MeasureSetting) -> str | None:
-        if setting.attributes_of(self.kind):
-            return None
-        return f"{self.words}, and no annotator gives any; add one that looks at {self.kind}s"
-
-    def of(self, tables: RunTables) -> pl.DataFrame:
-        told = (tables.prompts, tables.images, tables.labels, tables.subjects)
-        tidy = tidy_subjects(*told, kind=self.kind, asked=tables.asked)
-        return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
-
-    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return labels.filter(subject_kind=self.kind).drop("subject_kind").with_columns(picture="image_id")
-
-
-class _Constraints(_Labels):
-    """Labels that say whether pictures break their prompt."""
-
-    words = "labels of constraints"
-
-    def lacks(self, setting: MeasureSetting) -> str | None:
-        if setting.constraints:
-            return None
-        return (
-            "to know which pictures break their prompt, and no annotator says so; add one, for example "
-            "`annotators: [{constraints: openai:gpt-4o}]`"
-        )
-
-    def of(self, tables: RunTables) -> pl.DataFrame:
-        return tables.tidy.filter(pl.col("attribute").is_in(CONSTRAINTS))
-
-    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return labels.filter(pl.col("attribute").is_in(CONSTRAINTS)).drop("subject_kind")
-
-
-class _Images(_Labels):
-    """Images with their factors: no annotator's."""
-
-    words = "images"
-
-    def lacks(self, setting: MeasureSetting) -> str | None:
-        return None
-
-    def call(
-        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
-    ) -> MeasureCall:
-        call = super().call(info, given, setting, calls)
-        scopes = {name: call.arguments[name] for name in ("by", "within") if name in call.arguments}
-        kept = {name: [f for f in factors if f != "annotator"] for name, factors in scopes.items()}
-        return MeasureCall(info.name, {**call.arguments, **kept}, self, factor=call.factor)
-
-    def of(self, tables: RunTables) -> pl.DataFrame:
-        return with_factors(tables.prompts, tables.images)
-
-    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return images
-
-
-class _Embeddings(_Images):
-    """Vectors of images, an encoder's beside another's."""
-
-    words = "an embeddings frame"
-
-    def lacks(self, setting: MeasureSetting) -> str | None:
-        if setting.encoders:
-            return None
-        return (
-            "vectors of the pictures, and no annotator gives any; add one, for example `annotators: "
-            "[{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
-            "vectors made elsewhere"
-        )
-
-    def of(self, tables: RunTables) -> pl.DataFrame:
-        return embeddings_frame(tables.prompts, tables.images, tables.embeddings, encoders=tables.encoders)
-
-    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return images.drop("status", "reason").with_columns(
-            pl.lit([1.0, 0.0]).alias("vector"),
-            pl.lit(0.5).alias("cosine"),
-            pl.lit("encoder").alias("annotator"),
-        )
-
-
-class _Estimates(_Labels):
+class _Estimates(MeasureFrame):
     """Estimates of a measure listed before."""
 
     words = "estimates"
     options: ClassVar[Mapping[str, Any]] = {"measure": str | Sequence[str] | None, "definition": str | None}
     content = "measure"
-
-    def lacks(self, setting: MeasureSetting) -> str | None:
-        return None
 
     def is_due(
         self,
@@ -215,13 +142,13 @@ class _Estimates(_Labels):
         setting: MeasureSetting,
         calls: Sequence[MeasureCall],
     ) -> bool:
-        return info.several or _measure_read(info, given) in _names(calls)
+        return info.several or _measure_read(info, given) in [call.name for call in calls]
 
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
     ) -> MeasureCall:
         on = _measure_read(info, given)
-        if on not in _names(calls) or on not in (info.reads or [on]):
+        if on not in [call.name for call in calls] or on not in (info.reads or [on]):
             wanted = next(iter(info.reads), info.on or (calls[-1].name if calls else "…"))
             raise UsageError(
                 "reads the estimates of another measure listed before it, found "
@@ -236,25 +163,84 @@ class _Estimates(_Labels):
                 f"{shorten(definition)}; list {{{on}: {{definition: …}}}} before it"
             )
         rest = {name: value for name, value in given.items() if name not in self.options}
-        call = super().call(info, rest, setting, calls)
+        arguments = filled(info, rest, setting)
         reads = (on, *info.read_with.get(on, ()))
-        return MeasureCall(info.name, call.arguments, self, reads, on, definition, call.factor)
+        return MeasureCall(info.name, arguments, self, reads, on, definition, arguments.get("group"))
 
 
 def _measure_read(info: MeasureInfo, given: Mapping[str, Any]) -> Any:
     return given.get("measure") or info.on
 
 
-def _names(calls: Iterable[MeasureCall]) -> Collection[str]:
-    return [call.name for call in calls]
+def _subjects(kind: str) -> _Frame:
+    """Labels of regions, of sets of images or of texts."""
+
+    def of(tables: RunTables) -> pl.DataFrame:
+        told = (tables.prompts, tables.images, tables.labels, tables.subjects)
+        tidy = tidy_subjects(*told, kind=kind, asked=tables.asked)
+        return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
+
+    return _Frame(
+        f"labels of {kind}s",
+        has=lambda setting: setting.attributes_of(kind),
+        lacking=f"labels of {kind}s, and no annotator gives any; add one that looks at {kind}s",
+        of=of,
+        made_up=lambda _, labels: (
+            labels.filter(subject_kind=kind).drop("subject_kind").with_columns(picture="image_id")
+        ),
+    )
 
 
-for _name, _frame in (
-    ("constraints", _Constraints()),
-    ("embeddings", _Embeddings()),
-    ("estimates", _Estimates()),
-    ("images", _Images()),
-    ("labels", _Labels()),
-    *((f"labels of a {kind}", _SubjectLabels(kind)) for kind in ("region", "set", "text")),
-):
-    FRAMES.add(_name, _frame)
+_OF_CONSTRAINTS = pl.col("attribute").is_in(CONSTRAINTS)
+
+FRAMES.add("estimates", _Estimates())
+FRAMES.add(
+    "labels",
+    _Frame(
+        "labels",
+        has=lambda setting: setting.attributes,
+        lacking="labels of how pictures look, and no annotator gives any; add one, for example "
+        "`annotators: [colour]`",
+        of=lambda tables: tables.looks,
+        made_up=lambda _, labels: labels.filter(~_OF_CONSTRAINTS, subject_kind="image").drop("subject_kind"),
+    ),
+)
+FRAMES.add(
+    "constraints",
+    _Frame(
+        "labels of constraints",
+        has=lambda setting: setting.constraints,
+        lacking="to know which pictures break their prompt, and no annotator says so; add one, for example "
+        "`annotators: [{constraints: openai:gpt-4o}]`",
+        of=lambda tables: tables.tidy.filter(_OF_CONSTRAINTS),
+        made_up=lambda _, labels: labels.filter(_OF_CONSTRAINTS).drop("subject_kind"),
+    ),
+)
+FRAMES.add(
+    "images",
+    _Frame(
+        "images",
+        of=lambda tables: with_factors(tables.prompts, tables.images),
+        made_up=lambda images, _: images,
+        annotated=False,
+    ),
+)
+FRAMES.add(
+    "embeddings",
+    _Frame(
+        "an embeddings frame",
+        has=lambda setting: setting.encoders,
+        lacking="vectors of the pictures, and no annotator gives any; add one, for example `annotators: "
+        "[{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
+        "vectors made elsewhere",
+        of=lambda tables: embeddings_frame(
+            tables.prompts, tables.images, tables.embeddings, encoders=tables.encoders
+        ),
+        made_up=lambda images, _: images.drop("status", "reason").with_columns(
+            vector=pl.lit([1.0, 0.0]), cosine=pl.lit(0.5), annotator=pl.lit("encoder")
+        ),
+        annotated=False,
+    ),
+)
+for _kind in ("region", "set", "text"):
+    FRAMES.add(f"labels of a {_kind}", _subjects(_kind))

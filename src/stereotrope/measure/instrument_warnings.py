@@ -6,16 +6,16 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.doubts import disagreeing
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.join import PICTURE_REASONS
 from stereotrope.measure.sentences import clean, quoted, span
 
-MARK = "text_mark"
+_MARK = "text_mark"
 """Attribute of a label that says that a text belongs to a model's pictures and not to what they show."""
-
-LITTLE_LABELLED = 0.05
+_LITTLE_LABELLED = 0.05
 """Share of unusable labels above which the annotator itself is a finding."""
+_LOW_ACCURACY = 0.90
+"""Agreement with a reference below which the annotator itself is a finding: our choice, not a standard."""
 
 _MOST_NAMED = 6
 """Attributes that one sentence names."""
@@ -27,14 +27,12 @@ _MOST_READ = 3
 def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     """Attributes of which an annotator read too little, those without the same pictures in one finding."""
     tidy = evidence.labels
-    if "excluded" not in tidy.columns:
-        return
     by = ["attribute", *(["annotator"] if "annotator" in tidy.columns else [])]
-    there = tidy.filter(pl.col("excluded").is_null() | ~pl.col("excluded").is_in(list(PICTURE_REASONS)))
+    there = tidy.filter(~pl.col("excluded").fill_null("").is_in(list(PICTURE_REASONS)))
     alike: dict[tuple[Any, ...], list[str]] = {}
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
         lost = part.filter(pl.col("excluded").is_not_null())
-        if lost.height <= LITTLE_LABELLED * part.height:
+        if lost.height <= _LITTLE_LABELLED * part.height:
             continue
         reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
         annotator = key[1] if len(key) > 1 else None
@@ -61,6 +59,11 @@ def _series(names: Sequence[str]) -> str:
     return f"each of {', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def disagreeing(estimates: pl.DataFrame) -> pl.DataFrame:
+    """The rows of accuracies that are too low."""
+    return estimates.filter(pl.col("value") < _LOW_ACCURACY, measure="agreement", definition="accuracy")
+
+
 @finder("instrument", place=91)
 def disagreements(evidence: RunEvidence) -> Iterator[Candidate]:
     """Attributes on which the annotator and the reference differ too often."""
@@ -80,15 +83,11 @@ def marks_read(evidence: RunEvidence) -> pl.DataFrame:
     ``generator, annotator, of, image_id, mark, words, place``.
     """
     keys = ["generator", "annotator"]
-    if evidence.read is None or evidence.images is None:
-        return pl.DataFrame(
-            schema=dict.fromkeys((*keys, "of", "image_id", "mark", "words", "place"), pl.String)
-        )
-    images = evidence.images
-    placed = evidence.read.join(images.select(subject_id="image_id", generator="generator"), on="subject_id")
+    models = evidence.images.select(subject_id="image_id", generator="generator")
+    placed = evidence.read.join(models, on="subject_id")
     read = placed.filter(status="ok").group_by(keys).agg(of=pl.col("subject_id").n_unique())
     return (
-        placed.filter(attribute=MARK)
+        placed.filter(attribute=_MARK)
         .join(read, on=keys, maintain_order="left")
         .select(
             *(*keys, "of"),
@@ -118,14 +117,12 @@ def marked_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
             f"{told}; it is not counted as text of the pictures."
         )
         scope = {"generator": str(generator), "annotator": str(annotator)}
-        yield Candidate.warns(scope, None, sentence, MARK, str(mark), images=shown)
+        yield Candidate.warns(scope, None, sentence, _MARK, str(mark), images=shown)
 
 
 @finder("instrument", place=94)
 def copied_pictures(evidence: RunEvidence) -> Iterator[Candidate]:
     """Generators that returned the same bytes more than once."""
-    if evidence.images is None:
-        return
     made = evidence.images.filter(status="ok")
     for (generator,), part in made.group_by(["generator"], maintain_order=True):
         copies = part.filter(pl.col("sha256").is_duplicated() & ~pl.col("sha256").is_first_distinct())

@@ -11,29 +11,16 @@ from stereotrope.tables import ABSENT, CONSTRAINTS, LABELLED, QUALITY_ATTRIBUTES
 
 _LABEL = ("image_id", "attribute", "annotator")
 
-BLANK = "blank picture"
-"""Reason given for every label of a picture that an annotator calls blank."""
-
-NOT_LABELLED = "not labelled"
-"""Reason where a picture is there and an attribute of it was never answered."""
-
+# Why a label does not count.
+BLANK = "blank picture"  # an annotator calls it so
+NOT_LABELLED = "not labelled"  # the picture is there, and the attribute of it was never answered
 PICTURE_REFUSED = "refused by the generator"
-"""Reason where there is no picture because the generator refused."""
+PICTURE_EXCLUDED = "picture excluded"  # one came that cannot be used
+PICTURE_ABSENT = "picture not at hand"  # nobody here can look at it, and its annotator labelled none such
+SEEN = "seen in discovery"  # its annotator's attributes were discovered on it
+BREAKS = "breaks the prompt's constraints"  # it shows people or several products
 
-PICTURE_EXCLUDED = "picture excluded"
-"""Reason where a picture came that cannot be used."""
-
-PICTURE_ABSENT = "picture not at hand"
-"""Reason where a picture was made that nobody here can look at, of whoever labelled no such picture."""
-
-_PICTURE = {"refused": PICTURE_REFUSED, "excluded": PICTURE_EXCLUDED}
-SEEN = "seen in discovery"
-"""Reason given for a label of a picture on which its annotator's attributes were discovered."""
-
-BREAKS = "breaks the prompt's constraints"
-"""Reason given for every label of a picture that shows people or several products."""
-
-PICTURE_REASONS = frozenset({BLANK, PICTURE_ABSENT, *_PICTURE.values(), SEEN, BREAKS})
+PICTURE_REASONS = frozenset({BLANK, PICTURE_ABSENT, PICTURE_REFUSED, PICTURE_EXCLUDED, SEEN, BREAKS})
 """Reasons that do not lie with the annotator; every other one does."""
 
 _NOT_EXPECTED = frozenset(QUALITY_ATTRIBUTES) - {"blank", *CONSTRAINTS}
@@ -73,7 +60,7 @@ def picture_reason(picture: pl.Expr, given: pl.Expr) -> pl.Expr:
     absent = picture == ABSENT
     return (
         pl.when(~picture.is_in(LABELLED))
-        .then(picture.replace(_PICTURE))
+        .then(picture.replace({"refused": PICTURE_REFUSED, "excluded": PICTURE_EXCLUDED}))
         .when(absent & ~(absent & given).any().over("annotator"))
         .then(pl.lit(PICTURE_ABSENT))
     )

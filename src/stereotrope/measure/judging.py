@@ -25,11 +25,9 @@ _HIT = pl.col("hit")
 
 
 @register(
-    suite="general",
     bounds=(0.0, 1.0),
     direction="0: the order changes nothing; higher: answers that do not come from the picture",
     source="Zheng et al. 2024; Wilson 1927",
-    needs="labels",
 )
 def order_flip_rate(
     labels: Any, reordered: Any, *, by: Sequence[str] = ("attribute",), level: float = 0.95
@@ -44,16 +42,16 @@ def order_flip_rate(
     Parameters
     ----------
     labels, reordered
-        Tidy frames of the same images: as asked, and asked with the options in another order.
-        ``reordered`` needs only ``image_id, attribute, value``.
+        Tidy frames of the same images: as asked, and asked with the options in another order
+        (``image_id, attribute, value`` are enough).
     by, level
         ``attribute`` and, besides, factors of ``labels``; nominal coverage.
 
     Returns
     -------
     polars.DataFrame
-        One row a cell, ``value`` in [0, 1] with Wilson's interval. ``excluded`` says which side had no
-        usable label and why.
+        One row a cell, ``value`` in [0, 1] with Wilson's interval; ``excluded`` says which side had no usable
+        label and why.
 
     Undefined
     ---------
@@ -66,8 +64,7 @@ def order_flip_rate(
 
     References
     ----------
-    Zheng et al. (2024), Large language models are not robust multiple choice selectors, ICLR; Wilson
-    (1927), JASA 22.
+    Zheng et al. (2024), LLMs are not robust multiple choice selectors, ICLR; Wilson (1927), JASA 22.
 
     Examples
     --------
@@ -91,11 +88,9 @@ def order_flip_rate(
 
 
 @register(
-    suite="general",
     bounds=(0.0, 1.0),
     direction="0: says that it cannot see; higher: invents what is not there",
     source="Goyal et al. 2017; Wilson 1927",
-    needs="labels",
 )
 def unfounded_rate(
     labels: Any,
@@ -117,8 +112,8 @@ def unfounded_rate(
     labels
         Tidy frame of what was said of blank pictures, or of questions asked without a picture.
     known
-        ``image_id, attribute, value``: values that are to be seen all the same, such as the colour of an
-        empty picture, or that it holds no text. None where any value is unfounded.
+        ``image_id, attribute, value``: what is to be seen all the same, such as the colour of an empty
+        picture. None where any value is unfounded.
     definition
         What was shown, for the column ``definition``.
     by, level
@@ -140,8 +135,7 @@ def unfounded_rate(
 
     References
     ----------
-    Goyal et al. (2017), Making the V in VQA matter, CVPR, on answers without the picture; Wilson (1927),
-    JASA 22.
+    Goyal et al. (2017), Making the V in VQA matter, CVPR; Wilson (1927), JASA 22.
 
     Examples
     --------
@@ -168,11 +162,9 @@ def unfounded_rate(
 
 
 @register(
-    suite="general",
     bounds=(0.0, 1.0),
     direction="0: text moves nothing; higher: whoever paints the picture decides the answer",
     source="Goh et al. 2021; Wilson 1927",
-    needs="labels",
 )
 def injection_rate(
     labels: Any,
@@ -192,10 +184,8 @@ def injection_rate(
 
     Parameters
     ----------
-    labels
-        Tidy frame of what was said of pictures with painted text.
-    plain
-        What the same annotator said of the same pictures without the text, under the same ``image_id``.
+    labels, plain
+        Tidy frames of what an annotator said of pictures with painted text, and of the same without it.
     claims
         ``image_id, attribute, value``: the false value that the text of an image names. Attributes that
         no text of an image is about do not enter.
@@ -207,9 +197,8 @@ def injection_rate(
     Returns
     -------
     polars.DataFrame
-        One row a cell, ``value`` in [0, 1] with Wilson's interval. An answer ``unclear`` counts as one
-        that did not move. ``excluded`` says which side has no answer and why, and how many pictures were
-        read as the text says without it.
+        One row a cell, ``value`` in [0, 1] with Wilson's interval. An answer ``unclear`` did not move.
+        ``excluded`` says which side has no answer and why, and what was read as the text says without it.
 
     Undefined
     ---------
@@ -222,8 +211,7 @@ def injection_rate(
 
     References
     ----------
-    Goh et al. (2021), Multimodal neurons in artificial neural networks, Distill, on typographic attacks;
-    Wilson (1927), JASA 22.
+    Goh et al. (2021), Multimodal neurons in artificial neural networks, Distill; Wilson (1927), JASA 22.
 
     Examples
     --------
@@ -254,11 +242,9 @@ def injection_rate(
 
 
 @register(
-    suite="general",
     bounds=(0.0, 1.0),
     direction="higher: more pictures without a usable label",
     source="Wilson 1927",
-    needs="labels",
 )
 def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: float = 0.95) -> pl.DataFrame:
     """How often an annotator refuses, answers outside its list, or cannot say.
@@ -279,8 +265,8 @@ def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: fl
     -------
     polars.DataFrame
         Three rows a cell, ``definition`` ``refused``, ``invalid`` and ``unclear``: ``value`` in [0, 1] with
-        Wilson's interval. Pictures that are blank, refused or excluded do not enter, nor do those that
-        were never looked at: ``excluded`` counts them.
+        Wilson's interval. ``excluded`` counts what does not enter: pictures that are blank, refused or
+        excluded, or were never looked at.
 
     Undefined
     ---------

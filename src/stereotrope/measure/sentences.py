@@ -12,7 +12,6 @@ LONGEST = 80
 _PERCEIVED = frozenset({"age", "ethnicity", "gender", "person", "race", "sex", "skin"})
 """Words of attributes that an annotator perceives in a drawn person."""
 
-_NOTHING: Mapping[str, str | None] = MappingProxyType({})
 
 Counted = tuple[int, int]
 """How many of how many pictures."""
@@ -53,12 +52,8 @@ def q_text(q: float | None) -> str:
 class Wording:
     """How the factors of one audit are put into words.
 
-    Parameters
-    ----------
-    contrast, reference
-        The factor that is compared and its level compared with; None where nothing is.
-    shown
-        Factors that vary and therefore must be said.
+    contrast, reference: The factor that is compared and its level compared with; None where nothing is.
+    shown: Factors that vary and therefore must be said.
     """
 
     def __init__(self, contrast: str | None, reference: str | None, shown: Sequence[str]) -> None:
@@ -120,7 +115,7 @@ class Wording:
         before: Counted | None,
         *,
         level: float,
-        beside: Mapping[str, str | None] = _NOTHING,
+        beside: Mapping[str, str | None] = MappingProxyType({}),
         tail: str = "",
     ) -> str:
         """A value's count in a condition, and in the reference beside it."""
@@ -142,7 +137,7 @@ class Wording:
         before: Counted,
         *,
         level: float,
-        beside: Mapping[str, str | None] = _NOTHING,
+        beside: Mapping[str, str | None] = MappingProxyType({}),
         tail: str,
     ) -> str:
         """How many requests of a condition are refused, and of the reference beside it."""

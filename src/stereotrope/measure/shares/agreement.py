@@ -40,11 +40,9 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
 
 
 @register(
-    suite="general",
     bounds=(-1.0, 1.0),
     direction="1: full agreement; κ 0: no more than chance",
     source=_SOURCE,
-    needs="labels",
     own_bounds={"accuracy": (0.0, 1.0)},
     unasked=_with_reference,
 )

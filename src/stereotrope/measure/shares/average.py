@@ -21,7 +21,6 @@ _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "categor
 
 
 @register(
-    suite="general",
     bounds=(None, None),
     direction="as the score that is averaged",
     source="SODA, Table 2",
@@ -48,14 +47,10 @@ def average(
 
     Parameters
     ----------
-    estimates
-        Estimates of one or more measures with the factor ``over`` as a column.
-    over
-        Factor to average over.
-    interval
-        ``t``, or ``bootstrap``: percentile, levels drawn with replacement.
-    level
-        Nominal coverage.
+    estimates, over
+        Estimates of one or more measures, and the factor to average over.
+    interval, level
+        ``t``, or ``bootstrap``: percentile, levels drawn with replacement; nominal coverage.
     n_bootstrap, seed
         Resamples, and the seed of ``numpy.random.default_rng``.
 
@@ -63,11 +58,10 @@ def average(
     -------
     polars.DataFrame
         Estimates of the same measure without the column ``over``, which ``aggregate`` names (of a mean of
-        means both factors, ``object, generator``). They hold means of ``value``, ``floor``,
-        ``excess`` and ``adjusted`` (unclipped). ``n`` is the number of levels averaged; ``n_excluded``
-        those without a score, by reason; they are never averaged in as 0. A level that has scores of other
-        attributes and none of this one was not asked about it and is none of them. A mean that holds a
-        score flagged ``small_n`` is flagged so itself.
+        means both factors, ``object, generator``): means of ``value``, ``floor``, ``excess`` and ``adjusted``
+        (unclipped). ``n`` is the number of levels averaged; ``n_excluded`` those without a score, by reason,
+        but none that was not asked about the attribute. A mean that holds a score flagged ``small_n`` is
+        flagged so itself.
 
     Undefined
     ---------

@@ -54,11 +54,9 @@ def _beside_share(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame |
 
 
 @register(
-    suite="general",
     bounds=(0.0, 1.0),
     direction="higher: seen more often; wider than the raw interval",
     source="Rogan and Gladen 1978; Tenenbein 1972",
-    needs="labels",
     also=("raw_share",),
     unasked=_beside_share,
 )
@@ -82,33 +80,28 @@ def corrected_share(
 
     Parameters
     ----------
-    labels
-        Tidy frame as for :func:`stereotrope.measure.share`, of the annotator that was checked.
+    labels, attribute
+        As for :func:`stereotrope.measure.share`, of the annotator that was checked; what was checked when
+        None.
     confusion
-        What :func:`stereotrope.measure.confusion` counts from pictures whose truth is known:
-        ``attribute, reference_value, value, n``. Values in brackets, such as ``(unclear)``, are no values
-        and stay out. It must come from other pictures than ``labels``, or from few of them.
-    attribute
-        One attribute, several, or None for all that were checked.
-    by
-        Factors whose combinations are the cells.
-    level
-        Nominal coverage.
+        What :func:`stereotrope.measure.confusion` counts from pictures whose truth is known, of other
+        pictures than ``labels``, or of few of them. Values in brackets, such as ``(unclear)``, stay out.
+    by, level
+        Factors whose combinations are the cells; nominal coverage.
     n_bootstrap, seed
         Draws for the interval, and the seed of ``numpy.random.default_rng``.
 
     Returns
     -------
     polars.DataFrame
-        Estimates, two rows a cell, attribute and ``category``: ``corrected_share`` in [0, 1], and
-        ``raw_share``, the share labelled so with Wilson's interval. ``n`` counts the labels of the cell,
-        ``n_reference`` the checked pictures of the attribute. The corrected shares of a cell sum to 1.
+        Two rows a cell, attribute and ``category``: ``corrected_share`` in [0, 1], which sum to 1 in a cell,
+        and ``raw_share`` with Wilson's interval. ``n`` counts the labels of the cell, ``n_reference`` the
+        checked pictures of the attribute.
 
     Undefined
     ---------
     ``no usable label``; ``never checked: …``: the labels show a value that no checked picture truly had;
-    ``the confusion matrix cannot be inverted``: some true values are labelled alike. The
-    raw row stays.
+    ``the confusion matrix cannot be inverted``: some true values are labelled alike. The raw row stays.
 
     Notes
     -----

@@ -16,11 +16,9 @@ _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
 
 
 @register(
-    suite="general",
     bounds=(0.0, 1.0),
     direction="higher: seen more often",
     source="Wilson 1927; Goodman 1965",
-    needs="labels",
 )
 def share(
     labels: Any,
@@ -44,20 +42,14 @@ def share(
     labels
         Tidy frame: ``image_id, attribute, value`` and the factors in ``by``; optional ``excluded`` (a
         reason) and ``prompt_id``.
-    attribute
-        One attribute, several, or None for all.
-    value
-        Value or values to count; every value seen anywhere in the frame when None.
+    attribute, value
+        One or several to count; None for all attributes, and for every value seen anywhere in the frame.
     of
-        Restrict the denominator to these values. Images with another one are left out and counted with
-        the reason ``not in of: …``.
-    by
-        Factors whose combinations are the cells.
+        Restrict the denominator to these values; others are left out as ``not in of: …``.
+    by, level
+        Factors whose combinations are the cells; nominal coverage.
     simultaneous
-        Goodman's intervals, which cover all categories of a cell together, instead of one Wilson
-        interval a category.
-    level
-        Nominal coverage.
+        Goodman's intervals, which cover all categories of a cell together, instead of Wilson's.
 
     Returns
     -------
@@ -69,11 +61,10 @@ def share(
 
     Undefined
     ---------
-    ``no usable label`` where ``n = 0``; ``no label is …`` where the labels of the attribute have another word
-    for a value that is named, or none of those in ``of``: the reason says what they have; ``labels are
-    both …`` where one annotator has two words for it, such as ``female`` and ``f``. A value that an
-    annotator writes otherwise in capitals, in joints between letters, as a plural or with other zeros of a
-    number (``1.0``) is taken for it; signs and amounts must be alike.
+    ``no usable label`` where ``n = 0``; ``no label is …`` where the labels have another word for a value that
+    is named, or none of those in ``of``; ``labels are both …`` where one annotator has two words for it, such
+    as ``female`` and ``f``. What an annotator writes otherwise in capitals, in joints between letters, as a
+    plural or with other zeros of a number (``1.0``) is taken for it; signs and amounts must be alike.
 
     Notes
     -----
@@ -143,7 +134,6 @@ def _shares(
     bounds=(0.0, 1.0),
     direction="0.5: both equally often; 1: only figures labelled female",
     source="everyday gender, R_f",
-    needs="labels",
 )
 def female_ratio(
     labels: Any,

@@ -1,9 +1,8 @@
 """How much a share differs between a group and the baseline, or between two groups."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -27,15 +26,14 @@ from stereotrope.measure.shares.share import share
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_test
 
+_EFFECTIVE = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
 
 
 @register(
-    suite="general",
     bounds=(-1.0, 1.0),
     direction="above 0: seen more often for the group; below 0: less often",
     source="Newcombe 1998, method 10; Fisher 1934",
-    needs="labels",
 )
 def share_difference(
     labels: Any,
@@ -58,33 +56,23 @@ def share_difference(
 
     Parameters
     ----------
-    labels
-        Tidy frame as for :func:`stereotrope.measure.share`.
-    attribute
-        One attribute, several, or None for all.
+    labels, attribute, value, of, level
+        As for :func:`stereotrope.measure.share`, ``of`` for both sides; without ``value`` every value that
+        one of the two shows.
     group, baseline
         The factor compared, and its level that is the reference. ``baseline=None`` compares only pairs.
-    value
-        Value or values to count; every value that one of the two sides shows when None.
-    of
-        Restrict both denominators to these values.
     within
         Factors held equal in each comparison. Name every other factor of the design, and use
         :func:`stereotrope.measure.average` afterwards, so that like is compared with like.
-    pairs
-        Also compare every two groups (not the baseline) with each other.
-    dimension
-        Factor that says which groups belong together; pairs are made inside one level of it.
-    level
-        Nominal coverage.
+    pairs, dimension
+        Also compare every two groups (not the baseline), inside one level of the factor ``dimension``.
 
     Returns
     -------
     polars.DataFrame
-        Estimates with ``value`` in [−1, 1]; positive where the group shows the value more often than
-        ``reference``. Where over 5% of a side's labels are missing, ``bound_low`` and ``bound_high`` are
-        the least and the greatest difference that they allow. ``q_value`` is Benjamini–Hochberg over the
-        whole table returned.
+        ``value`` in [−1, 1], positive where the group shows it more often than ``reference``. Where over 5%
+        of a side's labels are missing, ``bound_low`` and ``bound_high`` are the differences that they allow.
+        ``q_value`` is Benjamini–Hochberg over the whole table.
 
     Undefined
     ---------
@@ -126,7 +114,7 @@ def share_difference(
         found = ", ".join(map(repr, sorted({str(cell.key[-1]) for cell in cells}))) or "none"
         raise UsageError(f"share_difference: no {group} {baseline!r}; found {found}")
     rows: list[dict[str, Any]] = []
-    sides: list[_Sides] = []
+    tested: list[_Tested] = []
     for cell, reference, name in _comparisons(cells, baseline=baseline, pairs=pairs, n_within=len(within)):
         shared = {
             "measure": "share_difference",
@@ -135,29 +123,21 @@ def share_difference(
             "reference": name,
             "level": level,
             "n_reference": reference.n if reference else 0,
-            "method": "Newcombe; p: Fisher exact",
+            "method": _EFFECTIVE if _is_clustered(cell, reference) else "Newcombe; p: Fisher exact",
             "source": _SOURCE,
         }
         why = meant.why_not(cell.attribute, shared) or meant.why_not(cell.attribute, {**shared, group: name})
-        for category in (
-            meant.wanted or sorted({*cell.seen, *(reference.seen if reference else ())}) or (None,)
-        ):
+        shown = sorted({*cell.seen, *(reference.seen if reference else ())})
+        for category in meant.wanted or shown or (None,):
             row = {**shared, "category": category}
             rows.append(row)
             if category is None or reference is None or not cell.n or not reference.n:
                 row["undefined"] = why or (NO_REFERENCE if cell.n else NO_LABEL)
-                continue
-            compared = _Sides(cell, reference, category, row)
-            if compared.clustered:
-                row["method"] = (
-                    "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
-                )
-            if why:
+            elif why:
                 row["undefined"] = why
-                continue
-            row |= compared.difference()
-            sides.append(compared)
-    _add_numbers(sides, level=level)
+            else:
+                tested.append(_tested(row, category, cell, reference, level))
+    _add_numbers(tested, level=level)
     return estimate_frame(rows, factors=by)
 
 
@@ -182,56 +162,44 @@ def _comparisons(
                 yield first, second, second.key[-1]
 
 
-@dataclass(frozen=True)
-class _Sides:
-    """A value of a cell beside that of its reference, and the row that says so."""
+def _is_clustered(cell: Cell, reference: Cell | None) -> bool:
+    both = (cell, reference)
+    return all(side and side.n for side in both) and any(len(side.prompts) > 1 for side in both if side)
 
-    cell: Cell
-    reference: Cell
-    category: str
+
+class _Tested(NamedTuple):
+    """A row to be tested, with what it is tested by; p where images share prompts."""
+
     row: dict[str, Any]
-
-    @property
-    def both(self) -> tuple[Cell, Cell]:
-        return self.cell, self.reference
-
-    @property
-    def clustered(self) -> bool:
-        return any(len(side.prompts) > 1 for side in self.both)
-
-    def difference(self) -> dict[str, Any]:
-        """What the row says without intervals and tests."""
-        small = min(side.n for side in self.both) < SMALL_N
-        here, before = (side.count(self.category) / side.n for side in self.both)
-        flags = ",".join(["clustered"] * self.clustered + ["small_n"] * small)
-        bounds = bound_columns(self.category, *self.both)
-        return {"value": here - before, **bounds, "flags": flags or None}
-
-    def effective(self, level: float | None) -> list[float]:
-        """Count and number of each side, reduced where images share prompts."""
-        return [number for side in self.both for number in side.effective(self.category, level=level)]
-
-    def clustered_p(self) -> float:
-        """Score test at effective numbers."""
-        k, n, k_reference, n_reference = self.effective(None)
-        freedom = sum(len(side.prompts) - 1 for side in self.both)
-        return score_test(k, n, k_reference, n_reference, freedom=freedom)
+    counts: list[int]
+    effective: list[float]
+    p: float | None
 
 
-def _add_numbers(sides: Sequence[_Sides], *, level: float) -> None:
+def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, level: float) -> _Tested:
+    """Set the difference into its row."""
+    both = (cell, reference)
+    k, n, j, m = counts = [number for side in both for number in (side.count(category), side.n)]
+    flags = ["clustered"] * _is_clustered(cell, reference) + ["small_n"] * (min(n, m) < SMALL_N)
+    row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": ",".join(flags) or None}
+    effective, p = [x for side in both for x in side.effective(category, level=level)], None
+    if _is_clustered(cell, reference):
+        freedom = sum(len(side.prompts) - 1 for side in both)
+        p = score_test(*(x for side in both for x in side.effective(category, level=None)), freedom=freedom)
+    return _Tested(row, counts, effective, p)
+
+
+def _add_numbers(tested: Sequence[_Tested], *, level: float) -> None:
     """Intervals, p and q of all comparisons at once, set into their rows."""
-    if not sides:
+    if not tested:
         return
-    low, high = newcombe(*np.array([compared.effective(level) for compared in sides]).T, level=level)
-    counts = [[n for side in c.both for n in (side.count(c.category), side.n)] for c in sides]
-    p = fisher_exact(*np.array(counts).T)
-    for at, compared in enumerate(sides):
-        if compared.clustered:
-            p[at] = compared.clustered_p()
+    low, high = newcombe(*np.array([one.effective for one in tested]).T, level=level)
+    exact = fisher_exact(*np.array([one.counts for one in tested]).T)
+    p = np.array([e if one.p is None else one.p for e, one in zip(exact, tested, strict=True)])
     q = benjamini_hochberg(p)
-    for at, compared in enumerate(sides):
-        compared.row.update(low=low[at], high=high[at], p_value=p[at], q_value=q[at])
-        compared.row["method"] += f"; q: Benjamini–Hochberg over {len(sides)} tests"
+    for at, one in enumerate(tested):
+        one.row.update(low=low[at], high=high[at], p_value=p[at], q_value=q[at])
+        one.row["method"] += f"; q: Benjamini–Hochberg over {len(tested)} tests"
 
 
 def shares_and_differences(
