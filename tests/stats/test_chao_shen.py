@@ -41,5 +41,5 @@ def test_one_value_has_no_entropy_and_no_count_has_none_defined() -> None:
 
 
 def test_chao_shen_refuses_negative_counts() -> None:
-    with pytest.raises(UsageError, match="must not be negative"):
+    with pytest.raises(UsageError, match="counts must be 0 or more, found -1"):
         chao_shen_entropy([-1, 2])

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import mean_pairwise_spearman, pearson, spearman
+from stereotrope.stats import pearson, spearman
 
 
 def test_correlations_agree_with_scipy_with_ties() -> None:
@@ -30,14 +30,3 @@ def test_correlation_is_undefined_where_nothing_varies(correlate, x, y) -> None:
 def test_values_that_do_not_pair_up_are_refused(correlate) -> None:
     with pytest.raises(UsageError, match="found 2 and 1 values"):
         correlate([1, 2], [1])
-
-
-def test_mean_pairwise_spearman_leaves_out_rows_that_do_not_vary() -> None:
-    rows = [[1, 2, 3], [2, 2, 2], [1, 2, 3]]
-    assert mean_pairwise_spearman(rows) == pytest.approx(1.0)
-    assert np.isnan(mean_pairwise_spearman(rows[:2]))
-
-
-def test_mean_pairwise_spearman_refuses_one_row() -> None:
-    with pytest.raises(UsageError, match="two axes"):
-        mean_pairwise_spearman([1, 2, 3])

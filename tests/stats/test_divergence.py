@@ -17,16 +17,13 @@ from stereotrope.stats import entropy, expected_js, js_divergence
 
 def test_entropy_of_a_hand_case() -> None:
     assert entropy([2, 1, 1]) == pytest.approx(1.5, abs=1e-15)
-    assert entropy([2, 1, 1], base=np.e) == pytest.approx(1.5 * np.log(2), abs=1e-15)
     assert entropy([7, 0]) == 0.0
     assert np.isnan(entropy([0, 0]))
 
 
-def test_entropy_agrees_with_scipy_on_any_axis() -> None:
+def test_entropy_agrees_with_scipy() -> None:
     counts = np.random.default_rng(1).integers(0, 9, (4, 5, 6)) + np.eye(6, dtype=int)[0]
     np.testing.assert_allclose(entropy(counts), scipy_entropy(counts, base=2, axis=-1), atol=1e-12)
-    moved = np.moveaxis(counts, -1, 0)
-    np.testing.assert_allclose(entropy(moved, axis=0), entropy(counts), atol=1e-15)
 
 
 def test_js_of_a_hand_case() -> None:

@@ -152,12 +152,6 @@ def test_fisher_z_covers_a_pearson_correlation() -> None:
     assert 0.935 < np.mean((low <= truth) & (truth <= high)) < 0.965
 
 
-def test_fisher_z_is_wider_for_ranks() -> None:
-    pearson, ranks = fisher_z(0.5, 20), fisher_z(0.5, 20, kind="spearman")
-    assert ranks[0] < pearson[0]
-    assert ranks[1] > pearson[1]
-
-
 @pytest.mark.parametrize(("r", "n"), [(0.5, 3), (1.0, 20), (-1.0, 20), (np.nan, 20)])
 def test_fisher_z_is_undefined_rather_than_without_width(r: float, n: int) -> None:
     assert np.isnan(fisher_z(r, n)).all()
@@ -166,5 +160,3 @@ def test_fisher_z_is_undefined_rather_than_without_width(r: float, n: int) -> No
 def test_fisher_z_refuses_what_is_no_correlation() -> None:
     with pytest.raises(UsageError, match=r"r must lie in \[-1, 1\]"):
         fisher_z(1.2, 20)
-    with pytest.raises(UsageError, match="kind must be"):
-        fisher_z(0.2, 20, kind="kendall")  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from stereotrope.stats.bootstrap import (
     unanimous_js,
 )
 from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
-from stereotrope.stats.correlation import mean_pairwise_spearman, pearson, spearman
+from stereotrope.stats.correlation import pearson, spearman
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
@@ -81,7 +81,6 @@ __all__ = [
     "is_invertible",
     "jackknife_interval",
     "js_divergence",
-    "mean_pairwise_spearman",
     "mean_ranks",
     "newcombe",
     "normal_interval",

@@ -1,9 +1,8 @@
 """Bootstrap of counts: images drawn again within their condition, as weights times one-hot columns."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,38 +24,28 @@ _PSEUDO_IMAGES = 2.0
 """Images' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
 
 
-_KEPT_BYTES = 1 << 27
-"""Size of the weights that are kept for further groups of the same sizes; the oldest go first."""
-_kept: OrderedDict[tuple[int, ...], NDArray[np.uint8]] = OrderedDict()
-_lock = Lock()
+_KEPT_CELLS = 1 << 19
+"""Greatest table of weights that is kept for further groups of the same sizes, 256 of them at most; in whole
+numbers of a byte, which hold what fewer than 256 images are drawn."""
 
 
-def _weights(n: int, n_resamples: int, seed: int, stream: int) -> Counts:
-    rng = np.random.default_rng([seed, 1, n, stream])
-    return tally_draws(rng.integers(0, n, size=(n_resamples, n)), n)
+def _drawn(n: int, n_resamples: int, seed: int, stream: int) -> NDArray[np.int64]:
+    return np.random.default_rng([seed, 1, n, stream]).integers(0, n, size=(n_resamples, n))
 
 
 def _smoothed_weights(
     first: int, n: int, total: int, n_resamples: int, seed: int, stream: int, attribute: int
 ) -> Counts:
-    key = (first, n, total, n_resamples, seed, stream, attribute)
-    with _lock:
-        found = _kept.get(key)
-        if found is not None:
-            _kept.move_to_end(key)
-    if found is not None:
-        return found.astype(np.float32)
-    own = np.random.default_rng([seed, 1, n, stream]).integers(0, n, size=(n_resamples, n)) + first
+    own = _drawn(n, n_resamples, seed, stream) + first
     rng = np.random.default_rng([seed, 2, n, total, stream, attribute])
     borrowed = rng.integers(0, total, size=(n_resamples, n))
     mixed = np.where(rng.random((n_resamples, n)) < _borrowed_share(n), borrowed, own)
-    weights = tally_draws(mixed, total)
-    if weights.size <= _KEPT_BYTES // 16 and weights.max(initial=0) < 256:
-        with _lock:
-            _kept[key] = weights.astype(np.uint8)
-            while sum(kept.size for kept in _kept.values()) > _KEPT_BYTES:
-                _kept.popitem(last=False)
-    return weights
+    return tally_draws(mixed, total)
+
+
+@lru_cache(maxsize=256)
+def _kept_weights(*key: int) -> NDArray[np.uint8]:
+    return _smoothed_weights(*key).astype(np.uint8)
 
 
 def _borrowed_share(n: int) -> float:
@@ -70,7 +59,8 @@ def resampled_counts(columns: Counts, *, n_resamples: int, seed: int = 0, stream
     seed, stream: Seed of the draws, and a number that keeps groups drawn with one seed independent.
     Returns: Shape (n_columns, n_resamples).
     """
-    return tally(columns, _weights(columns.shape[1], n_resamples, seed, stream))
+    n = columns.shape[1]
+    return tally(columns, tally_draws(_drawn(n, n_resamples, seed, stream), n))
 
 
 @dataclass(frozen=True)
@@ -91,8 +81,8 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
 
     The bootstrap is smoothed: each drawn image keeps all its attributes together, except that each
     label is taken from the pool of all groups instead with probability 2/(n + 2), on its own. Without
-    it, 20 equal labels against 20 other equal ones would never vary, and the interval would have no
-    width. Simulated coverage is what the 2 was chosen by.
+    it, 20 equal labels against 20 other equal ones would never vary. Simulated coverage is what the 2 was
+    chosen by.
 
     codes, groups: As in :func:`stereotrope.stats.shuffled_js`.
     seed: Seed of the draws. Samples depend on it and on the group sizes only.
@@ -104,14 +94,16 @@ def resampled_js(codes: ArrayLike, groups: ArrayLike, *, n_resamples: int, seed:
     sizes = np.bincount(group).tolist()
     hot = one_hot(matrix[order])
     firsts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist()
-    ends = np.append(hot.starts[1:], len(hot.columns)).tolist()
+    small = len(group) < 256 and len(group) * n_resamples <= _KEPT_CELLS
+    columns = np.split(hot.columns, hot.starts[1:])
     counts = []
     for g, (first, n) in enumerate(zip(firsts, sizes, strict=True)):
-        blocks = [
-            tally(hot.columns[start:end], _smoothed_weights(first, n, len(group), n_resamples, seed, g, rank))
-            for rank, (start, end) in enumerate(zip(hot.starts.tolist(), ends, strict=True))
-        ]
-        counts.append(np.concatenate(blocks))
+        tallied = []
+        for rank, part in enumerate(columns):
+            key = (first, n, len(group), n_resamples, seed, g, rank)
+            weights = _kept_weights(*key).astype(np.float32) if small else _smoothed_weights(*key)
+            tallied.append(tally(part, weights))
+        counts.append(np.concatenate(tallied))
     return ResampledJS(
         js=mean_pair_js(counts, sizes, hot).T,
         floor=mean_pair_floor(counts, sizes, hot).T,
@@ -155,14 +147,13 @@ def normal_interval(
 
 
 def unanimous_js(n_p: int, n_q: int, *, level: float = 0.95) -> float:
-    r"""Greatest JS that groups showing one same value are compatible with, in bits.
+    """Greatest JS that groups showing one same value are compatible with, in bits.
 
     With :math:`a` and :math:`b` the probabilities of another value, the observation has probability
     :math:`(1-a)^{n_p} (1-b)^{n_q}`. The bound is the greatest JS, the other values being different
     ones, for which that is at least :math:`(1 - level)/2`.
 
     n_p, n_q: Images in the two groups.
-    level: Nominal coverage of the two-sided interval that the bound ends.
     Returns: In (0, 1]: 0.10 for 20 and 20 images. NaN where a group is empty.
     """
     if min(n_p, n_q) < 1:

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
-from scipy.special import gammaln, rel_entr
+from scipy.special import gammaln, rel_entr, xlog1py, xlogy
 
 from stereotrope.errors import UsageError
 from stereotrope.stats.arrays import Floats
@@ -38,39 +37,33 @@ def _counts(counts: ArrayLike, name: str) -> Floats:
     return array
 
 
-def _shares(counts: Floats, axis: int = -1) -> Floats:
-    total: Floats = counts.sum(axis=axis, keepdims=True)
+def _shares(counts: Floats) -> Floats:
+    total: Floats = counts.sum(axis=-1, keepdims=True)
     return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 
 
-def entropy(counts: ArrayLike, *, base: float = 2.0, axis: int = -1) -> Floats:
-    r"""Plug-in Shannon entropy of counts.
+def entropy(counts: ArrayLike) -> Floats:
+    r"""Plug-in Shannon entropy of counts, in bits.
 
-    :math:`H = -\sum_v p_v \log_b p_v`, :math:`p_v = x_v / \sum_u x_u`, with :math:`0 \log 0 = 0`.
+    :math:`H = -\sum_v p_v \log_2 p_v`, :math:`p_v = x_v / \sum_u x_u`, with :math:`0 \log 0 = 0`.
 
-    counts: Counts :math:`x_v \ge 0`, values along ``axis``.
-    base: Base :math:`b` of the logarithm; 2 gives bits.
-    Returns: Entropy in [0, log_b K], without ``axis``. NaN where the counts sum to 0. Biased downward at
-        small n by about (K − 1)/(2n) nats; see :func:`stereotrope.stats.chao_shen_entropy`.
-    Raises UsageError: A count is negative or missing.
+    counts: Counts :math:`x_v \ge 0`, shape ``(…, K)``.
+    Returns: Shape ``(…)``, in [0, log2 K]. NaN where the counts sum to 0. Biased downward at small n by about
+        (K − 1)/(2n) nats; see :func:`stereotrope.stats.chao_shen_entropy`.
     """
-    shares = _shares(_counts(counts, "entropy"), axis)
-    bits = -plogp(shares).sum(axis=axis)
-    return np.asarray(np.maximum(bits, 0.0) / np.log2(base), dtype=np.float64)
+    bits = -plogp(_shares(_counts(counts, "entropy"))).sum(axis=-1)
+    return np.asarray(np.maximum(bits, 0.0), dtype=np.float64)
 
 
 def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
     r"""Jensen–Shannon divergence of two sets of counts, in bits.
 
     :math:`JS(P, Q) = H\left(\frac{P+Q}{2}\right) - \frac{H(P) + H(Q)}{2}`: each side weighs one half
-    whatever its n.
-
-    ``scipy.spatial.distance.jensenshannon`` gives the square root, in nats: ``sqrt(JS · ln 2)``.
+    whatever its n. ``scipy.spatial.distance.jensenshannon`` gives the root, in nats: ``sqrt(JS · ln 2)``.
 
     counts_p, counts_q: Counts over the same values along the last axis; leading axes broadcast.
     Returns: Divergence in [0, 1]: 0 for equal distributions, 1 for disjoint ones. NaN where a side has no
         count. Biased upward at small n; :func:`expected_js` gives what it reads when nothing differs.
-    Raises UsageError: A count is negative or missing.
     Source: Lin (1991), Divergence measures based on the Shannon entropy, eq. 4.1.
     """
     p = _shares(_counts(counts_p, "js_divergence"))
@@ -88,17 +81,14 @@ def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Flo
     .. math:: E[JS] = \sum_v \sum_x \mathrm{Hyp}(x; n_p + n_q, c_v, n_p)\, f_v(x), \qquad
               f_v(x) = \tfrac12 (p \log_2 p + q \log_2 q) - m \log_2 m
 
-    with :math:`p = x / n_p`, :math:`q = (c_v - x) / n_q`, :math:`m = (p + q) / 2`.
+    with :math:`p = x / n_p`, :math:`q = (c_v - x) / n_q`, :math:`m = (p + q) / 2`. Exact to rounding: only
+    terms with a probability under 1e-21 (Hoeffding) are left out.
 
-    Exact to rounding: the sum leaves out only terms with a probability under 1e-21 (Hoeffding). For
-    equal sizes this is the expected mutual information of adjusted mutual information (Vinh, Epps and
-    Bailey 2010, eq. 24a).
-
-    pooled_counts: Counts :math:`c_v` of both sides together, values along the last axis.
+    pooled_counts: Whole counts :math:`c_v` of both sides together, values along the last axis.
     n_p, n_q: Sizes of the two sides; broadcast against the leading axes. ``n_p + n_q`` must equal the sum of
         the counts.
     Returns: The floor in bits, in [0, 1]; 0 where the pool holds one value. NaN where a side is empty.
-    Raises UsageError: A count is no whole number, or the counts do not sum to ``n_p + n_q``.
+    Source: for equal sizes, Vinh, Epps and Bailey (2010), eq. 24a (adjusted mutual information).
     """
     counts = _counts(pooled_counts, "expected_js")
     whole = counts.astype(np.int64)
@@ -108,20 +98,13 @@ def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Flo
     if np.any(whole.sum(axis=-1) != sizes_p + sizes_q):
         raise UsageError("expected_js: the pooled counts must sum to n_p + n_q")
     shape = whole.shape[:-1]
-    pairs = np.stack(
-        [np.broadcast_to(sizes_p, shape).ravel(), np.broadcast_to(sizes_q, shape).ravel()], axis=1
-    )
+    pairs = np.stack([np.broadcast_to(sizes, shape).ravel() for sizes in (sizes_p, sizes_q)], axis=1)
     flat = whole.reshape(len(pairs), -1)
     result = np.full(len(pairs), np.nan)
-    unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
-    tables = np.zeros((len(unique), int(unique.sum(axis=1).max(initial=0)) + 1))
-    empty = np.asarray(unique.min(axis=1) < 1)
-    for row, (a, b) in enumerate(unique.tolist()):
-        if not empty[row]:
-            tables[row, : a + b + 1] = floor_table(a, b)
-    rows = inverse.reshape(-1)
-    usable = ~empty[rows]
-    result[usable] = tables[rows[usable, None], flat[usable]].sum(axis=-1)
+    for n_one, n_other in np.unique(pairs, axis=0).tolist():
+        if min(n_one, n_other) > 0:
+            here = (pairs == (n_one, n_other)).all(axis=1)
+            result[here] = floor_table(n_one, n_other)[flat[here]].sum(axis=-1)
     return np.asarray(result.reshape(shape), dtype=np.float64)
 
 
@@ -165,27 +148,19 @@ def _floor_rows(c: NDArray[np.int64], n_p: int, n_q: int, width: int, log_factor
     return terms
 
 
-def chao_shen_entropy(counts: ArrayLike, *, base: float = 2.0) -> Floats:
-    """Entropy with Chao and Shen's correction for values that the sample has not shown.
+def chao_shen_entropy(counts: ArrayLike) -> Floats:
+    r"""Entropy in bits with Chao and Shen's correction for values that the sample has not shown.
 
-    :math:`-Σ_v \\tilde p_v \\log \\tilde p_v / (1 - (1 - \\tilde p_v)^n)` with
-    :math:`\\tilde p_v = C x_v/n` and the coverage :math:`C = 1 - f_1/n`, :math:`f_1` being the number
+    :math:`-Σ_v \tilde p_v \log_2 \tilde p_v / (1 - (1 - \tilde p_v)^n)` with
+    :math:`\tilde p_v = C x_v/n` and the coverage :math:`C = 1 - f_1/n`, :math:`f_1` being the number
     of values seen once (``n − 1`` in its place where every value was seen once, so that ``C > 0``).
 
     counts: Shape ``(…, K)``: how often each value was seen.
-    base: Base of the logarithm: 2 gives bits.
-    Returns: Shape ``(…)``, 0 or more: not bounded by ``log K``, because values may be unseen.
+    Returns: Shape ``(…)``, 0 or more: not bounded by ``log2 K``, because values may be unseen.
     Undefined: NaN where the counts sum to 0.
-    Raises UsageError: A count is negative.
-    Source: Chao and Shen (2003). Nonparametric estimation of Shannon's index of diversity when there are
-        unseen species in sample. Environmental and Ecological Statistics 10, eq. 8.
-
-    >>> round(float(chao_shen_entropy([4, 2, 1, 1])), 4)
-    2.2771
+    Source: Chao and Shen (2003), Environmental and Ecological Statistics 10, eq. 8.
     """
-    table = np.asarray(counts, np.float64)
-    if np.any(table < 0):
-        raise UsageError("chao_shen_entropy: counts must not be negative")
+    table = _counts(counts, "chao_shen_entropy")
     n = table.sum(axis=-1, keepdims=True)
     singles = (table == 1).sum(axis=-1, keepdims=True)
     singles = np.where(singles == n, n - 1, singles)
@@ -194,9 +169,8 @@ def chao_shen_entropy(counts: ArrayLike, *, base: float = 2.0) -> Floats:
         seen = table > 0
         safe = np.where(seen, p, 0.5)
         term = np.where(seen, safe * np.log(safe) / (1 - (1 - safe) ** n), 0.0)
-    entropy = -term.sum(axis=-1) / np.log(base)
     # A single value has p = 1 and log 1 = 0; the sign of that zero is of no interest.
-    return np.where(n[..., 0] > 0, entropy + 0.0, np.nan)
+    return np.where(n[..., 0] > 0, -term.sum(axis=-1) / np.log(2.0) + 0.0, np.nan)
 
 
 def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
@@ -206,12 +180,8 @@ def expected_sum(term: Callable[[Floats], Floats], n: int, k: int) -> float:
     because each count is binomial.
 
     term: The function :math:`f` of a share, on arrays.
-    n, k: Images and groups.
+    n, k: Images and groups, at least one group.
     Returns: The mean; NaN where ``n`` is 0.
-    Raises UsageError: ``k`` is below 1.
-
-    >>> expected_sum(lambda share: abs(share - 0.5), 1, 2)
-    1.0
     """
     if k < 1:
         raise UsageError(f"expected_sum: k must be at least 1, found {k}")
@@ -228,9 +198,6 @@ def expected_tie(n_both: int, n: int) -> float:
 
     n_both, n: Images of the two sides, and all images.
     Returns: The mean; NaN where ``n`` is 0.
-
-    >>> expected_tie(1, 2)
-    0.5
     """
     if n < 1:
         return float("nan")
@@ -239,8 +206,8 @@ def expected_tie(n_both: int, n: int) -> float:
 
 
 def _binomial(x: Floats, n: int, p: float) -> Floats:
-    ways = special.gammaln(n + 1.0) - special.gammaln(x + 1.0) - special.gammaln(n - x + 1.0)
-    return np.asarray(np.exp(ways + special.xlogy(x, p) + special.xlog1py(n - x, -p)), np.float64)
+    ways = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(n - x + 1.0)
+    return np.asarray(np.exp(ways + xlogy(x, p) + xlog1py(n - x, -p)), np.float64)
 
 
 _SPLITS = np.linspace(0.0, 1.0, 33)
@@ -258,7 +225,7 @@ def greatest_js(k: Sequence[int], n: Sequence[int], *, level: float = 0.95) -> f
     k, n: Images with the value, of all with a label, in each group. Groups without a label are left out.
     level: Nominal coverage of the two-sided interval that the bound ends.
     Returns: In (0, 1]: 0.11 for 20 of 20 against 19 of 20. NaN with fewer than two groups.
-    Source: Wilks (1938), The large-sample distribution of the likelihood ratio, Ann. Math. Statist. 9.
+    Source: Wilks (1938), Ann. Math. Statist. 9.
     """
     groups = [(one, total) for one, total in zip(k, n, strict=True) if total > 0]
     if len(groups) < 2:

@@ -16,18 +16,14 @@ _NOISE = 1e-12
 
 
 def paired_t(before: ArrayLike, after: ArrayLike) -> float:
-    """Two-sided p-value of Student's paired t-test that the mean does not change.
+    r"""Two-sided p-value of Student's paired t-test that the mean does not change.
 
-    :math:`t = \\bar d / (s_d/\\sqrt n)` with :math:`d` = after − before, on n − 1 degrees of freedom.
+    :math:`t = \bar d / (s_d/\sqrt n)` with :math:`d` = after − before, on n − 1 degrees of freedom.
 
     before, after: Shape ``(n,)``; pairs with NaN are left out.
     Returns: In [0, 1]; NaN with fewer than two pairs, or where all differences are equal: nothing says then
         how much they vary.
-    Raises UsageError: ``before`` and ``after`` differ in length.
-    Source: Student (1908). The probable error of a mean. Biometrika 6.
-
-    >>> round(paired_t([1, 2, 3, 4], [2, 4, 3, 7]), 4)
-    0.1027
+    Source: Student (1908), Biometrika 6.
     """
     first, second = known_pairs(before, after, _RULE)
     change = second - first
@@ -47,11 +43,7 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
     before, after: Shape ``(n,)``; pairs with NaN are left out.
     Returns: In (0, 1]; 1 where no pair differs, NaN with fewer than two pairs. With n differing pairs it is
         never below :math:`2^{1-n}`: fewer than six cannot reach 0.05.
-    Raises UsageError: ``before`` and ``after`` differ in length.
-    Source: Wilcoxon (1945). Individual comparisons by ranking methods. Biometrics Bulletin 1.
-
-    >>> signed_rank([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
-    0.03125
+    Source: Wilcoxon (1945), Biometrics Bulletin 1.
     """
     first, second = known_pairs(before, after, _RULE)
     if first.size < 2:
@@ -74,11 +66,11 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
 def relative_change(
     before: ArrayLike, after: ArrayLike, *, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Change of the mean as a share of the mean before, with Fieller's interval.
+    r"""Change of the mean as a share of the mean before, with Fieller's interval.
 
-    The change is :math:`\\bar y/\\bar x - 1`. The interval holds every :math:`ρ - 1` for which the paired
+    The change is :math:`\bar y/\bar x - 1`. The interval holds every :math:`ρ - 1` for which the paired
     t-test does not reject that :math:`y - ρx` has mean 0:
-    :math:`(\\bar y - ρ\\bar x)^2 ≤ t^2_{n-1} (s_{yy} - 2ρs_{xy} + ρ^2 s_{xx})/n`.
+    :math:`(\bar y - ρ\bar x)^2 ≤ t^2_{n-1} (s_{yy} - 2ρs_{xy} + ρ^2 s_{xx})/n`.
 
     before, after: Shape ``(n,)``, x and y; pairs with NaN are left out.
     Returns change, low, high: ``change`` is −1 where the mean falls to 0 and 1 where it doubles. 0 lies in
@@ -86,11 +78,7 @@ def relative_change(
     Undefined: ``change`` is NaN with fewer than two pairs and where the mean before is not above 0. ``low``
         and ``high`` are NaN where the mean before is itself not told from 0, so that no bounded interval
         exists, and where y is the same multiple of x in every pair.
-    Source: Fieller (1954). Some problems in interval estimation. JRSS B 16, section 4.
-
-    >>> change, low, high = relative_change([0.4, 0.5, 0.6, 0.5], [0.3, 0.3, 0.4, 0.4])
-    >>> round(change, 3), low < change < high < 0
-    (-0.3, True)
+    Source: Fieller (1954), JRSS B 16, section 4.
     """
     normal_quantile(level)
     x, y = known_pairs(before, after, _RULE)

@@ -18,17 +18,15 @@ _TIE = 1e-12
 def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: int = 0) -> Floats:
     """Divergence of each attribute when the group labels of whole images are shuffled.
 
-    Counts are one matrix product of one-hot labels with the shuffled memberships, and for attributes
-    that every image has, each count is a look-up in a table of ``x log x`` terms. The shuffles depend
-    on the seed and the group sizes only: tests of the same sizes share them, which leaves each
-    p-value valid and couples their Monte-Carlo errors.
+    The shuffles depend on the seed and the group sizes only: tests of the same sizes share them, which leaves
+    each p-value valid and couples their Monte-Carlo errors.
 
     codes: Value codes, shape (n_images, n_attributes): 0, 1, … within an attribute, −1 where the image has no
         usable label of it. The order of the images decides which shuffle meets which image, so pass them in
         an order that does not depend on the groups.
     groups: Group of each image, shape (n_images,), coded 0 … G − 1. Every group has an image.
-    Returns: Shape (n_shuffles, n_attributes), bits: the mean over unordered pairs of groups of JS (one pair
-        for two groups). NaN where a shuffle leaves fewer than two groups with a label.
+    Returns: Shape (n_shuffles, n_attributes), bits: the mean JS of the unordered pairs of groups. NaN where a
+        shuffle leaves fewer than two groups with a label.
     Raises UsageError: Fewer than two groups hold an image.
     """
     matrix = np.asarray(codes)

@@ -21,9 +21,6 @@ def mean_ranks(
     Returns rank, low, high: Shape ``(k,)``. Rank 1 has the smallest mean; ties share their mean rank.
     Undefined: NaN ranks without a row; NaN intervals with fewer than three rows, and where a rank is the same
         in every resample.
-
-    >>> mean_ranks([[0.1, 0.3], [0.2, 0.2], [0.1, 0.4]])[0].tolist()
-    [1.0, 2.0]
     """
     table = _table(scores)
     m, k = table.shape
@@ -49,10 +46,10 @@ def rank_agreement(
     n_permutations: int = 10_000,
     seed: int = 0,
 ) -> tuple[float, float, float, float]:
-    """Mean pairwise Spearman correlation between rows, with interval and test.
+    r"""Mean pairwise Spearman correlation between rows, with interval and test.
 
     With each row's ranks centred and scaled to length 1, :math:`z_i`,
-    :math:`\\bar ρ = (\\lVert Σ_i z_i \\rVert^2 - m)/(m(m-1))`. The interval resamples rows, leaving out
+    :math:`\bar ρ = (\lVert Σ_i z_i \rVert^2 - m)/(m(m-1))`. The interval resamples rows, leaving out
     pairs of a row with its own copy, which would correlate at 1. The test shuffles each row; it is
     one-sided, towards agreement.
 
@@ -62,12 +59,7 @@ def rank_agreement(
         with one another.
     Undefined: All NaN with fewer than two rows that vary; the interval with fewer than three, or where all
         rows agree exactly.
-    Source: Kendall and Babington Smith (1939). The problem of m rankings. Annals of Mathematical Statistics
-        10.
-
-    >>> agreement, low, high, p = rank_agreement([[1, 2, 3], [1, 2, 3], [3, 2, 1]])
-    >>> round(agreement, 4)
-    -0.3333
+    Source: Kendall and Babington Smith (1939), Ann. Math. Statist. 10.
     """
     table = _table(scores)
     ranks = scipy.stats.rankdata(np.round(table, 12), axis=1) if table.size else table

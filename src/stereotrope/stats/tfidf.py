@@ -13,33 +13,23 @@ def tfidf(documents: Sequence[Sequence[str]]) -> Any:
 
     Text :math:`i` has the weight :math:`t_{iw}\,(1 + \ln\frac{1 + n}{1 + d_w})` on word :math:`w`, with
     :math:`t_{iw}` the times it occurs there and :math:`d_w` the texts in which it occurs; the vector is
-    then divided by its length. The two 1s smooth as if one more text held every word once.
-
-    The same weights as scikit-learn's ``TfidfVectorizer`` with its defaults gives for the same words.
+    then divided by its length. These are the defaults of scikit-learn's ``TfidfVectorizer``.
 
     documents: The words of each of :math:`n` texts.
     Returns: Shape (n, words); a text without a word is a row of zeros. ``vectors @ vectors.T`` is the cosine
         kernel.
-    Source: Manning, Raghavan and Schütze (2008). Introduction to Information Retrieval, section 6.2.
-
-    >>> vectors = tfidf([["red", "cup"], ["red", "cup"], ["blue"]])
-    >>> (vectors @ vectors.T).toarray().round(6).tolist()
-    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    Source: Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, section 6.2.
     """
     vocabulary: dict[str, int] = {}
-    rows: list[int] = []
-    columns: list[int] = []
-    times: list[int] = []
-    for row, words in enumerate(documents):
-        for word, count in Counter(words).items():
-            rows.append(row)
-            columns.append(vocabulary.setdefault(word, len(vocabulary)))
-            times.append(count)
+    counted = [
+        (row, vocabulary.setdefault(word, len(vocabulary)), count)
+        for row, words in enumerate(documents)
+        for word, count in Counter(words).items()
+    ]
     n = len(documents)
-    column = np.asarray(columns, np.int64)
-    row_of = np.asarray(rows, np.int64)
+    row_of, column, times = np.asarray(counted, np.int64).reshape(-1, 3).T
     held = np.bincount(column, minlength=len(vocabulary))
-    weights = np.asarray(times, np.float64) * (1.0 + np.log((1.0 + n) / (1.0 + held)))[column]
+    weights = times * (1.0 + np.log((1.0 + n) / (1.0 + held)))[column]
     lengths = np.sqrt(np.bincount(row_of, weights**2, minlength=n))
     values = weights / lengths[row_of] if len(weights) else weights
     return sparse.csr_array((values, (row_of, column)), shape=(n, len(vocabulary)))
