@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -22,8 +23,6 @@ _LONGEST_LABEL = 28
 _LONGEST_CELL = 48
 _MOST_LEVELS_BESIDE = 3
 _FIXED = {column.name for column in ESTIMATES}
-_KINDS = ("agreement",)
-"""Measures whose definitions say what was measured (accuracy, κ): rows of one table."""
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -32,40 +31,81 @@ T = TypeVar("T")
 def print_scores(
     tables: Sequence[Mapping[str, Any]], out: Console, *, leading: Sequence[Mapping[str, Any]] = ()
 ) -> None:
-    """Print the main scores of a headline and name the other measures.
+    """Print the main scores of a headline, those whose words have a ``screen``, and name the others.
 
     tables: ``tables`` of :func:`stereotrope.report.headline`.
     out: Where to print.
     leading: Tables of its ``sections``, printed first.
     """
-    found: dict[str, list[Row]] = {}
-    for table in tables:
-        if table["subset"] is None and not table["difference"]:
-            found.setdefault(table["measure"], []).extend(table["estimates"])
-    found = {measure: _complete(rows) for measure, rows in found.items()}
-    shown = {"default_rank_agreement"} if "default_rank" in found else set()
+    plain = [t for t in tables if t["subset"] is None and not t["difference"]]
+    found = {measure: _Scores.of(measure, plain) for measure in dict.fromkeys(t["measure"] for t in plain)}
+    events = [scores for scores in found.values() if scores.form == "events"]
+    shown: set[str] = set()
     for table in leading:
         _print(table["title"], list(table["columns"]), _cut(table["rows"]), out)
         shown |= set(table["replaces"])
-    for measure, block in _BLOCKS.items():
-        for part, which in _by_definition(found, measure):
-            if block(part, out, which):
-                shown.add(measure)
+    for scores in (*events, *(one for one in found.values() if one not in events)):
+        beneath = [one for one in found.values() if one.beneath == scores.measure]
+        if scores.titles and _FORMS.get(scores.form, _table)(scores, beneath, out):
+            shown |= {scores.measure, *(one.measure for one in beneath if scores.form == "ranking")}
     rest = [t for t in tables if t["subset"] or t["difference"] or t["measure"] not in shown]
-    refusals = found.get("refusal_rate", []) if leading or not shown else []
-    if refusals and all(r["value"] == 0 for r in refusals):
-        print_wrapped(Text(f"\n{_no_refusals(refusals)}"), out)
-        rest = [t for t in rest if t["measure"] != "refusal_rate"]
+    for scores in events:
+        if (leading or not shown) and all(r["value"] == 0 for r in scores.rows):
+            print_wrapped(Text(f"\n{_no_events(scores)}"), out)
+            rest = [t for t in rest if t["measure"] != scores.measure]
     if not shown and rest:
-        _divergence(rest[0]["title"], _complete(rest[0]["estimates"]), out)
+        _print_table(rest[0]["title"], _complete(rest[0]["estimates"]), out)
         rest = rest[1:]
-    quiet = ("refusal_rate", "refusal_rate_difference")
+    quiet = {scores.measure for scores in events}
+    quiet |= {scores.measure for scores in found.values() if scores.beneath in quiet}
     named_alone = [t for t in rest if t["measure"] not in quiet and not t["difference"]]
     if named := [_inside(terminal(t["title"])) for t in named_alone]:
         named = list(dict.fromkeys(named))
         named += ["differences from the baseline model"] * any(t["difference"] for t in rest)
         out.print()
         print_wrapped(Text(f"In the report and its tables: {'; '.join(named)}."), out)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """A measure's own scores and means, and the title of those of each definition on this screen."""
+
+    measure: str
+    title: str
+    rows: list[Row]
+    titles: Mapping[str | None, str]
+    form: str
+    beneath: str
+    none: str
+    neutral: float | None
+
+    @classmethod
+    def of(cls, measure: str, tables: Sequence[Mapping[str, Any]]) -> Self:
+        own = [t for t in tables if t["measure"] == measure]
+        titles = {row.get("definition"): t["screen"].get("title") for t in own for row in t["estimates"]}
+        screen = own[0]["screen"]
+        return cls(
+            measure,
+            title=own[0]["title"],
+            rows=_complete([row for t in own for row in t["estimates"]]),
+            titles={name: terminal(title) for name, title in titles.items() if title},
+            form=screen.get("form", ""),
+            beneath=screen.get("beneath", ""),
+            none=terminal(screen.get("none", "")),
+            neutral=float(screen["neutral"]) if "neutral" in screen else None,
+        )
+
+    def by_definition(self) -> Iterator[tuple[str, list[Row]]]:
+        """The rows to print together: one definition at a time, named where there are several."""
+        for name, title in self.titles.items():
+            which = f" (definition: {terminal(str(name))})" if len(self.titles) > 1 else ""
+            yield f"{title}{which}", [row for row in self.rows if row["definition"] == name]
+
+    def strength(self, row: Row) -> float:
+        """How far a score is from what it would read if there were nothing: that value, its floor, or 0."""
+        if self.neutral is not None:
+            return float(abs(row["value"] - self.neutral))
+        return _strength(row)
 
 
 def _complete(rows: Sequence[Row]) -> list[Row]:
@@ -86,50 +126,25 @@ def _strongest(rows: Iterable[Row], strength: Callable[[Row], float] = _strength
     return sorted(rows, key=lambda row: -math.inf if row["value"] is None else strength(row), reverse=True)
 
 
-def _by_definition(
-    found: Mapping[str, list[Row]], measure: str
-) -> Iterator[tuple[Mapping[str, list[Row]], str]]:
-    """The rows to print together: one definition at a time, named where a measure has several."""
-    names = list(dict.fromkeys(row.get("definition") for row in found.get(measure, [])))
-    if len(names) < 2 or measure in _KINDS:
-        if names:
-            yield found, ""
-        return
-    for name in names:
-        part = {m: [r for r in rows if r.get("definition") == name] for m, rows in found.items()}
-        yield part, f" (definition: {terminal(str(name))})"
+def _table(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
+    for title, rows in scores.by_definition():
+        _print_table(title, rows, out, strength=scores.strength)
+    return True
 
 
-def _bds(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    title = "Divergence from the baseline (BDS), bits: 0 the same, 1 nothing in common"
-    if all(row.get("definition") == "released" for row in found["bds"]):
-        title = "Distance from the baseline (BDS as released), nats: 0 the same, 0.83 nothing in common"
-    return _divergence(title + which, found["bds"], out)
-
-
-def _cds(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    title = "Divergence between the groups of a dimension (CDS), bits: 0 the same, 1 nothing in common"
-    return _divergence(title + which, found["cds"], out)
-
-
-def _vac(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    title = "Concentration (VAC): 0 all values equally frequent, 1 all pictures show the same"
-    return _divergence(title + which, found["vac"], out)
-
-
-def _divergence(
+def _print_table(
     title: str,
     rows: Sequence[Row],
     out: Console,
     *,
-    among: Sequence[Row] | None = None,
+    scope: Sequence[str] | None = None,
     strength: Callable[[Row], float] = _strength,
-) -> bool:
+) -> None:
     """One row a score, the strongest first. Means over a factor come last; first where rows are cut.
 
-    ``among`` are the rows that ``rows`` were chosen from: what tells those apart is shown.
+    ``scope`` are the columns that tell the rows apart.
     """
-    scope = _scope(among or rows)
+    scope = _scope(rows) if scope is None else scope
     known = _strongest((r for r in rows if r["value"] is not None), strength)
     single = [r for r in known if not _averaged(r, scope)]
     means = [r for r in known if _averaged(r, scope) and ((r["n"] or 0) >= _FEWEST_LEVELS or not single)]
@@ -155,7 +170,6 @@ def _divergence(
         note = f"A mean counts each {over} alike; its interval is about another choice of {over}, "
         note += "not of pictures."
         print_wrapped(Text(note, style="dim"), out)
-    return True
 
 
 def _print_undefined(rows: Sequence[Row], out: Console) -> None:
@@ -167,130 +181,102 @@ def _print_undefined(rows: Sequence[Row], out: Console) -> None:
         print_wrapped(Text(f"Not defined: {of}: {told}.", style="dim"), out)
 
 
-def _default_rank(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    """One line a model: the groups in the order of their rank."""
-    rows = found["default_rank"]
-    contrast = next((r["contrast"] for r in rows if r.get("contrast")), "group")
-    scope = [c for c in _scope(rows) if c != contrast]
-    agreement = {tuple(_labels(r, scope)): r for r in found.get("default_rank_agreement", [])}
-    lines = []
-    models: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        models.setdefault(tuple(_labels(row, scope)), []).append(row)
-    for key, ranked in models.items():
-        known = sorted(
-            (r for r in ranked if r["value"] is not None), key=lambda r: (r["value"], str(r.get(contrast)))
-        )
-        text = ", ".join(f"{_label(r.get(contrast), contrast)} {_rank(r)}" for r in known) or _undefined(
-            ranked[0]
-        )
-        missing = [_label(r.get(contrast), contrast) for r in ranked if r["value"] is None]
-        if known and missing:
-            text += f"; not defined: {', '.join(missing)}"
-        if (together := agreement.get(key)) is not None:
-            text += f". Agreement of the rankings: {_value(together)}"
-        if any("few_levels" in warnings_of(r.get("flags")) for r in known):
-            text += f". Too few rankings for intervals: {ranked[0]['n']}"
-        head = f"{', '.join(key)}: " if key else ""
-        lines.append(f"{head}{text}.")
-    title = "Implicit default: groups from the nearest to the prompt without a cue to the farthest"
-    _print_lines(f"{title}{which}", lines, out)
+def _ranking(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
+    """One line a model: the levels compared in the order of their rank, and what is said of the ranking."""
+    for title, rows in scores.by_definition():
+        contrast = next((r["contrast"] for r in rows if r.get("contrast")), "group")
+        scope = [c for c in _scope(rows) if c != contrast]
+        said: dict[tuple[str, ...], str] = {}
+        for one in beneath:
+            for row in one.rows:
+                if row["definition"] == rows[0]["definition"]:
+                    key = tuple(_labels(row, scope))
+                    said[key] = f"{said.get(key, '')}. {one.title}: {_value(row)}"
+        models: dict[tuple[str, ...], list[Row]] = {}
+        for row in rows:
+            models.setdefault(tuple(_labels(row, scope)), []).append(row)
+        lines = [
+            f"{', '.join(key)}{': ' * bool(key)}{_ranked(ranked, contrast, said.get(key, ''))}."
+            for key, ranked in models.items()
+        ]
+        out.print()
+        print_wrapped(Text(title, style="bold"), out)
+        for line in _first(lines):
+            print_wrapped(Text(line), out)
+        _print_rest(len(lines), out)
     return True
 
 
-def _print_lines(title: str, lines: Sequence[str], out: Console) -> None:
-    """A title and a sentence a line, of many the first."""
-    out.print()
-    print_wrapped(Text(title, style="bold"), out)
-    shown = _first(lines)
-    for line in shown:
-        print_wrapped(Text(line), out)
-    _print_rest(len(lines) - len(shown), out)
+def _ranked(rows: Sequence[Row], contrast: str, said: str) -> str:
+    known = [r for r in rows if r["value"] is not None]
+    known.sort(key=lambda r: (r["value"], str(r.get(contrast))))
+    text = ", ".join(f"{_label(r.get(contrast), contrast)} {_rank(r)}" for r in known) or _undefined(rows[0])
+    missing = [_label(r.get(contrast), contrast) for r in rows if r["value"] is None]
+    text += f"; not defined: {', '.join(missing)}" if known and missing else ""
+    few = any("few_levels" in warnings_of(r.get("flags")) for r in known)
+    return text + said + (f". Too few rankings for intervals: {rows[0]['n']}" if few else "")
 
 
 def _first(lines: Sequence[T]) -> Sequence[T]:
     return lines if len(lines) <= MOST_SCORES + 1 else lines[:MOST_SCORES]
 
 
-def _print_rest(left: int, out: Console) -> None:
-    if left:
-        out.print(Text(f"… and {thousands(left)} more: see the report", style="dim"))
+def _print_rest(n: int, out: Console) -> None:
+    if n > MOST_SCORES + 1:
+        out.print(Text(f"… and {thousands(n - MOST_SCORES)} more: see the report", style="dim"))
 
 
-def _deterministic(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    """One line a model."""
-    rows = found["deterministic_share"]
-    scope = _scope(rows)
-    title = "Deterministic cases: share of condition × attribute cells whose pictures all show one value"
-    lines = []
-    for row in _strongest(rows):
-        if row["value"] is None:
-            continue
-        head = f"{', '.join(_labels(row, scope))}: " if scope else ""
-        of = f", of {thousands(row['n'])} cells" if row.get("n") else ""
-        floor = f"; noise floor {number(row['floor'], row.get('n'))}" if row.get("floor") is not None else ""
-        lines.append(f"{head}{_value(row)}{of}{floor}")
-    _print_lines(title + which, lines, out)
-    _print_undefined(rows, out)
-    return True
-
-
-def _female_ratio(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
+def _beside(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
     """A factor with two or three levels, the instruction for instance, stands side by side."""
-    rows = found["female_ratio"]
-    scope = _scope(rows)
-    title = "Female ratio: labelled female, of those labelled female or male (perceived presentation)"
-    levels = list(dict.fromkeys(str(r.get(scope[-1])) for r in rows)) if scope else []
-    if not 2 <= len(levels) <= _MOST_LEVELS_BESIDE or len(scope) < 2:
-        return _divergence(title + which, rows, out, strength=_from_one_half)
-    beside: dict[tuple[str, ...], dict[str, Row]] = {}
-    for row in rows:
-        beside.setdefault(tuple(_labels(row, scope[:-1])), {})[str(row.get(scope[-1]))] = row
-    percent = round(100 * (rows[0]["level"] or 0.95))
-    columns = [*(c.replace("_", " ") for c in scope[:-1])]
-    columns += [f"{terminal(level)} [{percent}%]" for level in levels]
-    columns += [f"n {terminal(level)}" for level in levels]
-    lines = [
-        [
-            *key,
-            *(_value(cells[level]) if level in cells else "" for level in levels),
-            *(thousands(cells[level].get("n") or 0) if level in cells else "" for level in levels),
+    for title, rows in scores.by_definition():
+        *scope, last = _scope(rows) or [""]
+        levels = list(dict.fromkeys(str(r.get(last)) for r in rows)) if last else []
+        if not scope or not 2 <= len(levels) <= _MOST_LEVELS_BESIDE:
+            _print_table(title, rows, out, strength=scores.strength)
+            continue
+        cells: dict[tuple[str, ...], dict[str, Row]] = {}
+        for row in _strongest(rows, scores.strength):
+            cells.setdefault(tuple(_labels(row, scope)), {})[str(row.get(last))] = row
+        percent = round(100 * (rows[0]["level"] or 0.95))
+        columns = [c.replace("_", " ") for c in scope]
+        columns += [f"{terminal(level)} [{percent}%]" for level in levels]
+        columns += [f"n {terminal(level)}" for level in levels]
+        lines = [
+            [
+                *key,
+                *(_value(own[level]) if level in own else "" for level in levels),
+                *(thousands(own[level].get("n") or 0) if level in own else "" for level in levels),
+            ]
+            for key, own in cells.items()
         ]
-        for key, cells in sorted(beside.items(), key=lambda pair: -max(map(_from_one_half, pair[1].values())))
-    ]
-    _print(title + which, columns, lines, out)
+        _print(title, columns, lines, out)
     return True
 
 
-def _from_one_half(row: Row) -> float:
-    return -math.inf if row["value"] is None else abs(row["value"] - 0.5)
-
-
-def _agreement(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    """Accuracy and κ of an annotator, one row an attribute."""
-    rows = found["agreement"]
-    scope = [*[c for c in _scope(rows) if c not in ("attribute", "definition")], "attribute", "definition"]
-    lines = [[*_labels(row, scope), _value(row), _size(row, scope)] for row in rows]
-    columns = [*(c.replace("_", " ") for c in scope[:-1]), "what", _value_head(rows), "n"]
-    _print(f"Agreement of the annotator with the reference{which}", columns, lines, out)
+def _kinds(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
+    """Definitions that say what was measured, such as accuracy and κ, are rows of one table as they stand."""
+    scope = [c for c in _scope(scores.rows) if c not in ("attribute", "definition")]
+    scope += ["attribute", "definition"]
+    title = next(iter(scores.titles.values()))
+    _print_table(title, scores.rows, out, scope=scope, strength=lambda row: 0.0)
     return True
 
 
-def _refusals(found: Mapping[str, list[Row]], out: Console, which: str) -> bool:
-    """Only where something was refused."""
-    rows = [r for r in found["refusal_rate"] if r["value"]]
-    if not rows:
-        return False
-    title = f"Refusals: refused requests, of all requests{which}"
-    return _divergence(title, rows, out, among=found["refusal_rate"])
+def _events(scores: _Scores, beneath: Sequence[_Scores], out: Console) -> bool:
+    """Only where something happened."""
+    happened = [row for row in scores.rows if row["value"]]
+    for title, rows in scores.by_definition():
+        if some := [row for row in rows if row in happened]:
+            _print_table(title, some, out, scope=_scope(rows))
+    return bool(happened)
 
 
-def _no_refusals(rows: Sequence[Row]) -> str:
+def _no_events(scores: _Scores) -> str:
     """Rates that are all 0, as one sentence."""
-    asked = sum(r["n"] or 0 for r in rows)
-    highest = max((r["high"] for r in rows if r.get("high") is not None), default=None)
+    asked = sum(r["n"] or 0 for r in scores.rows)
+    highest = max((r["high"] for r in scores.rows if r.get("high") is not None), default=None)
     reach = "" if highest is None else f"; by condition the interval ends at {number(highest)} at most"
-    return f"Refusals: 0 of {thousands(asked)} requests{reach}."
+    return f"{scores.none.replace('{n}', thousands(asked))}{reach}."
 
 
 def _cut(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -300,16 +286,13 @@ def _cut(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     ]
 
 
-_BLOCKS = {
-    "refusal_rate": _refusals,
-    "female_ratio": _female_ratio,
-    "bds": _bds,
-    "cds": _cds,
-    "vac": _vac,
-    "default_rank": _default_rank,
-    "deterministic_share": _deterministic,
-    "agreement": _agreement,
+_FORMS: Mapping[str, Callable[[_Scores, Sequence[_Scores], Console], bool]] = {
+    "beside": _beside,
+    "events": _events,
+    "kinds": _kinds,
+    "ranking": _ranking,
 }
+"""Forms of a measure on this screen that its words can name; else it is a table."""
 
 
 def _scope(rows: Sequence[Row]) -> list[str]:
@@ -371,6 +354,5 @@ def _inside(title: str) -> str:
 
 def _print(title: str, columns: list[str], lines: list[list[str]], out: Console) -> None:
     out.print()
-    shown = _first(lines)
-    print_fitted(title, columns, shown, out)
-    _print_rest(len(lines) - len(shown), out)
+    print_fitted(title, columns, _first(lines), out)
+    _print_rest(len(lines), out)

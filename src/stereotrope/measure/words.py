@@ -6,7 +6,10 @@ Rows go by the name that they carry in the column ``measure``. Of each: ``sectio
 the name says otherwise; ``undrawn``, why no chart would show more than that of another measure; ``beneath``,
 the name whose figure stands in the page with this one behind a line; ``left_out``, what ``n_excluded`` counts
 where that is no picture, and ``left_out_of_all`` in rows over all attributes; ``definitions``, what differs
-under a definition other than the paper's.
+under a definition other than the paper's; ``screen``, where it is a main score that the terminal prints: its
+``title`` there, ``form`` (``ranking`` of the levels compared, ``beside`` each other, ``events``, shown where
+there were any and else as the sentence ``none``, ``kinds``, where definitions say what was measured; else a
+table), and the value that is ``neutral``, where that is no floor and not 0.
 """
 
 from collections.abc import Iterable

@@ -38,9 +38,10 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
     - ``findings``: up to five ``{rank, kind, sentence, scope, attribute, measure, images}``;
     - ``sections``: ``{id, title, first, sentences, tables}`` of each section with a part in it; ``first`` of
       those that stand before the scores, ``tables`` with ``{title, columns, rows, estimates, replaces}``;
-    - ``tables``: ``{measure, subset, mean, difference, name, title, definition, follows, columns, rows,
-      estimates}`` a series (:class:`stereotrope.report.series.Series`) and definition (``follows``): ``rows``
-      as text, ``estimates`` as numbers, an undefined one null with ``undefined`` as the reason.
+    - ``tables``: ``{measure, subset, mean, difference, name, title, definition, follows, screen,
+      columns, rows, estimates}`` a series (:class:`stereotrope.report.series.Series`) and definition
+      (``follows``); ``screen`` says how a terminal shows it, ``rows`` are text, ``estimates`` numbers, an
+      undefined one null with ``undefined`` as the reason.
     """
     with changes_told(run.path):
         return headline_of(Material(run, words))
@@ -186,6 +187,7 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
         "title": prose.heading + (f" ({words(definition)})" if several and definition else ""),
         "definition": prose.definition,
         "follows": definition,
+        "screen": {**prose.screen, "beneath": prose.beneath},
         "columns": [columns[i] for i in keep],
         "rows": [[row[i] for i in keep] for row in rows],
         "estimates": [

@@ -1,7 +1,7 @@
 """Words of the report: how a measure is explained, what perceived means."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from stereotrope.report.escape import visible
@@ -27,7 +27,8 @@ class MeasureProse:
     ``scale`` is ``rank``, ``signed`` where the sign is a direction, or nothing; ``sense`` is what high means
     where the name says otherwise, ``undrawn`` why no chart would show more than that of another measure.
     ``left_out`` is what ``n_excluded`` counts, in the singular, and ``left_out_of_all`` what it counts in
-    rows over all attributes where that is something else.
+    rows over all attributes where that is something else. ``screen`` says how a terminal shows it among the
+    main scores, if it does.
     """
 
     name: str
@@ -46,6 +47,7 @@ class MeasureProse:
     repeats: str = ""
     left_out: str = "picture"
     left_out_of_all: str = ""
+    screen: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def heading(self) -> str:
@@ -57,7 +59,7 @@ class MeasureProse:
         return (self.left_out_of_all if attribute == ALL_ATTRIBUTES else "") or self.left_out
 
 
-_FIELDS = {field.name for field in fields(MeasureProse)} - {"name"}
+_FIELDS = {one.name for one in fields(MeasureProse)} - {"name"}
 
 
 class Prose:
@@ -89,7 +91,10 @@ class Prose:
         differs = definitions.get(definition) if isinstance(definitions, Mapping) else None
         told = {"abbreviation": known.get("short", ""), **known}
         told |= differs if isinstance(differs, Mapping) else {}
+        screen = told.pop("screen", None)
         prose = MeasureProse(series.name, **{k: visible(str(v)) for k, v in told.items() if k in _FIELDS})
+        if isinstance(screen, Mapping):
+            prose = replace(prose, screen={str(key): visible(str(text)) for key, text in screen.items()})
         prose = prose if series.subset is None else _of_subset(prose, series.subset)
         prose = _averaged(prose) if series.mean else prose
         return _compared(prose) if series.difference else prose
