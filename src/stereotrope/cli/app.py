@@ -320,10 +320,8 @@ def main(arguments: list[str] | None = None) -> Any:
             _print_traceback()
             _print_error(RunError(short))
             sys.exit(RunError.exit_code)
-        if not isinstance(error, OSError):
-            raise
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if error.filename is None and not full:
+        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if not isinstance(error, OSError) or (error.filename is None and not full):
             raise
         _print_traceback()
         where = "the output" if error.filename is None else error.filename
@@ -353,16 +351,16 @@ def _short_of(error: BaseException | None) -> str | None:
 
 
 def _print_traceback() -> None:
-    from stereotrope.report.escape import visible
-
     if settings.verbose:
-        for line in traceback.format_exc().splitlines():
-            typer.echo(visible(line), err=True)
+        _print_lines(traceback.format_exc().strip())
 
 
 def _print_error(error: StereotropeError) -> None:
+    _print_lines(f"{'' if isinstance(error, Interrupted) else 'error: '}{error}")
+
+
+def _print_lines(text: str) -> None:
     from stereotrope.report.escape import visible
 
-    first = "" if isinstance(error, Interrupted) else "error: "
-    for line in f"{first}{error}".split("\n"):
+    for line in text.split("\n"):
         typer.echo(visible(line), err=True)

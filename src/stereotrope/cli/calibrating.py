@@ -47,12 +47,8 @@ def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
 
     Raises UsageError: A mapping cannot be read, or an option for models is given and no annotator is one.
     """
-    options: dict[str, Any] = {
-        "base_url": asked.base_url,
-        "key": asked.key,
-        "requests_per_minute": asked.requests_per_minute,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
+    options = ("base_url", "key", "requests_per_minute")
+    given: dict[str, Any] = {n: value for n in options if (value := getattr(asked, n)) is not None}
     if asked.key is not None and asked.key.lower() == "none":
         given["key"] = None
     specs: list[str | dict[str, Any]] = []
@@ -158,15 +154,9 @@ def _judge(found: Calibration) -> None:
 
 
 def _as_json(found: Calibration) -> dict[str, Any]:
-    return {
-        "judge_cards": found.cards,
-        "accuracy": found.accuracy.to_dicts(),
-        "confusion": found.confusion.to_dicts(),
-        "shares": found.shares.to_dicts(),
-        "divergences": found.divergences.to_dicts(),
-        "unfit": found.unfit,
-        "undecided": found.undecided,
-    }
+    tables = ("accuracy", "confusion", "shares", "divergences")
+    told = {name: getattr(found, name).to_dicts() for name in tables}
+    return {"judge_cards": found.cards, **told, "unfit": found.unfit, "undecided": found.undecided}
 
 
 def _print(found: Calibration, folder: Path, settings: Settings) -> None:
@@ -221,10 +211,10 @@ def _print_confusions(found: Calibration, out: Console) -> None:
         return
     first = wrong.select("annotator", "attribute", "reference_value", "value", "n").head(MOST_SCORES)
     rows = [[name, _words(attribute), *rest] for name, attribute, *rest in first.iter_rows()]
-    title = "What was taken for what"
-    if wrong.height > len(rows):
-        title += f" (the {len(rows)} most frequent of {wrong.height} confusions)"
-    print_rows(title, ["annotator", "attribute", "planted", "read", "n"], rows, out)
+    most = f" (the {len(rows)} most frequent of {wrong.height} confusions)" * (wrong.height > len(rows))
+    print_rows(
+        f"What was taken for what{most}", ["annotator", "attribute", "planted", "read", "n"], rows, out
+    )
 
 
 def _words(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -89,9 +89,7 @@ def print_measures(name: str | None, settings: Settings) -> None:
             ((name, f"{REGISTRY[name].summary}{_from(REGISTRY, name)}") for name in REGISTRY), settings
         )
         return
-    if name not in REGISTRY:
-        hint = did_you_mean(name, REGISTRY, otherwise=f"there are {', '.join(REGISTRY)}")
-        raise UsageError(f"no measure {name!r}; {hint}")
+    _require("measure", name, REGISTRY)
     entry = REGISTRY[name]
     out = console(settings)
     low, high = entry.bounds
@@ -111,9 +109,7 @@ def print_generators(name: str | None, settings: Settings) -> None:
         console(settings).print(Text("\nPresets, as {preset: NAME}:"))
         _print_list(((preset.name, preset.summary) for preset in PRESETS.values()), settings)
         return
-    if name not in PRESETS and name not in GENERATORS:
-        hint = did_you_mean(name, [*GENERATORS, *PRESETS], otherwise="`stereotrope generators` lists them")
-        raise UsageError(f"no generator or preset {name!r}; {hint}")
+    _require("generator or preset", name, [*GENERATORS, *PRESETS])
     out = console(settings)
     if name in GENERATORS:
         _print_entry(GENERATORS, name, out)
@@ -138,10 +134,14 @@ def print_annotators(name: str | None, settings: Settings) -> None:
     if name is None:
         _print_list(_entries(ANNOTATORS), settings)
         return
-    if name not in ANNOTATORS:
-        hint = did_you_mean(name, ANNOTATORS, otherwise="`stereotrope annotators` lists them")
-        raise UsageError(f"no annotator {name!r}; {hint}")
+    _require("annotator", name, ANNOTATORS)
     _print_entry(ANNOTATORS, name, console(settings))
+
+
+def _require(what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        hint = did_you_mean(name, known, otherwise=f"there are {', '.join(known)}")
+        raise UsageError(f"no {what} {name!r}; {hint}")
 
 
 def _entries(registry: Registry[Entry[Any]]) -> Iterable[tuple[str, str]]:

@@ -121,18 +121,13 @@ def _model(model: ComparedModel, id_: str, found: CaptionsReproduction) -> dict[
         ],
         "hits": [
             {
-                "prompt": prompt_names().get(hit.prompt, hit.prompt),
-                "attribute": hit.attribute.replace("_", " "),
+                **vars(hit),
+                "prompt": (prompt := prompt_names().get(hit.prompt, hit.prompt)),
                 "value": hit.value.replace("_", " "),
-                "n": hit.n,
                 "whole_word": _DASH if hit.whole_word is None else hit.whole_word,
-                "inside_only": hit.inside_only,
-                "run_together": hit.run_together,
-                "noun_only": hit.noun_only,
                 "words": listed(hit.words),
                 "named": ", ".join(f"{group} {n}" for group, n in hit.named.items()),
-                "sentence": hit_sentence(hit, prompt_names().get(hit.prompt, hit.prompt)),
-                "examples": hit.examples,
+                "sentence": hit_sentence(hit, prompt),
             }
             for hit in sorted(model.hits, key=lambda hit: -doubtful(hit))
         ],
