@@ -91,10 +91,11 @@ class Prose:
         differs = definitions.get(definition) if isinstance(definitions, Mapping) else None
         told = {"abbreviation": known.get("short", ""), **known}
         told |= differs if isinstance(differs, Mapping) else {}
-        screen = told.pop("screen", None)
-        prose = MeasureProse(series.name, **{k: visible(str(v)) for k, v in told.items() if k in _FIELDS})
+        texts: dict[str, Any] = {k: visible(str(v)) for k, v in told.items() if k in _FIELDS - {"screen"}}
+        screen = told.get("screen")
         if isinstance(screen, Mapping):
-            prose = replace(prose, screen={str(key): visible(str(text)) for key, text in screen.items()})
+            texts["screen"] = {str(k): visible(str(v)) for k, v in screen.items()}
+        prose = MeasureProse(series.name, **texts)
         prose = prose if series.subset is None else _of_subset(prose, series.subset)
         prose = _averaged(prose) if series.mean else prose
         return _compared(prose) if series.difference else prose
