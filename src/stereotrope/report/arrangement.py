@@ -19,16 +19,17 @@ from stereotrope.report.panels import (
     panel_words,
     safe_name,
     undefined_words,
+    varying_columns,
 )
 from stereotrope.report.prose import OTHER, MeasureProse
-from stereotrope.report.series import Series, series_of
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.report.series import OVER_ALL, Series, series_of
 
 _MOST_ROWS = 24
 """Rows of a figure that stands open; of one with more the strongest do."""
 _MOST_PANELS = 6
 _STRONGEST = 10
 _LABEL_SIGNS = 22
+_RANKED = "Each condition has a ranking of its own; those of all are behind these lines."
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,9 @@ def _chapter(
     first = made[shown[0]][0]
     lead = first if _is_small(first) else None
     note = ""
-    if lead is None and repeated:
-        note = repeated
-    elif lead is None and first.prose.scale == "rank":
-        note = "Each condition has a ranking of its own; those of all are behind these lines."
-    elif lead is None and not drawn_by_section:
+    if lead is None:
+        note = repeated or (_RANKED if first.prose.scale == "rank" else "")
+    if lead is None and not note and not drawn_by_section:
         lead = _strongest(material, frames[shown[0]])
     own = [f for f in made[shown[0]] if f is not lead]
     further = _own_lines(shown[0].name, own, frames[shown[0]])
@@ -185,7 +184,7 @@ def _undrawn(material: Material, series: Series, figures: Sequence[Figure]) -> A
 
 def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     """The rows of a large figure that are farthest from what they would read if there were nothing."""
-    whole = frame.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    whole = frame.filter(OVER_ALL)
     frame = whole if whole["value"].drop_nulls().len() else frame
     defined = frame.filter(pl.col("value").is_not_null())
     definition = defined["definition"][0]
@@ -196,8 +195,7 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     prose = material.explain(series, definition)
     title = prose.title
     columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
-    columns += material.scope_columns(frame)
-    columns += ["reference"] * (frame["reference"].drop_nulls().n_unique() > 1)
+    columns += varying_columns(material, frame)
     records = sorted(
         (r for r in frame.iter_rows(named=True) if r["value"] is not None),
         key=lambda r: (
@@ -242,6 +240,6 @@ def _once(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     kept = []
     for _, rows in frame.group_by("attribute", maintain_order=True):
-        values = sorted(rows["category"].drop_nulls().unique().to_list(), key=lambda v: (v in NEUTRAL, v))
+        values = sorted(rows["category"].drop_nulls().unique(), key=lambda v: (v in NEUTRAL, v))
         kept.append(rows.filter(pl.col("category") == values[0]) if len(values) == 2 else rows)
     return pl.concat(kept)

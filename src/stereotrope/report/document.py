@@ -2,8 +2,9 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
@@ -14,9 +15,8 @@ from markupsafe import Markup
 from stereotrope.report import escape
 from stereotrope.version import __version__
 
-_LONG_TEXT = 1200
-_LONG_REASON = 500
-_AUDIT_TEXT = 20_000
+_LONGEST = {"item": 500, "long": 1200, "audit": 20_000}
+"""Filter → characters of a text of others that it keeps."""
 
 
 def render_document(
@@ -41,7 +41,7 @@ def render_document(
     Returns the page. Its content security policy allows this style, this script and pictures within the page,
     no more.
     """
-    rules = f"{_asset('style.css')}{style}"
+    rules = f"{asset('style.css')}{style}"
     policy = ["default-src 'none'", "img-src data:", f"style-src '{_digest(rules)}'"]
     policy += [f"script-src '{_digest(script)}'"] * bool(script)
     policy += ["base-uri 'none'", "form-action 'none'"]
@@ -65,7 +65,7 @@ def _environment(templates: frozenset[tuple[str, str]]) -> jinja2.Environment:
     given = dict(templates)
 
     def load(name: str) -> str:
-        return given.get(name) or _asset(f"templates/{name}")
+        return given.get(name) or asset(f"templates/{name}")
 
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(load),
@@ -73,19 +73,14 @@ def _environment(templates: frozenset[tuple[str, str]]) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters["t"] = escape.html
-    environment.filters["item"] = lambda text: escape.html(text, _LONG_REASON)
-    environment.filters["long"] = lambda text: escape.html(text, _LONG_TEXT)
-    environment.filters["sentence"] = lambda text: escape.html(_unbroken(text), _LONG_TEXT)
-    environment.filters["audit"] = lambda text: escape.html(text, _AUDIT_TEXT)
+    environment.filters |= {name: partial(escape.html, longest=longest) for name, longest in _LONGEST.items()}
+    environment.filters |= {"t": escape.html, "sentence": _sentence}
     return environment
 
 
-def _unbroken(sentence: str) -> str:
-    """Keep ``q < 0.001`` on one line."""
-    for sign in "<=":
-        sentence = sentence.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
-    return sentence
+def _sentence(text: str) -> Markup:
+    """A long text that keeps ``q < 0.001`` on one line."""
+    return escape.html(re.sub(" ([<=]) ", "\u00a0\\1\u00a0", text), _LONGEST["long"])
 
 
 def _digest(text: str) -> str:
@@ -93,5 +88,6 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of this room."""
     return files("stereotrope.report").joinpath(name).read_text(encoding="utf-8")

@@ -74,12 +74,6 @@ def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -
     out.write(f"{name}.parquet", parquet.getvalue())
 
 
-def write_readme(out: Exports, sentence: str, names: Sequence[str]) -> None:
-    """Say in ``README.txt`` of a folder what it does not hold; without names there is none."""
-    if names:
-        out.write("README.txt", "\n".join([sentence, "", *names, ""]).encode("utf-8"))
-
-
 def _csv(frame: pl.DataFrame) -> str:
     guarded = frame.with_columns(_guarded(s) for s in frame if s.dtype == pl.String)
     return guarded.rename({c: escape.csv(c) for c in frame.columns}).write_csv()

@@ -1,5 +1,6 @@
 """Figures of a report: panels with a title that says what they show, and the table behind them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,6 @@ from stereotrope.report.numbers import count, probability, thousands
 from stereotrope.report.panels import (
     FEW_VALUES,
     MOST_PANELS,
-    NEUTRAL,
     SIGNIFICANT,
     Figure,
     Panel,
@@ -26,11 +26,12 @@ from stereotrope.report.panels import (
     panel_words,
     parts_of,
     row_label,
+    rows_and_panels,
     safe_name,
+    without_neutral,
 )
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.series import Series, series_of
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.report.series import OVER_ALL, Series, series_of
 
 MOST_FIGURES = 12
 """Figures of one measure, one an attribute; with discovered attributes there can be many more."""
@@ -50,8 +51,7 @@ def figures_of(material: Material, series: Series) -> list[Figure]:
         prose = material.explain(series, definition)
         same = frame.filter(pl.col("definition").eq_missing(definition))
         named = f" ({words(definition)})" if definition and frame["definition"].n_unique() > 1 else ""
-        head = same.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
-        rest = same.filter(pl.col("attribute").is_not_null() & (pl.col("attribute") != ALL_ATTRIBUTES))
+        head, rest = same.filter(OVER_ALL), same.filter(~OVER_ALL)
         if head.height:
             figures.append(_dots_figure(material, head, prose, f"{prose.title}{named}", series.name))
         if rest.height:
@@ -63,12 +63,12 @@ def figures_of(material: Material, series: Series) -> list[Figure]:
 
 
 def _uniquely_named(figures: Sequence[Figure]) -> list[Figure]:
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     out = []
     for figure in figures:
-        seen[figure.name] = seen.get(figure.name, 0) + 1
-        name = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
-        out.append(replace(figure, name=name))
+        seen[figure.name] += 1
+        again = f"-{seen[figure.name]}" * (seen[figure.name] > 1)
+        out.append(replace(figure, name=f"{figure.name}{again}"))
     return out
 
 
@@ -132,12 +132,9 @@ def _strips_figure(
 
 def _attribute_figure(material: Material, rows: pl.DataFrame, prose: MeasureProse, suffix: str) -> Figure:
     attribute = rows["attribute"][0]
+    rows, neutral = without_neutral(rows)
     values = rows["category"].drop_nulls().unique().to_list()
-    drawn = [v for v in values if v not in NEUTRAL]
-    rest: list[str] = []
-    if len(values) == 2 and len(drawn) == 1:
-        rest = [f"The rest is “{next(v for v in values if v in NEUTRAL)}”; its rows are in the files."]
-        rows, values = rows.filter(pl.col("category") == drawn[0]), drawn
+    rest = [f"The rest is “{value}”; its rows are in the files." for value in neutral]
     value = f", {values[0]}" if len(values) == 1 else ""
     title = f"{prose.title}: {words(attribute)}{value}{_only_of(material, rows)}{suffix}"
     if len(values) > FEW_VALUES and not _is_signed(rows):
@@ -172,12 +169,9 @@ class _Layout:
 
 
 def _layout(material: Material, frame: pl.DataFrame) -> _Layout:
-    columns = material.scope_columns(frame)
-    if frame["reference"].drop_nulls().n_unique() > 1:
-        columns.append("reference")
+    row, rest = rows_and_panels(material, frame)
+    columns = [row, *rest] if row else []
     extra = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
-    row = material.row_factor if material.row_factor in columns else (columns[-1] if columns else None)
-    rest = [c for c in columns if c != row]
     rows = [row] if row else []
     if extra and (not columns or frame.select(columns).n_unique() == frame.height or "attribute" in extra):
         return _Layout(rest, [*rows, *extra])
@@ -209,26 +203,21 @@ def _dots_figure(
     ends = frame.select("value", "low", "high", "floor").to_dicts()
     domain = domain_of(ends, ranks=prose.scale == "rank")
     names: list[str] = []
-    if layout.series:
-        factor = layout.series
-        names = sorted(
-            frame[factor].drop_nulls().unique().to_list(), key=lambda v: material.position(factor, v)
-        )
-        names += ["–"] * bool(frame.filter(pl.col("value").is_not_null())[factor].null_count())
-    panels, cut = [], 0
+    if factor := layout.series:
+        levels = frame.filter(pl.col("value").is_not_null())[factor].unique().to_list()
+        known = frame[factor].drop_nulls().unique().to_list()
+        names = sorted(known, key=lambda v: material.position(factor, v)) + ["–"] * (None in levels)
     drawable = [(heading, part) for heading, part in parts if part["value"].drop_nulls().len()]
-    empty = len(parts) - len(drawable)
+    panels, rows_cut = [], 0
     for heading, part in [] if undrawn else drawable[:MOST_PANELS]:
         rows, left = _dot_rows(material, part, layout, prose)
-        cut += left
+        rows_cut += left
         spec = dots(rows, unit=prose.unit, domain=domain, series=names, zero_line=domain[0] < 0)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(rows)))
-    notes = notes_of(
-        frame, 0 if undrawn else len(parts) - empty - len(panels), cut, dots=bool(panels) and not undrawn
-    )
-    if undrawn:
-        notes.append(undrawn)
-    cut += len(parts) - empty - len(panels)
+    panels_cut = len(drawable) - len(panels)
+    notes = notes_of(frame, 0 if undrawn else panels_cut, rows_cut, dots=bool(panels))
+    notes += [undrawn] if undrawn else []
+    cut = rows_cut + panels_cut
     return Figure.of(material, frame, prose, title, name, panels, notes=notes, reads=prose.reads, cut=cut)
 
 
@@ -242,28 +231,23 @@ def _not_worth_drawing(frame: pl.DataFrame, prose: MeasureProse) -> str:
     """Why a figure would show nothing, empty where it shows something."""
     if prose.section == "missing" and not any(frame["value"].fill_null(1.0)):
         return "Every value is 0, so nothing is drawn; the table has the intervals."
-    if prose.undrawn:
-        return prose.undrawn
-    if series_of(frame.row(0, named=True)).mean and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls()):
-        return (
-            "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
-        )
-    return ""
+    few = series_of(frame.row(0, named=True)).mean and all(n < _FEW_LEVELS for n in frame["n"].drop_nulls())
+    means = "Means over fewer than three are not drawn: their intervals leave the scale. The table has them."
+    return prose.undrawn or means * few
 
 
 def _dot_rows(
     material: Material, part: pl.DataFrame, layout: _Layout, prose: MeasureProse
 ) -> tuple[list[dict[str, Any]], int]:
-    records = [r for r in part.iter_rows(named=True) if r["value"] is not None]
-    series = layout.series
+    records = list(part.filter(pl.col("value").is_not_null()).iter_rows(named=True))
+    series, most = layout.series, layout.most
     if series:
         records.sort(key=lambda r: [material.position(c, r[c]) for c in (*layout.rows, series)])
-    elif layout.most < _ROWS_A_PANEL:
+    elif most < _ROWS_A_PANEL:
         records.sort(key=lambda r: -abs(r["value"]))
     else:
-        upwards = 1.0 if prose.scale == "rank" else -1.0
-        records.sort(key=lambda r: upwards * r["value"])
-    return dot_rows(material, records[: layout.most], layout.rows, series), max(0, len(records) - layout.most)
+        records.sort(key=lambda r: r["value"], reverse=prose.scale != "rank")
+    return dot_rows(material, records[:most], layout.rows, series), max(0, len(records) - most)
 
 
 def dot_rows(
@@ -273,19 +257,17 @@ def dot_rows(
     series: str | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a panel: what is drawn of each defined estimate, and a label that no other row has."""
-    named = [str(r[series]) if r[series] is not None else "–" for r in records] if series else []
+    named = [(r[series] or "–") if series else None for r in records]
     labels = [row_label(r, columns) for r in records]
     for level in dict.fromkeys(named):
         mine = [i for i, name in enumerate(named) if name == level]
         apart = distinct_labels([records[i] for i in mine], [labels[i] for i in mine])
         for i, label in zip(mine, apart, strict=True):
             labels[i] = label
-    if not series:
-        labels = distinct_labels(records, labels)
     rows = []
     for i, (r, label) in enumerate(zip(records, labels, strict=True)):
         said, q, text, sure = estimate_text(material, r), r["q_value"], "", None
         if q is not None:
             text, sure = f"{said}{_GAP}q {'' if q < _SMALLEST else '= '}{probability(q)}", q <= SIGNIFICANT
-        rows.append(dot_of(r, label, said, series=named[i] if series else None, text=text, sure=sure))
+        rows.append(dot_of(r, label, said, series=named[i], text=text, sure=sure))
     return rows

@@ -14,9 +14,9 @@ from stereotrope.report.material import Material, Words, image_ids, words
 from stereotrope.report.missing import images_with, missing_table, not_made
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import listing
-from stereotrope.report.series import Series, series_of
+from stereotrope.report.series import OVER_ALL, Series, series_of
 from stereotrope.run import Run, changes_told
-from stereotrope.tables import ABSENT, ALL_ATTRIBUTES, MARKS
+from stereotrope.tables import ABSENT, MARKS
 
 _FINDINGS = 5
 
@@ -146,7 +146,7 @@ def summary(material: Material) -> str:
 
 def _head(frame: pl.DataFrame) -> pl.DataFrame:
     """The scores over all attributes; of a series without any, those of its attributes."""
-    whole = frame.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    whole = frame.filter(OVER_ALL)
     rest = frame.join(whole, on=["measure", *MARKS], how="anti", nulls_equal=True, maintain_order="left")
     return pl.concat([whole, rest])
 

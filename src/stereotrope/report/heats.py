@@ -24,6 +24,7 @@ from stereotrope.report.panels import (
     panel_words,
     parts_of,
     row_label,
+    rows_and_panels,
 )
 from stereotrope.report.prose import MeasureProse
 from stereotrope.report.series import series_of
@@ -45,11 +46,7 @@ def heat_panels(material: Material, frame: pl.DataFrame) -> int:
 
 def _sides(material: Material, frame: pl.DataFrame) -> tuple[list[str], list[str]]:
     """Columns that make the panels, and those that make the lines of each."""
-    scope = material.scope_columns(frame)
-    if frame["reference"].drop_nulls().n_unique() > 1:
-        scope.append("reference")
-    row = material.row_factor if material.row_factor in scope else (scope[-1] if scope else None)
-    rest = [c for c in scope if c != row]
+    row, rest = rows_and_panels(material, frame)
     lines_by = [row] if row else []
     if row and rest and frame[row].drop_nulls().n_unique() <= FEW_VALUES:
         lines_by = [rest.pop(), row]

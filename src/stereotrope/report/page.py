@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from stereotrope.report import escape
@@ -13,7 +12,7 @@ from stereotrope.report.arrangement import Chapter, arranged
 from stereotrope.report.bundle import vega_bundle
 from stereotrope.report.charts.drawing import CONFIG
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order
-from stereotrope.report.document import render_document
+from stereotrope.report.document import asset, render_document
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import asked, summary, title
@@ -108,8 +107,7 @@ def _marked(block: Block) -> Block:
 
 @cache
 def _script() -> str:
-    own = files("stereotrope.report").joinpath("page.js").read_text(encoding="utf-8")
-    return f"{vega_bundle()}\n{own}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return f"{vega_bundle()}\n{asset('page.js')}".replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:

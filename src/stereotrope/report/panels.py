@@ -133,6 +133,28 @@ def row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     return ", ".join(parts) or str(row.get("generator") or "all pictures")
 
 
+def varying_columns(material: Material, frame: pl.DataFrame) -> list[str]:
+    """What tells the rows of a frame apart beside attribute and value: factors, references."""
+    reference = ["reference"] * (frame["reference"].drop_nulls().n_unique() > 1)
+    return [*material.scope_columns(frame), *reference]
+
+
+def rows_and_panels(material: Material, frame: pl.DataFrame) -> tuple[str | None, list[str]]:
+    """The column whose levels are set side by side, and the others that vary."""
+    columns = varying_columns(material, frame)
+    row = material.row_factor if material.row_factor in columns else next(reversed(columns), None)
+    return row, [c for c in columns if c != row]
+
+
+def without_neutral(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of the telling one of two values, and the neutral one that is left out."""
+    values = rows["category"].drop_nulls().unique().to_list()
+    neutral = [value for value in values if value in NEUTRAL]
+    if len(values) != 2 or len(neutral) != 1:
+        return rows, []
+    return rows.filter(pl.col("category") != neutral[0]), neutral
+
+
 def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
     """The panels of a figure with their titles, in the order of the design."""
     parts = frame.partition_by(by, maintain_order=True) if by else [frame]

@@ -125,15 +125,14 @@ def _averaged(of: MeasureProse) -> MeasureProse:
 
 def _of_subset(of: MeasureProse, subset: str) -> MeasureProse:
     named = subset.replace("_", " ")
-    kept, broken = f", {named}", ""
+    kept, definition = f", {named}", of.definition
     if subset == "without_violations":
         kept = ", without pictures that break the prompt"
-        broken = (
+        definition += (
             " Computed a second time without the pictures that an annotator says break their prompt (people, "
             "or several products); these are counted as left out."
         )
-    title, short = f"{of.title}{kept}", f"{of.short}, {named}"
-    return replace(of, title=title, short=short, definition=f"{of.definition}{broken}".strip())
+    return replace(of, title=f"{of.title}{kept}", short=f"{of.short}, {named}", definition=definition.strip())
 
 
 def _compared(of: MeasureProse) -> MeasureProse:
@@ -157,7 +156,6 @@ def _compared(of: MeasureProse) -> MeasureProse:
 
 def listing(items: list[str], *, most: int = 8) -> str:
     """``a, b and c``; a long list is cut and counted."""
-    shown = (
-        items if len(items) <= most else [*items[: most - 1], count(len(items) - most + 1, "more", "more")]
-    )
+    cut = [] if len(items) <= most else [count(len(items) - most + 1, "more", "more")]
+    shown = [*items[: most - len(cut)], *cut]
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)

@@ -6,7 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.tables import MARKS
+from stereotrope.tables import ALL_ATTRIBUTES, MARKS
+
+OVER_ALL = pl.col("attribute").fill_null(ALL_ATTRIBUTES) == ALL_ATTRIBUTES
+"""Whether an estimate is over all attributes, or of none."""
 
 
 @dataclass(frozen=True)

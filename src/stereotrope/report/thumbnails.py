@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from PIL import Image
 
@@ -46,29 +47,24 @@ class Thumbnails:
 
         Larger ones of ``findings`` come before; of the small ones those named in ``first`` do.
         """
-        made = cls()
-        spent = 0
-        for image, uri in _draw(material, list(dict.fromkeys(findings)), _LARGE):
-            if uri is None:
-                made.broken.add(image)
-            elif spent + len(uri) <= budget:
-                made.large[image] = uri
-                spent += len(uri)
-        queue = list(dict.fromkeys([*first, *_in_turns(material)]))
-        for start in range(0, len(queue), _BATCH):
-            refuse_stopped(stop, f"report: stopped after {start} of {len(queue)} thumbnails")
-            batch = queue[start : start + _BATCH]
-            if spent >= budget:
-                made.left_out += len(batch)
-                continue
-            for image, uri in _draw(material, batch, _SIDE):
+        made, spent = cls(), 0
+
+        def keep(images: list[str], side: int, uris: dict[str, str]) -> None:
+            nonlocal spent
+            for image, uri in _draw(material, images, side):
                 if uri is None:
                     made.broken.add(image)
                 elif spent + len(uri) <= budget:
-                    made.uris[image] = uri
+                    uris[image] = uri
                     spent += len(uri)
-                else:
-                    made.left_out += 1
+
+        keep(list(dict.fromkeys(findings)), _LARGE, made.large)
+        queue = list(dict.fromkeys([*first, *_in_turns(material)]))
+        for start in range(0, len(queue), _BATCH):
+            refuse_stopped(stop, f"report: stopped after {start} of {len(queue)} thumbnails")
+            if spent < budget:
+                keep(queue[start : start + _BATCH], _SIDE, made.uris)
+        made.left_out = len([i for i in queue if i not in made.uris and i not in made.broken])
         return made
 
     def best(self, image: str) -> str | None:
@@ -78,10 +74,8 @@ class Thumbnails:
 
 def _in_turns(material: Material) -> Iterator[str]:
     columns = [[i["image_id"] for i in s.images if i["status"] == "ok"] for s in material.sheets]
-    for turn in range(max((len(c) for c in columns), default=0)):
-        for column in columns:
-            if turn < len(column):
-                yield column[turn]
+    for turn in zip_longest(*columns):
+        yield from (image for image in turn if image is not None)
 
 
 def _draw(material: Material, images: list[str], side: int) -> Iterator[tuple[str, str | None]]:

@@ -1,20 +1,18 @@
 """Write a run's report into its folder."""
 
 import threading
-from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import polars as pl
 
 from stereotrope.report.contract import sections_in_order
+from stereotrope.report.document import asset
 from stereotrope.report.exports import (
     MOST_PIXELS,
     MOST_TEXT_ROWS,
     Exports,
     light_colours,
     write_figures,
-    write_readme,
     write_specs,
     write_table,
 )
@@ -70,13 +68,13 @@ def _write(
     page = build(material, budget=budget, stop=stop)
     Exports(folder, stop).write("index.html", page.html.encode("utf-8"))
     _write_tables(material, tables)
-    _readme_of_tables(tables)
+    _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
     if figures:
-        style = files("stereotrope.report").joinpath("style.css").read_text(encoding="utf-8")
+        style = asset("style.css")
         write_figures(page.figures, drawings, style=style)
         colours = light_colours(style)
         write_specs({name: draw(colours) for name, draw in page.drawings.items()}, drawings, style=style)
-        _readme_of_figures(drawings)
+        _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
     if out is None:
         _remove_others(folder, {*tables.written, *drawings.written}, figures=figures)
     return folder / "index.html"
@@ -98,27 +96,20 @@ def _write_tables(material: Material, out: Exports) -> None:
     write_table(counts, out, "labels", caption="Labels by condition, counted")
 
 
-def _readme_of_tables(out: Exports) -> None:
-    long = _without(out.written, ".csv", ".tex")
-    sentence = (
-        f"CSV and Parquet hold every row. LaTeX and Markdown end at {MOST_TEXT_ROWS} rows; without them:"
-    )
-    write_readme(out, sentence, [f"{name}.csv, {name}.parquet" for name in long])
+_FEW_ROWS = f"CSV and Parquet hold every row. LaTeX and Markdown end at {MOST_TEXT_ROWS} rows; without them:"
+_VECTOR_ONLY = (
+    "SVG only: figures of single attributes beside an overview of very many conditions, and figures that "
+    f"do not fit into {MOST_PIXELS} pixels."
+)
 
 
-def _readme_of_figures(out: Exports) -> None:
-    large = _without(out.written, ".svg", ".png")
-    sentence = (
-        "SVG only: figures of single attributes beside an overview of very many conditions, and figures that "
-        f"do not fit into {MOST_PIXELS} pixels."
-    )
-    write_readme(out, sentence, [f"{name}.svg" for name in large])
-
-
-def _without(written: Sequence[Path], ending: str, other: str) -> list[str]:
-    """Names of the files of one ending that have none of the other."""
-    there = {path.stem for path in written if path.suffix == other}
-    return [path.stem for path in written if path.suffix == ending and path.stem not in there]
+def _readme(out: Exports, sentence: str, lacking: str, *endings: str) -> None:
+    """Say in ``README.txt`` what is there with these endings and not with another."""
+    there = {path.stem for path in out.written if path.suffix == lacking}
+    left = [path.stem for path in out.written if path.suffix == endings[0] and path.stem not in there]
+    if left:
+        lines = [", ".join(f"{name}{ending}" for ending in endings) for name in left]
+        out.write("README.txt", "\n".join([sentence, "", *lines, ""]).encode("utf-8"))
 
 
 def _file_name(name: str) -> str:

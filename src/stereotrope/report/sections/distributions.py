@@ -3,17 +3,15 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import polars as pl
-from ruamel.yaml import YAML
 
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count, thousands
+from stereotrope.shipped import shipped
 
 MOST_SHOWN = 12
 """Distributions up to which all are shown."""
@@ -89,12 +87,6 @@ class Distribution:
     def of_captions(self) -> bool:
         """Whether every attribute is read in captions, none in a picture."""
         return len(self.read) == len(self.attributes)
-
-
-@cache
-def _colours() -> Mapping[str, str]:
-    text = files("stereotrope.report").joinpath("colours.yaml").read_text(encoding="utf-8")
-    return dict(YAML(typ="safe").load(text))
 
 
 def shown_distributions(material: Material) -> tuple[list[Distribution], str]:
@@ -260,8 +252,8 @@ def _styles(
             styles[value] = (f"g-{own[value]}", None)
         elif name in _NEUTRAL or value == _UNKNOWN:
             styles[value] = ("g-none", None)
-        elif _is_colour(column) and name in _colours():
-            styles[value] = ("", _colours()[name])
+        elif _is_colour(column) and name in shipped("report", "colours.yaml"):
+            styles[value] = ("", shipped("report", "colours.yaml")[name])
         else:
             styles[value] = (f"g-{free[taken % len(free)]}", None)
             taken += 1

@@ -15,8 +15,7 @@ from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
-from stereotrope.report.series import Series
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.report.series import OVER_ALL, Series
 from stereotrope.version import __version__
 
 _MOST_WAYS = 4
@@ -81,7 +80,7 @@ def _measure_words(material: Material, series: Series) -> list[dict[str, str]]:
 
 
 def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bool = False) -> dict[str, str]:
-    whole = every.filter(pl.col("attribute").is_null() | (pl.col("attribute") == ALL_ATTRIBUTES))
+    whole = every.filter(OVER_ALL)
     frame = whole if whole.height else every
     told = frame.select("definition", "source", "method")
     definitions, sources, methods = (c.drop_nulls().unique(maintain_order=True).to_list() for c in told)

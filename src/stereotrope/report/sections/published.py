@@ -22,7 +22,7 @@ from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import thousands
-from stereotrope.report.panels import NEUTRAL, Figure, Panel, domain_of, panel_words, safe_name
+from stereotrope.report.panels import Figure, Panel, domain_of, panel_words, safe_name, without_neutral
 from stereotrope.report.prose import MeasureProse
 from stereotrope.report.series import Series, series_of
 
@@ -204,11 +204,7 @@ def corrected_figures(material: Material) -> list[Figure]:
     figures = []
     prose = material.explain(CORRECTED)
     for attribute in both["attribute"].unique(maintain_order=True).to_list():
-        frame = both.filter(pl.col("attribute") == attribute)
-        values = frame["category"].drop_nulls().unique().to_list()
-        told = [value for value in values if value not in NEUTRAL]
-        if len(values) == 2 and len(told) == 1:
-            frame = frame.filter(pl.col("category") == told[0])
+        frame, _ = without_neutral(both.filter(pl.col("attribute") == attribute))
         figures.append(_corrected(material, frame, f"{prose.title}: {words(str(attribute))}", str(attribute)))
     return figures
 

@@ -70,7 +70,7 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
     material, lines = shown.material, []
     for line in d.lines:
         pictures = [{"uri": u, "alt": shown.alt(i)} for i in line.pictures if (u := shown.thumbs.uris.get(i))]
-        lines.append({**{k: getattr(line, k) for k in ("title", "anchor", "strips")}, "shown": pictures})
+        lines.append({**vars(line), "shown": pictures})
     by = words(material.row_factor) if material.row_factor else "condition"
     rows = [
         [
@@ -89,16 +89,13 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
     ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
     low, high = min(ns), max(ns)
     return {
-        "name": d.name,
-        "width": d.width,
+        **vars(d),
         "heading": heading,
         "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
-        "attributes": d.attributes,
         "lines": lines,
         "open_lines": _MOST_OPEN_LINES if len(lines) > _MOST_OPEN_LINES + 1 else len(lines),
         "some_missing": any(s.left_out for line in d.lines for s in line.strips),
         "any_pictures": any(line["shown"] for line in lines),
-        "legend": d.keys,
         "share_of": "captions read as" if d.of_captions else "pictures labelled with",
         "table": Table(
             heading,
