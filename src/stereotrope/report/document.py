@@ -31,15 +31,13 @@ def render_document(
 
     template: Name of a template. It finds ``csp``, ``style``, ``script`` and ``version`` beside its context,
         and the report's own ``parts.html.j2``.
-    context: What the template shows. The filters cut a text of others and make it inert: ``t`` after 300
-        characters, ``item`` after 500, ``long`` after 1200, ``sentence`` too (it keeps ``q < 0.001`` on one
-        line), ``audit`` after 20,000; text without a filter is escaped too.
+    context: What the template shows. Every text is escaped; the filters ``t``, ``item``, ``long``,
+        ``sentence`` (it keeps ``q < 0.001`` on one line) and ``audit`` also cut it.
     templates: Templates by name; those of the report need not be given.
     style: Rules after those of the report.
     script: The page's only script, of ours; without one no script runs.
 
-    Returns the page. Its content security policy allows this style, this script and pictures within the page,
-    no more.
+    Returns: The page; it may load nothing but this style, this script and pictures within it.
     """
     rules = f"{asset('style.css')}{style}"
     policy = ["default-src 'none'", "img-src data:", f"style-src '{_digest(rules)}'"]

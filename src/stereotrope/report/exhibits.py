@@ -23,8 +23,7 @@ class Exhibits:
     def alt(self, image: str, *, captioned: bool = False) -> str:
         """What a picture was asked for and what annotators saw in it.
 
-        Of very many pictures, ``captioned`` ones are told by their first labels alone: what they were asked
-        for stands above them.
+        captioned: What it was asked for stands above it, and of very many pictures is not said again.
         """
         sheet = self.material.sheet_of[image]
         short = captioned and len(self.material.image_rows) > _MANY_PICTURES

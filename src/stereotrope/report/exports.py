@@ -35,12 +35,10 @@ def light_colours(style: str) -> dict[str, str]:
 
 
 class Exports:
-    """The files of a report below one folder, each written whole or not at all.
+    """The files of a report below one folder, each written whole or not at all; ``written`` has their paths.
 
     folder: Where they go; made if it is not there.
     stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
-
-    written: Paths of what was written, in order.
 
     Raises RunError: The disk is full.
     """
@@ -58,11 +56,9 @@ class Exports:
 
 
 def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -> None:
-    """Write one table; Parquet holds the values untouched.
+    """Write one table: Parquet untouched, CSV with every digit and no text that reads as a formula.
 
-    CSV holds every digit and guards texts against being read as formulas. LaTeX and Markdown are for
-    reading: numbers to six significant digits, undefined ones as an empty cell with the reason in its
-    column. They are not written of a table of more than :data:`MOST_TEXT_ROWS` rows.
+    LaTeX and Markdown have six significant digits, and at most :data:`MOST_TEXT_ROWS` rows.
     """
     texts = {"csv": _csv(frame)}
     if frame.height <= MOST_TEXT_ROWS:
@@ -118,21 +114,17 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
     align = "".join("r" if dtype.is_numeric() else "l" for dtype in shown.dtypes)
     head = " & ".join(escape.latex(c) for c in shown.columns) + r" \\"
     rows = [" & ".join(row) + r" \\" for row in _lines(shown, escape.latex)]
+    label = re.sub("[^a-z0-9-]", "-", name.lower())
     lines = [
         "% needs \\usepackage{longtable,booktabs} and \\usepackage[T1]{fontenc}",
         rf"\begin{{longtable}}{{{align}}}",
-        rf"\caption{{{escape.latex(caption)}}}\label{{tab:{re.sub('[^a-z0-9-]', '-', name.lower())}}}\\",
-        r"\toprule",
-        head,
-        r"\midrule\endfirsthead",
-        r"\toprule",
-        head,
-        r"\midrule\endhead",
+        rf"\caption{{{escape.latex(caption)}}}\label{{tab:{label}}}\\",
+        *(r"\toprule", head, r"\midrule\endfirsthead"),
+        *(r"\toprule", head, r"\midrule\endhead"),
         *rows,
-        r"\bottomrule",
-        r"\end{longtable}",
+        *(r"\bottomrule", r"\end{longtable}", ""),
     ]
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
 
 
 def write_figures(figures: Sequence[Figure], out: Exports, *, style: str) -> None:
@@ -178,8 +170,7 @@ def write_specs(
 
 def _scale(svg: str) -> float | None:
     """Pixels a unit of a drawing: two where they fit, at least one; None where it is too large for that."""
-    size = _SIZE.search(svg)
-    if size is None:
+    if (size := _SIZE.search(svg)) is None:
         return _PNG_SCALE
     fits = (MOST_PIXELS / (float(size[1]) * float(size[2]))) ** 0.5
     return None if fits < 1 else min(_PNG_SCALE, fits)

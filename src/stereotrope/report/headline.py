@@ -108,7 +108,7 @@ def _counts(material: Material) -> dict[str, int]:
     status, labels = material.images["status"], material.labels
     return {
         "prompts": material.prompts.height,
-        "images": material.images.height,
+        "images": len(status),
         **{s: int((status == s).sum()) for s in ("ok", "refused", "excluded", ABSENT)},
         "blank": images_with(material, "blank"),
         "labels": labels.height,
@@ -119,28 +119,26 @@ def _counts(material: Material) -> dict[str, int]:
 
 def summary(material: Material) -> str:
     """The counts in one sentence."""
-    counts = _counts(material)
+    counts, unmade = _counts(material), not_made(material)
     models = count(len(material.named_generators), "model")
-    planned = counts["images"] + not_made(material)
-    unmade = f"{thousands(not_made(material))} were not made, " if not_made(material) else ""
-    derived = f"{thousands(n)} of them derived from others, " if (n := counts["derived_labels"]) else ""
     factors = [f for f in material.factors if f in material.prompts.columns]
     conditions = material.prompts.select(factors).unique().height if factors else 1
+    not_drawn = f"{thousands(unmade)} were not made, " if unmade else ""
     away = f"{thousands(counts[ABSENT])} are not at hand, " if counts[ABSENT] else ""
     blank = f"{count(counts['blank'], 'is', 'are')} blank, " if counts["blank"] else ""
     usable = thousands(counts["ok"] - counts["blank"])
-    could = f"{away}{blank}{usable} could be {'looked at' if away else 'used'}"
     rest = (
         f", {thousands(counts['refused'])} were refused by the model, "
         f"{thousands(counts['excluded'])} could not be read"
     )
     if counts[ABSENT] == counts["images"] > 0:
         rest = "; how many were refused is not known"
+    derived = f"{thousands(n)} of them derived from others, " if (n := counts["derived_labels"]) else ""
     return (
-        f"{count(planned, 'picture')} asked of {models} under {count(conditions, 'condition')}; "
-        f"{unmade}{could}{rest}. Annotators gave "
-        f"{count(counts['labels'], 'label')}, {derived}{thousands(counts['labels_without_value'])} of them "
-        "without a value."
+        f"{count(counts['images'] + unmade, 'picture')} asked of {models} under "
+        f"{count(conditions, 'condition')}; {not_drawn}{away}{blank}{usable} could be "
+        f"{'looked at' if away else 'used'}{rest}. Annotators gave {count(counts['labels'], 'label')}, "
+        f"{derived}{thousands(counts['labels_without_value'])} of them without a value."
     )
 
 

@@ -45,8 +45,7 @@ class Material:
     """A run made ready to be shown.
 
     factors: Factor columns of the prompts.
-    shown: The factors that tell conditions apart: without constants and without a factor that another one
-        implies (``dimension`` is implied by ``group``).
+    shown: Those that tell conditions apart: no constants, none that another one implies.
     row_factor: The factor whose levels are set side by side, the contrast of most estimates.
     """
 

@@ -78,12 +78,9 @@ def _missing_items(material: Material) -> list[str]:
     told = []
     for item in material.info.get("missing") or []:
         one, many, undone = _NOT_DONE.get(str(item["stage"]), ("item was", "items were", "not done"))
-        of, reason = int(item["of"]), str(item["reason"]).strip() or "no reason given"
-        noun = one if of == 1 else many
+        n, of, reason = int(item["n"]), int(item["of"]), str(item["reason"]).strip() or "no reason given"
         end = "" if reason.endswith((".", "!", "?")) else "."
-        told.append(
-            f"{item['name']}: {thousands(int(item['n']))} of {thousands(of)} {noun} {undone}: {reason}{end}"
-        )
+        told.append(f"{item['name']}: {thousands(n)} of {count(of, one, many)} {undone}: {reason}{end}")
     return told + _uncaptioned(material)
 
 
@@ -92,10 +89,9 @@ def _uncaptioned(material: Material) -> list[str]:
     usable = material.images.filter(pl.col("status").is_in(LABELLED))["image_id"]
     captions = material.labels.filter(pl.col("attribute") == CAPTION)
     told = []
-    for captioner in captions["annotator"].unique().sort():
-        given = captions.filter((pl.col("annotator") == captioner) & pl.col("value").is_not_null())
-        lacking = usable.filter(~usable.is_in(given["subject_id"].implode())).len()
-        if lacking:
+    for (captioner,), said in captions.sort("annotator").group_by("annotator", maintain_order=True):
+        given = said.drop_nulls("value")["subject_id"]
+        if lacking := usable.filter(~usable.is_in(given.implode())).len():
             has, many = ("has", "picture") if usable.len() == 1 else ("have", "pictures")
             of = f"{thousands(lacking)} of {thousands(usable.len())} {many}"
             told.append(f"{captioner}: {of} {has} no caption, and no score of captions counts them.")
@@ -110,13 +106,13 @@ def not_made(material: Material) -> int:
 def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     if not records:
         return "No picture was made."
-    total = sum(r["len"] for r in records)
-    refused, excluded, absent = (sum(r[s] for r in records) for s in ("refused", "excluded", ABSENT))
-    labels = sum(r["labels"] for r in records)
+    total, refused, excluded, absent, labels = (
+        sum(r[c] for r in records) for c in ("len", "refused", "excluded", ABSENT, "labels")
+    )
     without = sum(r[f"l_{s}"] for r in records for s in _LABEL_STATES)
     blank = images_with(material, "blank")
-    unusable = refused or excluded or absent
-    if not unusable and not without and not blank and not _missing_items(material):
+    lacking = refused or excluded or absent or without or blank
+    if not lacking and not _missing_items(material):
         nothing = "All" if _notes(material) or not labels else "Nothing is missing: all"
         said = f"all {count(labels, 'label')} have a value" if labels else "there is no label"
         sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
@@ -138,12 +134,11 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     if worst["refused"]:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
         parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
-    if labels and not without:
-        parts.append(f"All {count(labels, 'label')} have a value.")
-    elif labels:
-        parts.append(
+    if labels:
+        have = (
             f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
         )
+        parts.append(have if without else f"All {count(labels, 'label')} have a value.")
     return " ".join([*parts, *_of_quality(material)])
 
 

@@ -36,23 +36,20 @@ def write(
 ) -> Path:
     """Write the report of a run: the page, its tables and its figures, each file whole or not at all.
 
-    The same run gives the same bytes with the same versions of polars and vl-convert: nothing in it
-    knows the time or the machine.
+    The same run gives the same bytes with the same versions of polars and vl-convert.
 
     run: An opened run. Only what it stores is read.
-    out: Folder of the report; ``report`` in the run's folder when None. There, files of an earlier report in
-        ``tables`` and ``figures`` that are not made again are removed; in an ``out`` of yours they stay.
+    out: Folder of the report; ``report`` in the run's folder when None, where files of an earlier report that
+        are not made again are removed.
     figures: Also draw the figures as SVG and PNG.
     budget: Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
         and the page says so.
     words: Makes the words of measures where the run stores none, as older ones do.
-    stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised; called
-        again, the report is written anew.
+    stop: When set, the file at hand is finished and :class:`~stereotrope.errors.Interrupted` raised.
 
-    Returns the page, ``index.html``: one file, no script or picture from elsewhere.
+    Returns: The page, ``index.html``: one file, no script or picture from elsewhere.
 
-    Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay as they
-        were.
+    Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay.
     """
     with changes_told(run.path):
         return _write(Material(run, words), out, figures=figures, budget=budget, stop=stop)
@@ -118,9 +115,7 @@ def _file_name(name: str) -> str:
 
 def _remove_others(folder: Path, written: set[Path], *, figures: bool) -> None:
     for name, endings in _ENDINGS.items():
-        if name == "figures" and not figures:
-            continue
-        for path in (folder / name).iterdir():
-            ours = path.suffix in endings or path.name == "README.txt"
-            if ours and path not in written:
+        if name == "tables" or figures:
+            ours = {p for p in (folder / name).iterdir() if p.suffix in endings or p.name == "README.txt"}
+            for path in ours - written:
                 path.unlink()
