@@ -75,11 +75,7 @@ def dots(
     y = {"y": nominal("label", order, title=None, axis=labels)}
     if names:
         y["yOffset"] = {"field": "series", "sort": names, "scale": {"domain": names}}
-    layers = [
-        *[_band(x)] * any("floor" in v for v in values),
-        *_marks(x, names, bars=bars),
-        _numbers(room),
-    ]
+    layers = [*[_band(x)] * any("floor" in v for v in values), *_marks(x, names, bars=bars), _numbers(room)]
     return {**chart_frame(values, step * len(order)), "encoding": y, "layer": layers}
 
 
