@@ -52,10 +52,7 @@ class Aside:
 class Chapter:
     """A measure and what derives from it: one figure that stands open, the others behind lines.
 
-    title: Stands above the lines where no figure does.
-    lead: The open figure: the measure's own, or the strongest rows of a large one.
-    note: Why no figure is open.
-    further, remarks: What waits, and what is not defined.
+    ``note`` says why no figure is open, ``remarks`` what is not defined.
     """
 
     title: str
@@ -107,11 +104,8 @@ def _chapter(
     frames = {series: series.rows(material.estimates) for series in made}
     drawn = [m for m in made if any(f.panels for f in made[m])]
     undefined = [m for m in made if made[m] and not frames[m]["value"].drop_nulls().len()]
-    remarks = [
-        _undefined(material, frames[m]) if m in undefined else _undrawn(material, m, made[m])
-        for m in made
-        if m in undefined or (made[m] and not drawn)
-    ]
+    silent = [m for m in made if m in undefined or (made[m] and not drawn)]
+    remarks = [_remark(material, m, made[m][0], frames[m] if m in undefined else None) for m in silent]
     shown = [m for m in made if m not in undefined] if drawn else []
     if not shown:
         return Chapter(prose.title, remarks=remarks)
@@ -129,9 +123,14 @@ def _chapter(
     own = [f for f in made[shown[0]] if f is not lead]
     further = _own_lines(shown[0].name, own, frames[shown[0]])
     for series in shown[1:]:
-        of = f" ({count(len(made[series]), 'figure')})" if len(made[series]) > 1 else ""
-        further.append(Disclosure(f"{material.explain(series).heading}{of}", made[series]))
+        further.append(_behind(material.explain(series).heading, made[series]))
     return Chapter(prose.title, lead, note, [d for d in further if d.figures], remarks)
+
+
+def _behind(title: str, figures: Sequence[Figure]) -> Disclosure:
+    """Figures behind a line that counts them."""
+    of = f" ({count(len(figures), 'figure')})" if len(figures) > 1 else ""
+    return Disclosure(f"{title}{of}", figures)
 
 
 def _is_small(figure: Figure) -> bool:
@@ -148,10 +147,9 @@ def _own_lines(name: str, figures: Sequence[Figure], frame: pl.DataFrame) -> lis
         for f in whole
     ]
     if parts:
-        of = f" ({count(len(parts), 'figure')})" if len(parts) > 1 else ""
         all_rows = "" if whole or len(parts) == 1 else f"{_which(parts)} {thousands(frame.height)} rows, "
         by = "by attribute" if all_rows else "By attribute"
-        lines.append(Disclosure(f"{all_rows}{by}{of}", parts))
+        lines.append(_behind(f"{all_rows}{by}", parts))
     return lines
 
 
@@ -167,37 +165,31 @@ def _is_part(name: str, figure: Figure) -> bool:
     return bool(rest) and not rest.removeprefix("-").isdigit()
 
 
-def _undefined(material: Material, frame: pl.DataFrame) -> Aside:
-    series = series_of(frame.row(0, named=True))
+def _remark(material: Material, series: Series, figure: Figure, undefined: pl.DataFrame | None) -> Aside:
+    """Why no figure shows a series: no row is defined, or the reason that its figure gives."""
     prose = material.explain(series)
-    of = "the only row is not" if frame.height == 1 else f"none of {thousands(frame.height)} rows is"
-    sentence = f"{prose.heading}: {of} defined: {undefined_words(frame)}."
-    table = table_of(material, frame, prose.title, file=f"tables/{series.name}.csv")
-    return Aside(sentence, table)
-
-
-def _undrawn(material: Material, series: Series, figures: Sequence[Figure]) -> Aside:
-    figure = figures[0]
-    why = figure.notes[-1] if figure.notes else figure.reads
-    return Aside(f"{material.explain(series).heading}: {why[:1].lower()}{why[1:]}", figure.table)
+    if undefined is None:
+        why = figure.notes[-1] if figure.notes else figure.reads
+        return Aside(f"{prose.heading}: {why[:1].lower()}{why[1:]}", figure.table)
+    n = undefined.height
+    of = "the only row is not" if n == 1 else f"none of {thousands(n)} rows is"
+    table = table_of(material, undefined, prose.title, file=f"tables/{series.name}.csv")
+    return Aside(f"{prose.heading}: {of} defined: {undefined_words(undefined)}.", table)
 
 
 def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     """The rows of a large figure that are farthest from what they would read if there were nothing."""
     whole = frame.filter(OVER_ALL)
     frame = whole if whole["value"].drop_nulls().len() else frame
-    defined = frame.filter(pl.col("value").is_not_null())
-    definition = defined["definition"][0]
+    definition = frame.filter(pl.col("value").is_not_null())["definition"][0]
     every = frame.filter(pl.col("definition").eq_missing(definition))
     frame = _once(every)
     chosen = _chosen(frame, min(_STRONGEST, frame["value"].drop_nulls().len()), every.height - frame.height)
-    series = series_of(frame.row(0, named=True))
-    prose = material.explain(series, definition)
-    title = prose.title
+    prose = material.explain(series_of(frame.row(0, named=True)), definition)
     columns = [c for c in ("attribute", "category") if frame[c].drop_nulls().n_unique() > 1]
     columns += varying_columns(material, frame)
     records = sorted(
-        (r for r in frame.iter_rows(named=True) if r["value"] is not None),
+        frame.filter(pl.col("value").is_not_null()).iter_rows(named=True),
         key=lambda r: (
             (r["floor"] or 0.0) - abs(r["value"]),
             -(r["n"] or 0),
@@ -207,16 +199,17 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     rows = dot_rows(material, records, columns)
     domain = domain_of(records)
     spec = dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
+    panel = Panel("", spec, panel_words(prose.title, "", rows), len(rows) * 2)
     shown = pl.DataFrame(records, schema=frame.schema)
-    caption = f"{title}: {chosen}"
+    caption, file = f"{prose.title}: {chosen}", f"tables/{prose.name}.csv"
     return Figure.of(
         material,
         frame,
         prose,
-        title,
-        f"{series.name}-strongest",
-        [Panel("", spec, panel_words(title, "", rows), len(rows) * 2)],
-        table=table_of(material, shown, caption, file=f"tables/{series.name}.csv"),
+        prose.title,
+        f"{prose.name}-strongest",
+        [panel],
+        table=table_of(material, shown, caption, file=file),
         notes=notes_of(frame, 0, 0),
         reads=f"{chosen} {prose.reads if whole.height else ''}".strip(),
         detail=True,

@@ -4,7 +4,8 @@ import io
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -81,39 +82,34 @@ def _guarded(texts: pl.Series) -> pl.Series:
     return texts.replace(changed) if changed else texts
 
 
-def _filled(frame: pl.DataFrame) -> pl.DataFrame:
-    return pl.DataFrame([s for s in frame if s.null_count() < len(s)])  # no select: a name may be `*`
-
-
 def _text(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.{_TEXT_DIGITS}g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
-def _lines(frame: pl.DataFrame, escaped: Callable[[str], str]) -> Iterator[tuple[str, ...]]:
-    """The rows as texts; each different text of a column is escaped once."""
-    columns = []
-    for series in frame:
-        texts = [_text(value) for value in series]
-        known = {text: escaped(text) for text in set(texts)}
-        columns.append([known[text] for text in texts])
-    return zip(*columns, strict=True)
+def _texts(
+    frame: pl.DataFrame, escaped: Callable[[str], str]
+) -> tuple[list[str], list[tuple[str, ...]], list[bool]]:
+    """Names and rows of the columns with any value, as texts, and which are numbers."""
+    filled = [s for s in frame if s.null_count() < len(s)]
+    escape_once = cache(escaped)
+    columns = [[escape_once(_text(value)) for value in s] for s in filled]
+    rows = list(zip(*columns, strict=True))
+    return [escaped(s.name) for s in filled], rows, [s.dtype.is_numeric() for s in filled]
 
 
 def _markdown(frame: pl.DataFrame, caption: str) -> str:
-    shown = _filled(frame)
-    head = "| " + " | ".join(escape.markdown(c) for c in shown.columns) + " |"
-    rule = "|" + "|".join(" --- " for _ in shown.columns) + "|"
-    rows = ["| " + " | ".join(row) + " |" for row in _lines(shown, escape.markdown)]
-    return "\n".join([escape.markdown(caption), "", head, rule, *rows, ""])
+    names, rows, _ = _texts(frame, escape.markdown)
+    rule = f"|{'|'.join(' --- ' for _ in names)}|"
+    lines = [f"| {' | '.join(row)} |" for row in (names, *rows)]
+    return "\n".join([escape.markdown(caption), "", lines[0], rule, *lines[1:], ""])
 
 
 def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
-    shown = _filled(frame)
-    align = "".join("r" if dtype.is_numeric() else "l" for dtype in shown.dtypes)
-    head = " & ".join(escape.latex(c) for c in shown.columns) + r" \\"
-    rows = [" & ".join(row) + r" \\" for row in _lines(shown, escape.latex)]
+    names, texts, numeric = _texts(frame, escape.latex)
+    align = "".join("r" if number else "l" for number in numeric)
+    head, *rows = [" & ".join(row) + r" \\" for row in (names, *texts)]
     label = re.sub("[^a-z0-9-]", "-", name.lower())
     lines = [
         "% needs \\usepackage{longtable,booktabs} and \\usepackage[T1]{fontenc}",

@@ -40,6 +40,13 @@ _PLACES = {_THEIRS: 3}
 CORRECTED, RAW = "corrected_share", "raw_share"
 
 
+_NONE_ALIKE = (
+    "are of other conditions than the scores of this run: another model, object or group, or a mean over "
+    "them."
+)
+_NOT_ALIKE = (
+    "Scores of two definitions are not set side by side; measure with the same definition to compare."
+)
 _Row = Mapping[str, Any]
 
 
@@ -63,15 +70,15 @@ def published_beside(material: Material) -> tuple[list[Figure], list[str]]:
         for definition in dict.fromkeys(row["definition"] for row in theirs):
             rows = [row for row in theirs if row["definition"] == definition]
             same = ours.filter(pl.col("definition") == definition)
-            if same.height:
-                pairs = _pairs(material, rows, same)
-                if pairs:
-                    figures.append(_figure(material, series, definition, pairs))
-                else:
-                    notes.append(f"{name}: {_none_alike(rows)}")
+            theirs_are = f"{name}: the published figures ({_sources(rows)})"
+            if pairs := _pairs(material, rows, same):
+                figures.append(_figure(material, series, definition, pairs))
+            elif same.height:
+                notes.append(f"{theirs_are} {_NONE_ALIKE}")
             elif ours.height:
-                used = ours["definition"].drop_nulls().unique().sort().to_list()
-                notes.append(f"{name}: {_other_definition(rows, used)}")
+                used = [f"“{words(d)}”" for d in ours["definition"].drop_nulls().unique().sort()]
+                follow = f"follow the definition “{words(definition)}”, this run {' and '.join(used)}"
+                notes.append(f"{theirs_are} {follow}. {_NOT_ALIKE}")
     return figures, notes
 
 
@@ -95,22 +102,6 @@ def _alike(material: Material, column: str, theirs: Mapping[str, Any], ours: Any
     if told is None and column == "dimension" and theirs.get("group") is not None:
         return True
     return bool(told == ours)
-
-
-def _other_definition(rows: Sequence[Mapping[str, Any]], ours: Sequence[str]) -> str:
-    used = " and ".join(f"“{words(name)}”" for name in ours)
-    return (
-        f"the published figures ({_sources(rows)}) follow the definition "
-        f"“{words(str(rows[0]['definition']))}”, this run {used}. Scores of two definitions are not "
-        "set side by side; measure with the same definition to compare."
-    )
-
-
-def _none_alike(rows: Sequence[Mapping[str, Any]]) -> str:
-    return (
-        f"the published figures ({_sources(rows)}) are of other conditions than the "
-        "scores of this run: another model, object or group, or a mean over them."
-    )
 
 
 def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -201,11 +192,10 @@ def _drawn(
 def corrected_figures(material: Material) -> list[Figure]:
     """Shares corrected for the annotator's errors beside the shares as labelled, one figure an attribute."""
     both = material.scores.filter(pl.col("measure").is_in([CORRECTED, RAW]))
-    figures = []
-    prose = material.explain(CORRECTED)
-    for attribute in both["attribute"].unique(maintain_order=True).to_list():
+    prose, figures = material.explain(CORRECTED), []
+    for attribute in both["attribute"].unique(maintain_order=True):
         frame, _ = without_neutral(both.filter(pl.col("attribute") == attribute))
-        figures.append(_corrected(material, frame, f"{prose.title}: {words(str(attribute))}", str(attribute)))
+        figures.append(_corrected(material, frame, f"{prose.title}: {words(attribute)}", attribute))
     return figures
 
 
