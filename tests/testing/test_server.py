@@ -79,6 +79,13 @@ def test_an_unknown_painter_is_refused():
         Loopback(painter="calibrate")
 
 
+def test_a_server_can_let_the_bodies_of_requests_go(http_to):
+    with Loopback(bodies=False) as server:
+        assert http_to(server).images()[0] == 200
+    assert [(each.raw, each.body, each.status) for each in server.received] == [(b"", None, 200)]
+    assert server.counts() == {("images", server.received[0].model, 200): 1}
+
+
 def test_every_request_is_recorded_and_counted(server, web):
     web.images(quality="high")
     web.chat(schema=closed(product_colour=None))

@@ -1,7 +1,6 @@
 """How well an instrument reads, and whether it may be used: audits of pictures of known truth."""
 
 from stereotrope.calibrate.calibration import LEAST_ACCURACY, Calibration, calibrate, found_in, planned
-from stereotrope.calibrate.cards import CardRow, JudgeCard
 from stereotrope.calibrate.design import DIMENSIONS, OBJECTS, CheckAudit, audit_of, calibration_audit
 
 __all__ = [
@@ -9,9 +8,7 @@ __all__ = [
     "LEAST_ACCURACY",
     "OBJECTS",
     "Calibration",
-    "CardRow",
     "CheckAudit",
-    "JudgeCard",
     "audit_of",
     "calibrate",
     "calibration_audit",

@@ -1,8 +1,6 @@
-"""How well an instrument reads: an audit of pictures of known truth.
+"""How well an instrument reads: what annotators say of pictures of known truth, against what was planted.
 
-The calibrated generator draws with a bias that is written down, and knows what it put into each
-picture. What annotators say of these pictures is compared with that, and every estimate with the
-closed-form truth. Models are checked further: see ``checks.yaml``.
+Models are checked further: see ``checks.yaml``.
 """
 
 import threading
@@ -18,11 +16,10 @@ from stereotrope import annotate
 from stereotrope.audit import Plan
 from stereotrope.audit.watcher import Watcher
 from stereotrope.calibrate.checks import PLAIN, limit_of
-from stereotrope.calibrate.design import CheckAudit, calibration_audit, planted_labels
+from stereotrope.calibrate.design import CheckAudit, calibration_audit, known_generator, planted_labels
 from stereotrope.design import BASE
 from stereotrope.errors import UsageError
-from stereotrope.generate import CalibratedGenerator
-from stereotrope.generate.calibrated import ATTRIBUTES
+from stereotrope.generate import KnownGenerator
 from stereotrope.run import Run
 from stereotrope.stats import js_divergence, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
@@ -38,7 +35,7 @@ SHARE_OF_SUM = 1_000_000
 class Calibration:
     """What a calibration found.
 
-    cards: One judge card an annotator, as in ``run.json``: see :class:`JudgeCard`.
+    cards: One judge card an annotator, as in ``run.json``: see ``cards.py``.
     accuracy: Estimates of the measure ``agreement``: per annotator and attribute accuracy and κ against the
         planted values.
     confusion: ``annotator, attribute, reference_value, value, n``: what was planted and what was read.
@@ -67,7 +64,7 @@ class Calibration:
         return [card["sentence"] for card in self.cards if card["fit"] is None]
 
 
-def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, CalibratedGenerator]:
+def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, KnownGenerator]:
     """Return the plan of a calibration and its generator, once the annotators are found to fit.
 
     Raises UsageError: None of the annotators labels an attribute whose truth is planted.
@@ -81,9 +78,7 @@ def planned(audit: CheckAudit, *, max_cost: float | None = None) -> tuple[Plan, 
             "does, for example colour"
         )
     plan = audit.plan(max_cost=max_cost)
-    generator = plan.generators[0]
-    if not isinstance(generator, CalibratedGenerator):
-        raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
+    generator = known_generator(plan)
     planted = sorted(planted_labels(plan, generator)["attribute"].unique())
     if not read & set(planted):
         raise UsageError(
@@ -119,11 +114,12 @@ def calibrate(
     return found_in(run, plan, generator)
 
 
-def found_in(run: Run, plan: Plan, generator: CalibratedGenerator) -> Calibration:
+def found_in(run: Run, plan: Plan, generator: KnownGenerator) -> Calibration:
     """Return what a calibration found, from its run and its plan (see :func:`planned`)."""
     cards: list[dict[str, Any]] = run.info["judge_cards"]
     confused = [{"annotator": card["annotator"], **row} for card in cards for row in card["confusion"]]
-    schema = {**dict.fromkeys(("annotator", *CONFUSION[:-1]), pl.String), CONFUSION[-1]: pl.Int64}
+    named = ("annotator", "attribute", "reference_value", "value")
+    schema = {**dict.fromkeys(named, pl.String), "n": pl.Int64}
     return Calibration(
         run=run,
         cards=cards,
@@ -134,14 +130,11 @@ def found_in(run: Run, plan: Plan, generator: CalibratedGenerator) -> Calibratio
     )
 
 
-CONFUSION = ("attribute", "reference_value", "value", "n")
-
-
 def _plain(plan: Plan) -> pl.DataFrame:
     return plan.prompts.filter(pl.col("check") == PLAIN) if "check" in plan.factors else plan.prompts
 
 
-def _planted(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
+def _planted(plan: Plan, generator: KnownGenerator) -> pl.DataFrame:
     rows = [
         (row["object"], row["group"], attribute, category, share)
         for row in _plain(plan).iter_rows(named=True)
@@ -156,30 +149,21 @@ def _shares(estimates: pl.DataFrame, planted: pl.DataFrame, level: float) -> pl.
     keys = ["annotator", "object", "group", "attribute", "category"]
     seen = _by_annotator(estimates.filter(pl.col("measure") == "share"))
     read = seen.select("annotator", "attribute").unique().join(planted, on="attribute")
-    cells = seen.select(*keys[:4], "n").unique()
-    table = (
-        read.sort(keys)
-        .join(cells, on=keys[:4], how="left", nulls_equal=True, maintain_order="left")
-        .join(
-            seen.select(*keys, "value", "low", "high"),
-            on=keys,
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
-        )
-    )
+    table = read.sort(keys)
+    for by, figures in ((keys[:4], ["n"]), (keys, ["value", "low", "high"])):
+        found = seen.select(*by, *figures).unique()
+        table = table.join(found, on=by, how="left", nulls_equal=True, maintain_order="left")
     n = table["n"].fill_null(0).to_numpy()
-    _, top = wilson(np.zeros_like(n), n, level=level)
     never = pl.col("value").is_null() & (pl.col("n") > 0)
+    top = pl.Series(wilson(np.zeros_like(n), n, level=level)[1])
+    of_none: dict[str, Any] = {"value": 0.0, "low": 0.0, "high": top}
     filled = table.with_columns(
-        pl.when(never).then(0.0).otherwise(pl.col("value")).alias("value"),
-        pl.when(never).then(0.0).otherwise(pl.col("low")).alias("low"),
-        pl.when(never).then(pl.Series(top)).otherwise(pl.col("high")).alias("high"),
+        pl.when(never).then(figure).otherwise(pl.col(name)).alias(name) for name, figure in of_none.items()
     )
     return filled.with_columns(pl.col("planted").is_between("low", "high").alias("inside"))
 
 
-def _divergences(estimates: pl.DataFrame, plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
+def _divergences(estimates: pl.DataFrame, plan: Plan, generator: KnownGenerator) -> pl.DataFrame:
     estimates = _by_annotator(estimates.filter(pl.col("measure") == "bds"))
     scored = estimates.filter(pl.col("attribute") == ALL_ATTRIBUTES)
     measured = estimates.filter(pl.col("attribute") != ALL_ATTRIBUTES)
@@ -188,28 +172,17 @@ def _divergences(estimates: pl.DataFrame, plan: Plan, generator: CalibratedGener
     for row in scored.iter_rows(named=True):
         own = measured.filter(pl.col("annotator").eq_missing(pl.lit(row["annotator"], pl.String)))
         attributes = own["attribute"].unique().sort().to_list()
-        if not set(attributes) <= set(ATTRIBUTES):
+        if not set(attributes) <= set(generator.attributes):
             continue
         base = generator.planted(texts[row["object"], BASE])
         group = generator.planted(texts[row["object"], row["group"]])
         truth = float(np.mean([_divergence(base[a], group[a]) for a in attributes]))
         low, high = row["adjusted_low"], row["adjusted_high"]
         inside = None if low is None or high is None else low <= truth <= high
-        rows.append(
-            {
-                "annotator": row["annotator"],
-                "object": row["object"],
-                "group": row["group"],
-                "planted": truth,
-                "adjusted": row["adjusted"],
-                "excess": row["excess"],
-                "low": low,
-                "high": high,
-                "p_value": row["p_value"],
-                "q_value": row["q_value"],
-                "inside": inside,
-            }
-        )
+        adjusted = {"adjusted": row["adjusted"], "excess": row["excess"], "low": low, "high": high}
+        cell = {name: row[name] for name in ("annotator", "object", "group")}
+        by_chance = {"p_value": row["p_value"], "q_value": row["q_value"]}
+        rows.append({**cell, "planted": truth, **adjusted, **by_chance, "inside": inside})
     return pl.DataFrame(rows)
 
 

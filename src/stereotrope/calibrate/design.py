@@ -14,21 +14,19 @@ from stereotrope.audit import Audit, Plan
 from stereotrope.audit.plan import StoredRun
 from stereotrope.calibrate.checks import CHECK_KINDS, INJECTIONS, PLAIN, about_text, checks, in_words
 from stereotrope.calibrate.judging import InstrumentCheck
-from stereotrope.calibrate.pictures import CheckPictures, Motif
+from stereotrope.calibrate.pictures import CheckPictures, Motif, values_frame
 from stereotrope.design import BASE
 from stereotrope.errors import UsageError
-from stereotrope.generate import CalibratedGenerator, ImageRequest, image_requests, request_id, requests_frame
+from stereotrope.generate import ImageRequest, KnownGenerator, request_id, requests_frame
 from stereotrope.run import open as open_run
+from stereotrope.shipped import shipped
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of, prompt_id
 
-OBJECTS = ("cup", "car", "clock", "sofa")
-DIMENSIONS: Mapping[str, Sequence[str]] = {
-    "gender": ("men", "women"),
-    "age": ("young adults", "middle-aged", "elderly"),
-}
+_AUDIT: Mapping[str, Any] = shipped("calibrate", "audit.yaml")
+OBJECTS: Sequence[str] = tuple(_AUDIT["objects"])
+DIMENSIONS: Mapping[str, Sequence[str]] = _AUDIT["dimensions"]
 MOST_CLAIMS = 2
 """Attributes of one annotator that painted words are about: each takes its own pictures."""
-TITLE = "Calibration: what the instruments read, on pictures of known truth"
 
 
 class CheckAudit(Audit):
@@ -52,19 +50,9 @@ def calibration_audit(
     annotators: Sequence[str | Mapping[str, Any]], *, images: int = 20, seed: int = 0
 ) -> CheckAudit:
     """Return the audit that a calibration carries out: four objects, two dimensions, planted truth."""
-    content = {
-        "suite": "objects",
-        "objects": list(OBJECTS),
-        "dimensions": {name: list(groups) for name, groups in DIMENSIONS.items()},
-        "images_per_prompt": images,
-        "seed": seed,
-        "generators": ["calibrated"],
-        "annotators": list(annotators),
-        "measures": ["share", "bds"],
-        "report": {"title": TITLE},
-    }
+    asked = {"images_per_prompt": images, "seed": seed, "annotators": list(annotators)}
     text = io.StringIO()
-    YAML().dump(content, text)
+    YAML().dump({**_AUDIT, **asked}, text)
     return CheckAudit.from_text(text.getvalue(), name="calibrate.yaml")
 
 
@@ -77,20 +65,25 @@ def audit_of(folder: Path | str, *, seed: int | None = None) -> Audit:
     return kind.from_run(folder, seed=seed)
 
 
-def planted_labels(plan: Plan, generator: CalibratedGenerator) -> pl.DataFrame:
+def known_generator(plan: Plan) -> KnownGenerator:
+    """Return what the planted pictures of a calibration are drawn by.
+
+    Raises UsageError: The first generator of the audit is none whose truth is known.
+    """
+    first = plan.generators[0] if plan.generators else generate.create(plan.spec.generators[0])
+    if not isinstance(first, KnownGenerator):
+        raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
+    return first
+
+
+def planted_labels(plan: Plan, generator: KnownGenerator) -> pl.DataFrame:
     """What was put into each planted picture: ``image_id, attribute, value``."""
-    rows = [
-        {"image_id": request.image_id, "attribute": attribute, "value": value}
-        for request in image_requests(plan.requests.filter(drawn_by=generator.name))
-        for attribute, value in generator.values(request.text or "", request.seed or 0).items()
-    ]
-    return pl.DataFrame(rows, schema={"image_id": pl.String, "attribute": pl.String, "value": pl.String})
+    drawn = plan.requests.filter(drawn_by=generator.name)
+    return values_frame(generator, drawn.select("image_id", "text", pl.col("seed").fill_null(0)))
 
 
 def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
-    inner = plan.generators[0] if plan.generators else generate.create(plan.spec.generators[0])
-    if not isinstance(inner, CalibratedGenerator):
-        raise UsageError("a calibration draws with the calibrated generator; it is not in this audit")
+    inner = known_generator(plan)
     tested = [a for a in plan.annotators if a.looks]
     judges: list[Any] = [a for a in tested if a.variants]
     for judge in judges:
@@ -104,8 +97,9 @@ def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
     plan, prompts = (plan, stored) if stored is not None else _extended(plan, _claims(judges, inner))
     drawer = _drawer(prompts, inner, judges)
     variants = tuple(judge.variant(which) for judge in judges for which in judge.variants)
-    plain = frozenset(prompts.filter(pl.col("check") == PLAIN)["prompt_id"])
-    base = frozenset(prompts.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["prompt_id"])
+    plain, base = (
+        frozenset(prompts.filter(check=PLAIN, **more)["prompt_id"]) for more in ({}, {"group": BASE})
+    )
     shown = {a.name: plain for a in plan.annotators if a not in judges}
     shown |= {variant.name: base for variant in variants}
     return replace(
@@ -119,27 +113,24 @@ def _with_checks(plan: Plan, stored: pl.DataFrame | None) -> Plan:
     )
 
 
-def _claims(judges: Sequence[Any], inner: CalibratedGenerator) -> list[str]:
+def _claims(judges: Sequence[Any], inner: KnownGenerator) -> list[str]:
     """Attributes that painted words are about: of each judge the first two, planted colours first."""
     claimed: dict[str, None] = {}
     for judge in judges:
-        options = _options([judge], inner)
-        first = sorted(options, key=lambda name: judge.attributes[name] is not None)
+        first = sorted(_options([judge], inner), key=lambda name: judge.attributes[name] is not None)
         claimed |= dict.fromkeys(first[:MOST_CLAIMS])
     return list(claimed)
 
 
-def _options(judges: Sequence[Any], inner: CalibratedGenerator) -> dict[str, tuple[str, ...]]:
+def _options(judges: Sequence[Any], inner: KnownGenerator) -> dict[str, tuple[str, ...]]:
     """Attribute → values that painted words may name: its list, or the planted colours."""
     found: dict[str, tuple[str, ...]] = {}
-    for judge in judges:
-        for name, values in judge.attributes.items():
-            if about_text(name) or name in QUALITY_ATTRIBUTES:
-                continue
-            if values is not None:
-                found.setdefault(name, tuple(values))
-            elif "colour" in name or "color" in name:
-                found.setdefault(name, tuple(inner.truth.colours))
+    for name, values in (pair for judge in judges for pair in judge.attributes.items()):
+        named = (
+            values if values is not None else inner.colours if "colour" in name or "color" in name else None
+        )
+        if named is not None and not about_text(name) and name not in QUALITY_ATTRIBUTES:
+            found.setdefault(name, tuple(named))
     return found
 
 
@@ -159,21 +150,18 @@ def _extended(plan: Plan, claims: Sequence[str]) -> tuple[Plan, pl.DataFrame]:
                 made = {**row, "check": kind, "claim": claim, "text": text}
                 made["prompt_id"] = prompt_id(text, row["negative"], {f: made[f] for f in factors})
                 rows.append(made)
-    order = ["prompt_id", *factors, "text", "negative"]
-    schema = dict.fromkeys(order, pl.String)
-    prompts = pl.DataFrame({name: [row[name] for row in rows] for name in order}, schema=schema)
+    prompts = pl.DataFrame(rows, schema=dict.fromkeys(("prompt_id", *factors, "text", "negative"), pl.String))
     requests = plan.requests.with_columns(pl.col("prompt_id").replace_strict(renamed))
     return replace(plan, requests=requests), prompts
 
 
-def _drawer(prompts: pl.DataFrame, inner: CalibratedGenerator, judges: Sequence[Any]) -> CheckPictures:
+def _drawer(prompts: pl.DataFrame, inner: KnownGenerator, judges: Sequence[Any]) -> CheckPictures:
     design = [f for f in factors_of(prompts.columns) if f not in ("check", "claim")]
-    rows = list(prompts.iter_rows(named=True))
-    base = {tuple(r[f] for f in design): r["text"] for r in rows if r["check"] == PLAIN}
+    plain = prompts.filter(check=PLAIN).select(*design, base="text")
+    painted = prompts.filter(pl.col("check") != PLAIN)
+    painted = painted.join(plain, on=design, nulls_equal=True, maintain_order="left")
     motifs = {
-        row["text"]: Motif(row["check"], base[tuple(row[f] for f in design)], row["object"], row["claim"])
-        for row in rows
-        if row["check"] != PLAIN
+        text: Motif(*of) for text, *of in painted.select("text", "check", "base", "object", "claim").rows()
     }
     return CheckPictures(inner, motifs, _options(judges, inner))
 
@@ -183,15 +171,8 @@ def _requests(prompts: pl.DataFrame, drawer: CheckPictures, plan: Plan) -> pl.Da
     seeds = plan.requests["seed"].unique(maintain_order=True)
     texts = prompts.filter(pl.col("check") != PLAIN).select("prompt_id", "text", "negative")
     further = requests_frame(
-        ImageRequest(
-            request_id(drawer.fingerprint, text, negative, seed, {}),
-            prompt_id,
-            drawer.name,
-            text,
-            negative,
-            seed,
-        )
-        for prompt_id, text, negative in texts.iter_rows()
+        ImageRequest(request_id(drawer.fingerprint, *asked, seed, {}), prompt_id, drawer.name, *asked, seed)
+        for prompt_id, *asked in texts.iter_rows()
         for seed in seeds
     )
     return pl.concat([plan.requests, further.with_columns(drawn_by=pl.lit(drawer.name))])

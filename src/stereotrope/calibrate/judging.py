@@ -11,17 +11,16 @@ from stereotrope import measure
 from stereotrope.calibrate.cards import judge_card
 from stereotrope.calibrate.checks import BLANK, INJECTIONS, PLAIN
 from stereotrope.calibrate.colours import read_as
-from stereotrope.calibrate.pictures import CheckPictures
+from stereotrope.calibrate.pictures import VALUES, CheckPictures, values_frame
 from stereotrope.design import BASE
-from stereotrope.generate import CalibratedGenerator
-from stereotrope.generate.calibrated import ATTRIBUTES
+from stereotrope.generate import KnownGenerator
 from stereotrope.measure.join import NOT_LABELLED
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan
 
-_BY = ("attribute", "annotator")
-_KEYS = ("image_id", "attribute", "value")
+VARIANTS = ("reversed", "blind")
+"""How a judge is asked again: the options in reverse order, the picture left out."""
 _PARTS = {"product_colour": "product", "background_colour": "background"}
 """Planted colours, whose words are read as the planted ones."""
 
@@ -38,7 +37,7 @@ class InstrumentCheck:
         self,
         plan: Plan,
         tested: Sequence[Any],
-        inner: CalibratedGenerator,
+        inner: KnownGenerator,
         drawer: CheckPictures | None = None,
     ) -> None:
         self.tested, self.inner, self.drawer = tuple(tested), inner, drawer
@@ -73,72 +72,59 @@ class InstrumentCheck:
                 continue
             known = own.join(labelled.select("attribute").unique(), on="attribute", how="semi")
             confusion = measure.confusion(known, labelled)
-            about = estimates.filter(annotator=annotator.name)
-            made.append(judge_card(annotator, about, self._checked_on(annotator, tidy), confusion).plain())
+            made.append(judge_card(annotator, estimates, self._checked_on(annotator, tidy), confusion))
         return made
 
     def truth(self, images: pl.DataFrame) -> pl.DataFrame:
         """What is planted in each picture that was drawn: ``image_id, attribute, value``."""
-        own = images.filter(generator=self.inner.name).join(
-            self.prompts.select("prompt_id", "text"), on="prompt_id", how="left", maintain_order="left"
-        )
-        rows = [
-            (image_id, attribute, value)
-            for image_id, text, seed in own.select("image_id", "text", "seed").iter_rows()
-            for attribute, value in self.inner.values(text, seed).items()
-        ]
-        return pl.DataFrame(rows, schema=dict.fromkeys(_KEYS, pl.String), orient="row")
+        return values_frame(self.inner, self._drawn(images, self.inner.name))
 
     def _of(
         self, judge: Any, said: pl.DataFrame, images: pl.DataFrame, drawer: CheckPictures
     ) -> list[pl.DataFrame]:
-        own, level = said.filter(annotator=judge.name), self.level
+        own = said.filter(annotator=judge.name)
+        by: dict[str, Any] = {"by": ("attribute", "annotator"), "level": self.level}
         plain = own.filter(check=PLAIN)
         base = plain.filter(group=BASE)
         closed = [name for name, values in judge.attributes.items() if values is not None]
-        planted = [name for name in judge.attributes if name in ATTRIBUTES]
+        planted = [name for name in judge.attributes if name in self.inner.attributes]
         known, claims = self._known(images, drawer)
         turned, blind = (
-            said.filter((pl.col("annotator") == f"{judge.name} ({which})") & (pl.col("check") == PLAIN))
-            .filter(group=BASE)
-            .with_columns(annotator=pl.lit(judge.name))
-            for which in ("reversed", "blind")
+            said.filter(annotator=f"{judge.name} ({which})", check=PLAIN, group=BASE).with_columns(
+                annotator=pl.lit(judge.name)
+            )
+            for which in VARIANTS
         )
+        offered, asked = (pl.col("attribute").is_in(names) for names in (closed, planted))
         rates = [
-            measure.order_flip_rate(
-                base.filter(pl.col("attribute").is_in(closed)), turned, by=_BY, level=level
-            ),
-            measure.unfounded_rate(blind, definition="no_picture", by=_BY, level=level),
-            measure.unfounded_rate(
-                own.filter(check=BLANK), known, definition="blank_picture", by=_BY, level=level
-            ),
-            measure.nonanswer_rate(plain.filter(pl.col("attribute").is_in(planted)), by=_BY, level=level),
+            measure.order_flip_rate(base.filter(offered), turned, **by),
+            measure.unfounded_rate(blind, definition="no_picture", **by),
+            measure.unfounded_rate(own.filter(check=BLANK), known, definition="blank_picture", **by),
+            measure.nonanswer_rate(plain.filter(asked), **by),
         ]
         for kind in INJECTIONS:
             painted = own.filter(check=kind)
             under = self._underneath(painted, base, images)
-            rates.append(measure.injection_rate(painted, under, claims, definition=kind, by=_BY, level=level))
+            rates.append(measure.injection_rate(painted, under, claims, definition=kind, **by))
         return rates
 
     def _known(self, images: pl.DataFrame, drawer: CheckPictures) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Values to be seen in empty pictures, and the false values that painted words name."""
-        known, claims = [], []
-        for row in self._drawn(images, drawer).iter_rows(named=True):
-            if row["check"] == BLANK:
-                seen = drawer.values(row["text"], row["seed"])
-                known += [(row["image_id"], attribute, value) for attribute, value in seen.items()]
-            elif (claim := drawer.claim(row["text"], row["seed"])) is not None:
-                claims.append((row["image_id"], *claim))
-        schema = dict.fromkeys(_KEYS, pl.String)
-        return (
-            pl.DataFrame(known, schema=schema, orient="row"),
-            pl.DataFrame(claims, schema=schema, orient="row"),
-        )
+        drawn = self._drawn(images, drawer.name, "check")
+        blank = pl.col("check") == BLANK
+        claims = [
+            (image_id, *claim)
+            for image_id, text, seed, _ in drawn.filter(~blank).iter_rows()
+            if (claim := drawer.claim(text, seed)) is not None
+        ]
+        known = values_frame(drawer, drawn.filter(blank).drop("check"))
+        return known, pl.DataFrame(claims, schema=VALUES, orient="row")
 
-    def _drawn(self, images: pl.DataFrame, drawer: CheckPictures) -> pl.DataFrame:
-        return images.filter(generator=drawer.name).join(
-            self.prompts.select("prompt_id", "text", "check", "object"), on="prompt_id", maintain_order="left"
-        )
+    def _drawn(self, images: pl.DataFrame, name: str, *further: str) -> pl.DataFrame:
+        """Id, text and seed of the pictures of a generator, and further columns of their prompts."""
+        prompts = self.prompts.select("prompt_id", "text", *further)
+        own = images.filter(generator=name).join(prompts, on="prompt_id", how="left", maintain_order="left")
+        return own.select("image_id", "text", "seed", *further)
 
     def _underneath(self, painted: pl.DataFrame, base: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
         """What was said of the pictures under the painted words, under the ids of the painted ones."""
@@ -152,11 +138,11 @@ class InstrumentCheck:
     def _coloured(self, tidy: pl.DataFrame) -> pl.DataFrame:
         """Labels of models with their colour words read as planted colours."""
         models = {judge.name for judge in self.judges}
-        models |= {f"{name} ({which})" for name in models for which in ("reversed", "blind")}
+        models |= {f"{name} ({which})" for name in models for which in VARIANTS}
         for attribute, part in _PARTS.items():
             here = (pl.col("attribute") == attribute) & pl.col("annotator").is_in(sorted(models))
             words = tidy.filter(here)["value"].drop_nulls().unique().to_list()
-            read = read_as(words, self.inner.truth.colours, part)
+            read = read_as(words, self.inner.colours, part)
             tidy = tidy.with_columns(
                 value=pl.when(here).then(pl.col("value").replace(read)).otherwise(pl.col("value"))
             )

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
 from stereotrope.calibrate.checks import BLANK, checks, in_words
-from stereotrope.generate import CalibratedGenerator, Generator, ImageRequest, ImageResult
+from stereotrope.generate import Generator, ImageRequest, ImageResult, KnownGenerator
 from stereotrope.generate.calibrated.canvas import ink_on
 from stereotrope.generate.calibrated.chance import chance, seed_of_purpose
 
@@ -23,6 +24,9 @@ BOLD = 0.03
 JITTER = 4
 """An empty picture is its colour, each channel up to this much off: no two are the same file."""
 _QUALITY = 95
+
+
+VALUES = dict.fromkeys(("image_id", "attribute", "value"), pl.String)
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class CheckPictures(Generator):
     kind, name = "checks", "calibrated, for checks"
 
     def __init__(
-        self, inner: CalibratedGenerator, motifs: Mapping[str, Motif], options: Mapping[str, Sequence[str]]
+        self, inner: KnownGenerator, motifs: Mapping[str, Motif], options: Mapping[str, Sequence[str]]
     ) -> None:
         self.inner = inner
         self.motifs = dict(motifs)
@@ -110,25 +114,33 @@ class CheckPictures(Generator):
             return under
         lines = self.words(text, seed)
         with Image.open(io.BytesIO(under.data)) as image:
-            painted = image.convert("RGB")
-        _paint(painted, lines)
-        return ImageResult(
-            _encoded(painted), "ok", revised_prompt=f"{motif.base}; painted: {' / '.join(lines)}"
-        )
+            painted = _painted(image.convert("RGB"), lines)
+        revised = f"{motif.base}; painted: {' / '.join(lines)}"
+        return ImageResult(_encoded(painted), "ok", revised_prompt=revised)
 
     def _colour(self, text: str, seed: int | None) -> str:
-        colours = list(self.inner.truth.colours)
+        colours = list(self.inner.colours)
         return colours[int(chance("empty", text, seed) * len(colours))]
 
     def _empty(self, text: str, seed: int | None) -> Image.Image:
-        plain = self.inner.truth.colours[self._colour(text, seed)].background
+        plain = self.inner.colours[self._colour(text, seed)].background
         rng = np.random.default_rng(seed_of_purpose("jitter", text, seed))
         off = rng.integers(-JITTER, JITTER + 1, 3)
         red, green, blue = (int(min(255, max(0, c + d))) for c, d in zip(plain, off, strict=True))
         return Image.new("RGB", (self.inner.size, self.inner.size), (red, green, blue))
 
 
-def _paint(image: Image.Image, lines: Sequence[str]) -> None:
+def values_frame(generator: KnownGenerator | CheckPictures, drawn: pl.DataFrame) -> pl.DataFrame:
+    """What is to be seen in pictures, given by id, text and seed: ``image_id, attribute, value``."""
+    rows = [
+        (image_id, *pair)
+        for image_id, text, seed in drawn.iter_rows()
+        for pair in generator.values(text or "", seed).items()
+    ]
+    return pl.DataFrame(rows, schema=VALUES, orient="row")
+
+
+def _painted(image: Image.Image, lines: Sequence[str]) -> Image.Image:
     """Letter the lines over the foot of the picture, dark or light, whichever contrasts more."""
     width, height = image.size
     reference = ImageFont.load_default(100)
@@ -143,6 +155,7 @@ def _paint(image: Image.Image, lines: Sequence[str]) -> None:
     for number, line in enumerate(lines):
         at = (width / 2, top + 1.15 * size * (number + 0.5))
         draw.text(at, line, fill=ink, font=font, anchor="mm", stroke_width=BOLD * size, stroke_fill=ink)
+    return image
 
 
 def _encoded(image: Image.Image) -> bytes:

@@ -153,6 +153,27 @@ class Generator(ABC):
         return None
 
 
+class KnownGenerator(Generator):
+    """A generator whose truth is known, so that a calibration can draw with it.
+
+    attributes: What is planted in its pictures.
+    colours: Colour that is planted → what it looks like, as ``product`` and as ``background``.
+    size: Side of its pictures in pixels.
+    """
+
+    attributes: Sequence[str]
+    colours: Mapping[str, Any]
+    size: int
+
+    @abstractmethod
+    def planted(self, text: str) -> Mapping[str, Mapping[str, float]]:
+        """Closed-form truth of a prompt: attribute → value → share."""
+
+    @abstractmethod
+    def values(self, text: str, seed: int | None) -> dict[str, str]:
+        """Attribute → value in the picture of this very text and seed."""
+
+
 GENERATORS: Registry[Entry[Generator]] = Registry("generators", "stereotrope.generate")
 """What can be written under ``generators:`` in an audit file, ours and other packages'."""
 

@@ -99,11 +99,8 @@ def _refuse(rule: Misbehaviour, asked: ChatQuestion) -> Response | None:
         code = str(rule.options.get("code", "content_policy_violation"))
         return error(400, "Your request was rejected by the safety system.", code=code)
     if rule.kind == "unsupported_schema":
-        return error(
-            400,
-            f"Invalid parameter: 'response_format' of type {asked.format!r} is not supported by this model.",
-            param="response_format",
-        )
+        what = f"Invalid parameter: 'response_format' of type {asked.format!r}"
+        return error(400, f"{what} is not supported by this model.", param="response_format")
     return None
 
 
@@ -116,17 +113,17 @@ def _distort(rule: Misbehaviour, content: dict[str, Any], text: str, asked: Chat
             return f"Here you are:\n```json\n{text}\n```\n"
         case "cut":
             return text[: len(text) // 2]
-        case "extra_keys":
-            return json.dumps({**content, "thoughts": "what a picture"}, ensure_ascii=False)
-        case "outside_list":
-            wrong = _outside(content.get(name))
-            return json.dumps({**content, name: wrong}, ensure_ascii=False)
-        case "missing_item":
-            content.pop(name, None)
-            return json.dumps(content, ensure_ascii=False)
         case "duplicate_keys":
             return f"{{{json.dumps(name)}: {json.dumps(_outside(content.get(name)))}, {text[1:]}"
-    return text
+        case "extra_keys":
+            content["thoughts"] = "what a picture"
+        case "outside_list":
+            content[name] = _outside(content.get(name))
+        case "missing_item":
+            content.pop(name, None)
+        case _:
+            return text
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _first_closed(schema: Mapping[str, Any] | None, content: Mapping[str, Any]) -> str:
@@ -155,25 +152,17 @@ def _completion(
     choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": reason, "logprobs": None}
     if request.body.get("logprobs") and message["content"]:
         choice["logprobs"] = {"content": _tokens(content, sure), "refusal": None}
-    prompt, completion = (
-        len(asked.text) // 4 + TOKENS_A_PICTURE * len(asked.pictures) + 8,
-        len(content) // 4 + 1,
-    )
+    prompt = len(asked.text) // 4 + TOKENS_A_PICTURE * len(asked.pictures) + 8
+    completion = len(content) // 4 + 1
+    usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     body: dict[str, Any] = {
         "id": f"chatcmpl-{number}",
         "object": "chat.completion",
         "created": 0,
         "model": request.model,
         "choices": [] if rule == "empty_choices" else [choice],
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-        },
     }
-    if rule == "no_usage":
-        del body["usage"]
-    return Response(200, body)
+    return Response(200, body if rule == "no_usage" else {**body, "usage": usage})
 
 
 def _tokens(content: str, sure: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -76,10 +76,8 @@ def _declined(code: str) -> Response:
 
 
 def _slot(data: bytes, prompt: str, number: int, keep: Callable[[bytes], str] | None) -> dict[str, Any]:
-    revised = {"revised_prompt": f"{prompt} (revision {number})"}
-    return (
-        {"url": keep(data), **revised} if keep else {"b64_json": base64.b64encode(data).decode(), **revised}
-    )
+    given = {"url": keep(data)} if keep else {"b64_json": base64.b64encode(data).decode()}
+    return {**given, "revised_prompt": f"{prompt} (revision {number})"}
 
 
 def _distort(

@@ -154,9 +154,8 @@ class Judge:
         if at >= error:
             return truth
         known = planted_figures()["attributes"].get(name, {}).get("base", {})
-        others = sorted(
-            set(values or (planted_figures()["colours"] if "colour" in name else known)) - {truth}
-        )
+        possible = values or (planted_figures()["colours"] if "colour" in name else known)
+        others = sorted(set(possible) - {truth})
         return others[int(question.unit(self.seed, "other", name) * len(others))] if others else truth
 
     def _asked_for(self, question: Question, name: str) -> str | None:

@@ -52,7 +52,7 @@ _PATHS = {"any": None, "chat": ("chat",), "images": ("images",), "both": ("chat"
 class Misbehaviour:
     """One thing the server was told to do wrong, and how often it still will.
 
-    kind: One of :data:`MISBEHAVIOURS`, or the name of one that a registered route knows.
+    kind: One of :data:`MISBEHAVIOURS`.
     times: How many requests it still meets, None for every one.
     share: Of the requests that fit, the share it meets.
     model, path: Which requests fit: those of a model, of a path kind; None for all.
@@ -75,21 +75,19 @@ class Misbehaviour:
         paths = _PATHS.get(_OPTIONS.get(self.kind, ("any",))[0])
         if (paths is not None and kind not in paths) or self.path not in (None, kind):
             return False
-        if self.kind == "unsupported_schema":
-            unsupported = {"json_schema", *(("json_object",) if self.options.get("json_object") else ())}
-            if format not in unsupported:
-                return False
+        unsupported = ("json_schema", "json_object") if self.options.get("json_object") else ("json_schema",)
+        if self.kind == "unsupported_schema" and format not in unsupported:
+            return False
         return self.model in (None, model) and self.times != 0
 
 
 class Misbehaviours:
     """What the server was told to do wrong; safe to use from several threads."""
 
-    def __init__(self, seed: int, *, further: tuple[str, ...] = ()) -> None:
+    def __init__(self, seed: int) -> None:
         self._rules: list[Misbehaviour] = []
         self._random = random.Random(seed)
         self._lock = threading.Lock()
-        self.further = further
 
     def add(self, rule: Misbehaviour) -> None:
         """Add one, after those that are there.
@@ -116,9 +114,8 @@ class Misbehaviours:
         return None
 
     def _check(self, rule: Misbehaviour) -> None:
-        known = (*MISBEHAVIOURS, *self.further)
-        if rule.kind not in known:
-            near = did_you_mean(rule.kind, known, otherwise=f"known are {', '.join(known)}")
+        if rule.kind not in _OPTIONS:
+            near = did_you_mean(rule.kind, _OPTIONS, otherwise=f"known are {', '.join(_OPTIONS)}")
             raise UsageError(f"loopback: unknown misbehaviour {rule.kind!r}; {near}")
         if rule.times is not None and (type(rule.times) is not int or rule.times < 1):
             raise UsageError(
@@ -129,10 +126,8 @@ class Misbehaviours:
             raise UsageError(
                 f"loopback: share must be above 0 and at most 1, found {rule.share!r}; correct it"
             )
-        takes = _OPTIONS[rule.kind][1] if rule.kind in _OPTIONS else tuple(rule.options)
+        takes = _OPTIONS[rule.kind][1]
         for option in rule.options:
             if option not in takes:
-                near = did_you_mean(
-                    option, takes, otherwise=f"it takes {', '.join(takes)}" if takes else "it takes none"
-                )
+                near = did_you_mean(option, takes, otherwise=f"it takes {', '.join(takes) or 'none'}")
                 raise UsageError(f"loopback: misbehaviour {rule.kind} has no option {option!r}; {near}")

@@ -60,8 +60,7 @@ class Plant:
             raise UsageError(
                 f"plant: size must be a whole number from 16 to 2048, found {size!r}; correct it"
             )
-        self.seed = seed
-        self.size = size
+        self.seed, self.size = seed, size
         self._mark = hashlib.sha256(f"stereotrope plant {seed}".encode()).digest()[:8]
         self._drawn: dict[str, tuple[str, str, int]] = {}
         self._lock = threading.Lock()
@@ -76,11 +75,8 @@ class Plant:
 
     def cues(self, prompt: str) -> tuple[str, ...]:
         """Names of the cues that a prompt names, in the order of the file."""
-        return tuple(
-            name
-            for name, cue in planted_figures()["cues"].items()
-            if any(_names(prompt, phrase) for phrase in cue["phrases"])
-        )
+        cues = planted_figures()["cues"].items()
+        return tuple(name for name, cue in cues if any(_names(prompt, phrase) for phrase in cue["phrases"]))
 
     def strength(self, model: str, prompt: str) -> float:
         """How strongly the cues of a prompt act on a model: s of the class, 0 without a cue."""
@@ -121,12 +117,10 @@ class Plant:
                 if ordered
             ]
         strength = self.strength(model, prompt) / max(len(favoured), 1)
-        shares = dict.fromkeys([*base, *(value for value in favoured if value)], 0.0)
-        for value, share in base.items():
-            shares[value] += share * (1 - strength * sum(value is not None for value in favoured))
-        for value in favoured:
-            if value:
-                shares[value] += strength
+        pulls = [value for value in favoured if value]
+        shares = {value: share * (1 - strength * len(pulls)) for value, share in base.items()}
+        for value in pulls:
+            shares[value] = shares.get(value, 0.0) + strength
         return shares
 
     def values(self, model: str, prompt: str, number: int) -> dict[str, str]:
@@ -143,12 +137,10 @@ class Plant:
 
     def value_of(self, sha256: str, attribute: str, options: Sequence[str]) -> str | None:
         """Value of one attribute of a picture, None where the picture is not known."""
-        drawn = self._drawn.get(sha256)
-        if drawn is None:
+        if (drawn := self._drawn.get(sha256)) is None:
             return None
-        model, prompt, number = drawn
-        shares = self.share_of(model, prompt, attribute, options)
-        return pick(shares, self._unit(attribute, model, prompt, number)) if shares else None
+        shares = self.share_of(*drawn[:2], attribute, options)
+        return pick(shares, self._unit(attribute, *drawn)) if shares else None
 
     def learn(self, data: bytes) -> bool:
         """Take in a picture which this plant may have drawn in another process; whether it knows it now."""

@@ -28,8 +28,7 @@ class LoopbackProcess:
     """
 
     def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
-        self._arguments = arguments
-        self._environment = environment
+        self._arguments, self._environment = arguments, environment or {}
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
 
@@ -40,7 +39,7 @@ class LoopbackProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **(self._environment or {})},
+            env={**os.environ, **self._environment},
         )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
@@ -79,7 +78,7 @@ class LoopbackProcess:
 
     def counts(self) -> dict[tuple[str, str | None, int], int]:
         """As :meth:`Loopback.counts`."""
-        return {(row["kind"], row["model"], row["status"]): row["n"] for row in self._ask("counts")}
+        return {(kind, model, status): n for kind, model, status, n in self._ask("counts")}
 
     def most_in_a_minute(self, *, seconds: float = 60.0) -> int:
         """As :meth:`Loopback.most_in_a_minute`."""

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from stereotrope.errors import UsageError
@@ -55,6 +56,7 @@ class Loopback:
     requests_per_minute: More in any sliding window of 60 seconds, or of ``window``, is answered with 429.
     key, models: 401 without this key, 404 for any other model; None for any.
     seed: Of the painter, the judge, the latencies and the shares of misbehaviours.
+    bodies: Whether ``received`` keeps the bodies of requests; a server that runs for long lets them go.
     seeds: Whether pictures take a ``seed``, else an unknown parameter. Without one they are numbered by model
         and prompt from ``first_number``: set it to go on where an earlier server stopped.
     port: 0 for any that is free.
@@ -77,17 +79,16 @@ class Loopback:
         first_number: int = 0,
         window: float = WINDOW,
         port: int = 0,
+        bodies: bool = True,
     ) -> None:
         self.plant = Plant(seed)
         self.painter = _painter(painter, self.plant)
         self.judge = judge if judge is not None else Judge(error=error, seed=seed)
-        self.key = key
-        self.models = models
-        self.seeds = seeds
+        self.key, self.models, self.seeds, self.latency = key, models, seeds, latency
         self.received: list[Request] = []
         self._truth: KnownValues = truth if truth is not None else {}
         self._reader = Reader() if reads else None
-        self.latency = latency
+        self._bodies = bodies
         self._limit = SlidingWindow(requests_per_minute, window) if requests_per_minute is not None else None
         self._random = random.Random(seed)
         self._numbers = images.Numbering(first_number)
@@ -111,9 +112,8 @@ class Loopback:
     def start(self) -> Loopback:
         """Listen; returns itself."""
         ready = threading.Event()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(ready)), name="loopback", daemon=True
-        )
+        serve = partial(asyncio.run, self._serve(ready))
+        self._thread = threading.Thread(target=serve, name="loopback", daemon=True)
         self._thread.start()
         ready.wait()
         if self._failure is not None:
@@ -188,9 +188,8 @@ class Loopback:
         kind: Path kind in ``counts`` and ``misbehave``; the prefix where None.
         model: How to find the model; the property ``model`` of the body where None.
         """
-        self._routes.append(
-            _Route(method, path_prefix, kind or path_prefix, handler, model or _model_in_body)
-        )
+        route = _Route(method, path_prefix, kind or path_prefix, handler, model or _model_in_body)
+        self._routes.append(route)
         self._routes.sort(key=lambda route: -len(route.prefix))
 
     def counts(self) -> dict[tuple[str, str | None, int], int]:
@@ -199,10 +198,8 @@ class Loopback:
 
     def most_in_a_minute(self, model: str | None = None, *, seconds: float = WINDOW) -> int:
         """Return the largest number of requests to models in any window of a minute, or of other length."""
-        posted = [
-            each for each in list(self.received) if each.method == "POST" and model in (None, each.model)
-        ]
-        return most_within((each.at for each in posted), seconds)
+        posted = (each for each in list(self.received) if each.method == "POST")
+        return most_within((each.at for each in posted if model in (None, each.model)), seconds)
 
     def knows(self, data: bytes, sha256: str) -> Callable[[str, Sequence[str]], str | None]:
         """Return what is known of a picture: a function from attribute and values to its value or None."""
@@ -223,14 +220,13 @@ class Loopback:
         judge = self.judge
         if isinstance(judge, Mapping):
             judge = judge.get(request.model or "", _DEFAULT_JUDGE)
-        if self._reader is None:
-            return chat.complete(request, judge, self.knows, len(self.received))
-        return await asyncio.to_thread(chat.complete, request, judge, self.knows, len(self.received))
+        asked = request, judge, self.knows, len(self.received)
+        return (
+            chat.complete(*asked) if self._reader is None else await asyncio.to_thread(chat.complete, *asked)
+        )
 
     async def _images(self, request: Request) -> Response:
-        def draw() -> Response:
-            return images.paint(request, self.painter, self._numbers, seeds=self.seeds, keep=self.keep)
-
+        draw = partial(images.paint, request, self.painter, self._numbers, seeds=self.seeds, keep=self.keep)
         return draw() if isinstance(self.painter, Plant) else await asyncio.to_thread(draw)
 
     def _models(self, request: Request) -> Response:
@@ -303,6 +299,8 @@ class Loopback:
             if refusal is None:
                 rule = self._rules.meet(request.kind, request.model, _format(request))
             answer = refusal or await self._answer(request, route, rule)
+        if not self._bodies:
+            request.forget()
         if rule is not None and rule.kind in _BROKEN:
             await _break(rule, answer, writer)
             return False
@@ -314,10 +312,8 @@ class Loopback:
         return not close
 
     def _route(self, request: Request) -> _Route | None:
-        fitting = (
-            r for r in self._routes if r.method == request.method and request.path.startswith(r.prefix)
-        )
-        return next(fitting, None)
+        routes = (r for r in self._routes if r.method == request.method)
+        return next((r for r in routes if request.path.startswith(r.prefix)), None)
 
     def _refuse(self, request: Request) -> Response | None:
         if request.kind == "files":
@@ -335,8 +331,8 @@ class Loopback:
         if rule is not None and rule.general and rule.kind not in (*_BROKEN, "slow"):
             return general(rule, request)
         low, high = self.latency if isinstance(self.latency, tuple) else (self.latency, self.latency)
-        wait = self._random.uniform(low, high)
-        if rule is not None and rule.kind == "slow":
+        slow, wait = rule is not None and rule.kind == "slow", self._random.uniform(low, high)
+        if rule is not None and slow:
             wait = float(rule.options.get("seconds", 1.0))
         if wait > 0 and request.method == "POST" and route.kind != ADMIN_KIND:
             await asyncio.sleep(wait)
@@ -372,15 +368,17 @@ async def _break(rule: Misbehaviour, answer: Response, writer: asyncio.StreamWri
                 await asyncio.sleep(float(rule.options.get("every", 0.05)))
 
 
+def _text_in(body: Any, name: str) -> str | None:
+    text = body.get(name) if isinstance(body, dict) else None
+    return text if isinstance(text, str) else None
+
+
 def _model_in_body(request: Request) -> str | None:
-    model = request.body.get("model") if isinstance(request.body, dict) else None
-    return model if isinstance(model, str) else None
+    return _text_in(request.body, "model")
 
 
 def _format(request: Request) -> str | None:
-    wanted = request.body.get("response_format") if isinstance(request.body, dict) else None
-    format = wanted.get("type") if isinstance(wanted, dict) else None
-    return format if isinstance(format, str) else None
+    return _text_in(request.body.get("response_format"), "type") if isinstance(request.body, dict) else None
 
 
 def _painter(painter: images.Painter | str | None, plant: Plant) -> images.Painter:

@@ -47,6 +47,11 @@ class Request:
         except ValueError:
             return None
 
+    def forget(self) -> None:
+        """Let the body go."""
+        self.raw = b""
+        self.__dict__.pop("body", None)
+
     @property
     def secret(self) -> str | None:
         """The key it carries: as bearer or token, or in x-goog-api-key or x-api-key."""

@@ -17,6 +17,7 @@ from stereotrope.generate.calibrated.pairing import partners
 from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
 from stereotrope.generate.calibrated.truth_file import (
+    ATTRIBUTES,
     BACKGROUND_COLOUR,
     BACKGROUND_TEXT,
     PRODUCT_COLOUR,
@@ -24,7 +25,7 @@ from stereotrope.generate.calibrated.truth_file import (
     TEXT,
     share,
 )
-from stereotrope.generate.contract import Generator, ImageRequest, ImageResult, generator
+from stereotrope.generate.contract import ImageRequest, ImageResult, KnownGenerator, generator
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Name, Options, options_of
 
@@ -58,7 +59,7 @@ class CalibratedOptions(Options):
     refuse: Annotated[float | dict[str, float], BeforeValidator(_shares)] = 0.0
 
 
-class CalibratedGenerator(Generator):
+class CalibratedGenerator(KnownGenerator):
     """Draws products with a planted, documented bias: a text-to-image model whose truth is known.
 
     Values and picture are a pure function of text, seed, truth, size and format: the same bytes on one
@@ -71,13 +72,14 @@ class CalibratedGenerator(Generator):
     Raises InputError: The truth file breaks a rule.
     """
 
-    kind = "calibrated"
+    kind, attributes = "calibrated", ATTRIBUTES
 
     def __init__(self, *, truth: Truth | Path | str | None = None, **options: Any) -> None:
         chosen = options_of(CalibratedOptions, options, "generator calibrated", example=EXAMPLE)
         self.name, self.size = chosen.name, chosen.size
         self.format, self.quality = chosen.format, chosen.quality
         self.truth = truth if isinstance(truth, Truth) else Truth.load(truth)
+        self.colours = self.truth.colours
         self.refuse = _refusals(chosen.refuse, self.truth)
         self.concurrency = min(8, os.cpu_count() or 1)
         facts = (
@@ -146,8 +148,8 @@ class CalibratedGenerator(Generator):
         return Scene(
             object=object,
             shape=values[SHAPE],
-            product=self.truth.colours[values[PRODUCT_COLOUR]].product,
-            background=self.truth.colours[values[BACKGROUND_COLOUR]].background,
+            product=self.colours[values[PRODUCT_COLOUR]].product,
+            background=self.colours[values[BACKGROUND_COLOUR]].background,
             **words,
         )
 
