@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,7 @@ def _requests(prompts: pl.DataFrame, drawer: CheckPictures, plan: Plan) -> pl.Da
     """Those of the plan, and those of the check pictures."""
     seeds = plan.requests["seed"].unique(maintain_order=True)
     texts = prompts.filter(pl.col("check") != PLAIN).select("prompt_id", "text", "negative")
+    image_id = partial(request_id, drawer.fingerprint, params={})
     further = requests_frame(
         ImageRequest(request_id(drawer.fingerprint, *asked, seed, {}), prompt_id, drawer.name, *asked, seed)
         for prompt_id, *asked in texts.iter_rows()

@@ -166,6 +166,10 @@ class KnownGenerator(Generator):
     size: int
 
     @abstractmethod
+    def process(self, request: ImageRequest) -> ImageResult:
+        """Make one picture."""
+
+    @abstractmethod
     def planted(self, text: str) -> Mapping[str, Mapping[str, float]]:
         """Closed-form truth of a prompt: attribute → value → share."""
 

@@ -29,6 +29,11 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def _await_parent(over: threading.Event) -> None:
+    sys.stdin.read()
+    over.set()
+
+
 def main() -> None:
     """Serve until interrupted, terminated or, where asked for, until standard input ends."""
     given = _arguments().parse_args()
@@ -36,7 +41,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     if given.with_parent:
-        threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+        threading.Thread(target=_await_parent, args=(over,), daemon=True).start()
     with Loopback(
         painter=given.painter,
         error=given.error,
