@@ -173,8 +173,8 @@ def _requests(prompts: pl.DataFrame, drawer: CheckPictures, plan: Plan) -> pl.Da
     texts = prompts.filter(pl.col("check") != PLAIN).select("prompt_id", "text", "negative")
     image_id = partial(request_id, drawer.fingerprint, params={})
     further = requests_frame(
-        ImageRequest(request_id(drawer.fingerprint, *asked, seed, {}), prompt_id, drawer.name, *asked, seed)
-        for prompt_id, *asked in texts.iter_rows()
+        ImageRequest(image_id(text, negative, seed), prompt_id, drawer.name, text, negative, seed)
+        for prompt_id, text, negative in texts.iter_rows()
         for seed in seeds
     )
     return pl.concat([plan.requests, further.with_columns(drawn_by=pl.lit(drawer.name))])
