@@ -1,9 +1,11 @@
 """Which of the two lists a model leans to: stereotype-reinforcing or diversity-indicating terms."""
 
+from functools import partial
+
 import numpy as np
 
 from stereotrope.errors import UsageError
-from stereotrope.measure.captions.formulas import cas_of
+from stereotrope.measure.captions.formulas import association
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
@@ -97,4 +99,4 @@ def cas_score(cell: Captions, stereotype: str, diversity: str, epsilon: float) -
     features = np.stack([cell.hits(stereotype), cell.hits(diversity)])
     if cell.released:
         features = np.minimum(features, 1.0)
-    return ScoreOfSums(features, cas_of(epsilon), np.eye(2))
+    return ScoreOfSums(features, partial(association, epsilon=epsilon), np.eye(2))

@@ -1,12 +1,13 @@
 """The two composite scores, and the bands that they are coloured by."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import NO_HIT, cas_score
-from stereotrope.measure.captions.formulas import combined, entropy_of, group_score, parity_of
+from stereotrope.measure.captions.formulas import combined, evenness, group_score, signed_gap
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, count_groups, sides_of
 from stereotrope.measure.captions.omission import NO_KEYWORD, missing_score, read_elements
@@ -122,8 +123,11 @@ def cbs(
         return [undefined(row, NO_GROUP)]
     if not sides.first and not sides.second:
         return [undefined(row, NO_SIDE)]
-    gap, even = parity_of(sides, signed=False), entropy_of(released=cell.released)
-    fair = group_score(counted.columns, lambda counts: gap(counts) + 1.0 - even(counts))
+
+    def skew(counts: Floats) -> Floats:
+        return np.abs(signed_gap(counts, sides=sides)) + 1.0 - evenness(counts, released=cell.released)
+
+    fair = group_score(counted.columns, skew)
     if not association:
         score = combined([fair], lambda parts: parts[0] / 2.0)
         return [_composite_row(row, cell, score, "mean of PD and 1 − H", counted)]
@@ -226,7 +230,7 @@ def contextual_diversity(
     row = group_row(cell, counted)
     if not counted.n:
         return [undefined(row, NO_GROUP)]
-    species = group_score(counted.columns, entropy_of(released=cell.released))
+    species = group_score(counted.columns, partial(evenness, released=cell.released))
     if cell.released and not association:
         score, method = combined([species], lambda parts: 1.0 - parts[0]), "1 − H"
     elif cell.released:

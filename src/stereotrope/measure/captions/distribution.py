@@ -1,16 +1,16 @@
 """How the groups of an attribute share the captions: shares, amplification, entropy, divergence."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from stereotrope.measure.captions.formulas import (
-    Score,
-    amplification_of,
-    divergence_of,
-    entropy_of,
+    amplification,
+    divergence,
+    evenness,
     group_score,
     xlog2,
 )
@@ -78,13 +78,6 @@ def representation_parity(
     Undefined
     ---------
     ``no caption with a usable group`` where ``N = 0``.
-
-    Raises
-    ------
-    TableError
-        A column is missing, or an image stands in the frame twice.
-    UsageError
-        ``definition`` is unknown, or a string stands where a list belongs.
 
     Notes
     -----
@@ -172,7 +165,7 @@ def bias_amplification(
     [1.0]
     """
     counted = count_groups(cell, attribute, groups, unknown)
-    return _spread_rows(cell, counted, amplification_of, 2.0 - 2.0 / counted.k, _even_distance)
+    return _spread_rows(cell, counted, amplification, 2.0 - 2.0 / counted.k, _even_distance)
 
 
 @caption_measure(
@@ -229,7 +222,7 @@ def shannon_entropy(
     [1.0]
     """
     counted = count_groups(cell, attribute, groups, unknown)
-    return _spread_rows(cell, counted, entropy_of, 1.0, lambda n, k: _even_bits(n, k) / np.log2(k))
+    return _spread_rows(cell, counted, evenness, 1.0, lambda n, k: _even_bits(n, k) / np.log2(k))
 
 
 @caption_measure(
@@ -286,13 +279,13 @@ def kl_from_uniform(
     counted = count_groups(cell, attribute, groups, unknown)
     most = float(np.log2(counted.k))
     greatest = most * np.log(2.0) if cell.released else most
-    return _spread_rows(cell, counted, divergence_of, greatest, lambda n, k: most - _even_bits(n, k))
+    return _spread_rows(cell, counted, divergence, greatest, lambda n, k: most - _even_bits(n, k))
 
 
 def _spread_rows(
     cell: Captions,
     counted: Groups,
-    score_of: Callable[..., Score],
+    score_of: Callable[..., Floats],
     greatest: float,
     floor_of: Callable[[int, int], float],
 ) -> list[ScoreRow]:
@@ -302,19 +295,19 @@ def _spread_rows(
         return [undefined(row, NO_GROUP)]
     if len(counted.names) < 2 and not cell.released:
         return [undefined(row, ONE_GROUP)]
-    score = group_score(counted.columns, score_of(released=cell.released))
+    score = group_score(counted.columns, partial(score_of, released=cell.released))
     row = scored(row, cell, score, limits=(0.0, greatest), method=counted.method, curved=True)
     if cell.released:
         return [row]
-    entropy = score_of is entropy_of
+    is_entropy = score_of is evenness
     if not np.isnan(row["low"]) and _could_be_even(cell, counted):
-        row["high" if entropy else "low"] = float(entropy)
-    return [above_floor(row, floor_of(counted.n, counted.k), None if entropy else greatest)]
+        row["high" if is_entropy else "low"] = float(is_entropy)
+    return [above_floor(row, floor_of(counted.n, counted.k), None if is_entropy else greatest)]
 
 
 def _could_be_even(cell: Captions, counted: Groups) -> bool:
     """Whether a likelihood-ratio test does not tell the shares from equal ones."""
-    bits = float(divergence_of(released=False)(counted.columns.sum(axis=1, keepdims=True))[0])
+    bits = float(divergence(counted.columns.sum(axis=1, keepdims=True), released=False)[0])
     independent = counted.n * cell.resample.n_units / cell.n
     greatest = float(special.chdtri(max(counted.k - 1, 1), (1.0 - cell.level) / 2.0))
     return bool(2.0 * independent * np.log(2.0) * bits <= greatest)

@@ -80,26 +80,19 @@ _READ = (
 def caption_findings(evidence: RunEvidence) -> list[Candidate]:
     """Return what stands out in the estimates of captions, the strongest first.
 
-    Kinds and their thresholds:
-
-    - ``one_group``: one group, not ``unknown``, in nearly all captions (lower end above :data:`ONE_GROUP`);
+    - ``one_group``: one group, not ``unknown``, in nearly all captions;
     - ``group_gap``: one of the declared sides named more often than the other, or, where the other is
       everything else, the group named most often more often than the next one. The interval excludes 0 and
       the exact sign test has ``q ≤ alpha`` over all that are compared;
     - ``model_difference``: captions of two models name a declared side at different rates: Fisher's test
       with ``q ≤ alpha`` over all pairs of models, prompts and sides, the largest of each prompt and side;
-      told with the rates among captions that name either side;
-    - ``association``: CAS above :data:`LEANING`; ``out_of_place``: hallucination above
-      :data:`OUT_OF_PLACE`; ``omission``: the element of a prompt and model that captions lack most, above
-      :data:`MISSING`; ``composite``: the whole interval in the highest band. Each by the nearer end of its
-      interval, so that a rate exactly at the threshold is told in about one sample of forty;
-    - ``occlusion``: captions that mention covers leave the group unnamed more often (the interval of the
-      difference excludes 0), or do not (it ends below :data:`COVERS`).
+    - ``association``, ``out_of_place``, ``omission`` and ``composite`` (the highest band): the whole interval
+      above a threshold, so that a rate exactly there is told in about one sample of forty;
+    - ``occlusion``: captions that mention covers leave the group unnamed more often, or do not.
 
-    The effect is the end of the interval that is nearer to the threshold, a quotient (CAS) or composite
-    counted from its threshold, some of them weighed (:data:`OMITTED`, :data:`COMPOSED`, :data:`NAMING`).
-    What stands out first should differ: the second pattern of a kind weighs half of its effect, the third
-    a third; the second model that shows the same a quarter, the third a ninth.
+    The effect is the end of the interval that is nearer to the threshold, of CAS and composites counted from
+    there, some of them weighed. What stands out first should differ: the second pattern of a kind weighs half
+    of its effect, the third a third; the second model that shows the same a quarter, the third a ninth.
     """
     rows, level, alpha = _rows(evidence.estimates), evidence.level, evidence.alpha
     if not rows.height:
@@ -194,14 +187,15 @@ class _Said:
             if _has_sides(row) and (gap := self._gap(row, scope)) is not None
         ]
         p = [
-            float("nan") if gap.clustered else sign_test(gap.first, gap.first + gap.second) for gap, _ in gaps
+            float("nan") if gap.clustered else sign_test(gap.first[1], gap.first[1] + gap.second[1])
+            for gap, _ in gaps
         ]
         for (gap, scope), q in zip(gaps, benjamini_hochberg(p).tolist(), strict=True):
             # Captions of several prompts in a cell are not independent: their bootstrap's interval decides.
             if gap.low is None or gap.low <= 0 or q > alpha:
                 continue
             sentence = self.wording.gap(replace(gap, q=q if q == q else None), scope)
-            shown = self._naming(gap.attribute, scope, gap.of)
+            shown = self._naming(gap.attribute, scope, gap.first[0])
             yield Candidate("group_gap", scope, gap.attribute, gap.low, "signed_parity", sentence, shown)
 
     def _gap(self, row: Mapping[str, Any], scope: Scope) -> Gap | None:
@@ -220,24 +214,14 @@ class _Said:
         k = [sum(counts.get(group, 0) for group in side) for side in sides]
         if not sum(k) or not row["n"]:
             return None
-        (first, second), value, low, high = k, row["value"], row["low"], row["high"]
-        of, against = sides
+        value, low, high = row["value"], row["low"], row["high"]
+        first, second = zip(sides, k, strict=True)
         if value < 0:
-            of, against, first, second, value = against, of, second, first, -value
+            first, second, value = second, first, -value
             low, high = (None, None) if low is None else (-high, -low)
+        unnamed = counts.get(UNKNOWN, 0)
         return Gap(
-            row["attribute"],
-            of,
-            against,
-            first,
-            second,
-            n=row["n"],
-            unnamed=counts.get(UNKNOWN, 0),
-            value=value,
-            together=most,
-            low=low,
-            high=high,
-            clustered=_clustered(row),
+            row["attribute"], first, second, row["n"], unnamed, value, low, high, most, _clustered(row)
         )
 
     def _pair(self, row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any] | None:

@@ -30,69 +30,48 @@ def _seen(counts: Floats) -> Floats:
     return np.asarray((counts > 1e-9).sum(axis=0), np.float64)
 
 
-def parity_of(sides: Sides, *, signed: bool) -> Score:
-    """Share of the first side less that of the second; its size where not signed."""
-
-    def score(counts: Floats) -> Floats:
-        p = shares(counts)
-        if not len(p):
-            return np.full(counts.shape[1], np.nan)
-        gap = p[list(sides.first)].sum(axis=0) - p[list(sides.second)].sum(axis=0)
-        gap = np.where(np.isnan(p[0]), np.nan, gap)
-        return np.asarray(gap if signed else np.abs(gap), np.float64)
-
-    return score
+def signed_gap(counts: Floats, *, sides: Sides) -> Floats:
+    """Share of the first side less that of the second."""
+    p = shares(counts)
+    if not len(p):
+        return np.full(counts.shape[1], np.nan)
+    gap = p[list(sides.first)].sum(axis=0) - p[list(sides.second)].sum(axis=0)
+    return np.asarray(np.where(np.isnan(p[0]), np.nan, gap), np.float64)
 
 
-def amplification_of(*, released: bool) -> Score:
+def amplification(counts: Floats, *, released: bool) -> Floats:
     """Sum of the distances of the shares from 1/k; k is the number of groups seen where released."""
-
-    def score(counts: Floats) -> Floats:
-        p = shares(counts)
-        if not released:
-            return np.asarray(np.abs(p - 1.0 / max(len(p), 1)).sum(axis=0), np.float64)
-        k = np.maximum(_seen(counts), 1.0)
-        gaps = np.where(counts > 1e-9, np.abs(p - 1.0 / k), 0.0).sum(axis=0)
-        return np.asarray(np.where(counts.sum(axis=0) > 0, gaps, np.nan), np.float64)
-
-    return score
+    p = shares(counts)
+    if not released:
+        return np.asarray(np.abs(p - 1.0 / max(len(p), 1)).sum(axis=0), np.float64)
+    k = np.maximum(_seen(counts), 1.0)
+    gaps = np.where(counts > 1e-9, np.abs(p - 1.0 / k), 0.0).sum(axis=0)
+    return np.asarray(np.where(counts.sum(axis=0) > 0, gaps, np.nan), np.float64)
 
 
-def entropy_of(*, released: bool) -> Score:
+def evenness(counts: Floats, *, released: bool) -> Floats:
     """Entropy over its greatest; that of the groups seen where released, 0 where one was seen."""
-
-    def score(counts: Floats) -> Floats:
-        bits = np.maximum(-xlog2(shares(counts)).sum(axis=0), 0.0)
-        k = _seen(counts) if released else np.full(counts.shape[1], float(len(counts)))
-        most = np.log2(np.maximum(k, 1.0))
-        empty = np.zeros_like(bits) if released else np.full_like(bits, np.nan)
-        value = np.divide(bits, most, out=empty, where=most > 0)
-        return np.asarray(np.where(counts.sum(axis=0) > 0, value, np.nan), np.float64)
-
-    return score
+    bits = np.maximum(-xlog2(shares(counts)).sum(axis=0), 0.0)
+    k = _seen(counts) if released else np.full(counts.shape[1], float(len(counts)))
+    most = np.log2(np.maximum(k, 1.0))
+    empty = np.zeros_like(bits) if released else np.full_like(bits, np.nan)
+    value = np.divide(bits, most, out=empty, where=most > 0)
+    return np.asarray(np.where(counts.sum(axis=0) > 0, value, np.nan), np.float64)
 
 
-def divergence_of(*, released: bool) -> Score:
+def divergence(counts: Floats, *, released: bool) -> Floats:
     """Divergence from equal shares in bits; in nats and over the groups seen where released."""
-
-    def score(counts: Floats) -> Floats:
-        k = np.maximum(_seen(counts), 1.0) if released else float(max(len(counts), 1))
-        bits = np.maximum(xlog2(shares(counts)).sum(axis=0) + np.log2(k), 0.0)
-        bits = np.where(counts.sum(axis=0) > 0, bits, np.nan)
-        return np.asarray(bits * np.log(2.0) if released else bits, np.float64)
-
-    return score
+    k = np.maximum(_seen(counts), 1.0) if released else float(max(len(counts), 1))
+    bits = np.maximum(xlog2(shares(counts)).sum(axis=0) + np.log2(k), 0.0)
+    bits = np.where(counts.sum(axis=0) > 0, bits, np.nan)
+    return np.asarray(bits * np.log(2.0) if released else bits, np.float64)
 
 
-def cas_of(epsilon: float) -> Score:
+def association(sums: Floats, *, epsilon: float) -> Floats:
     """Stereotype hits over stereotype and diversity hits; NaN without a hit."""
-
-    def score(sums: Floats) -> Floats:
-        total = sums.sum(axis=0)
-        part: Floats = np.divide(sums[0], total + epsilon, out=np.full_like(total, np.nan), where=total > 0)
-        return part
-
-    return score
+    total = sums.sum(axis=0)
+    part: Floats = np.divide(sums[0], total + epsilon, out=np.full_like(total, np.nan), where=total > 0)
+    return part
 
 
 def mean_of(sums: Floats) -> Floats:

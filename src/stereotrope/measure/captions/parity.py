@@ -1,8 +1,9 @@
 """The gap between two groups' shares, with and without its sign."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from stereotrope.measure.captions.formulas import group_score, parity_of
+from stereotrope.measure.captions.formulas import group_score, signed_gap
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, Sides, count_groups, sides_of
 from stereotrope.measure.captions.rows import (
@@ -165,7 +166,7 @@ def _signed_row(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
         return undefined(row, NO_GROUP)
     if not sides.first and not sides.second:
         return undefined(row, NO_SIDE)
-    score = group_score(counted.columns, parity_of(sides, signed=True))
+    score = group_score(counted.columns, partial(signed_gap, sides=sides))
     return scored(row, cell, score, limits=(-1.0, 1.0), method=counted.method)
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
-from stereotrope.lexicon.declared import Declared, declared_of
+from stereotrope.lexicon.declared import declared_of
 from stereotrope.measure.captions.frame import NOT_CAPTIONED, captions_frame
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.together import caption_measures
@@ -62,22 +62,13 @@ class _Captions(MeasureFrame):
 class CaptionReader(MeasureFrame):
     """What the measures of captions of one lexicon share: all are computed once, each takes its rows.
 
-    Attributes
-    ----------
-    annotator, captioner
-        Names of the lexicon's annotator and of the one that writes the captions.
-    factor
-        Factor that names the lexicon's prompts.
-    by
-        Further factors whose combinations are the cells.
-    declared
-        What the lexicon declares of the audit's prompts.
+    annotator, captioner: Names of the lexicon's annotator and of the one that writes the captions.
+    factor: Factor that names the lexicon's prompts.
+    by: Further factors whose combinations are the cells.
+    declared: What the lexicon declares of the audit's prompts.
 
-    Raises
-    ------
-    UsageError
-        No annotator writes captions, or none reads them; there are several and none is named; or the
-        lexicon says nothing of the audit's prompts.
+    Raises UsageError: No annotator writes captions, or none reads them; there are several and none is named;
+    or the lexicon says nothing of the audit's prompts.
     """
 
     def __init__(self, setting: MeasureSetting, lexicon: str | None) -> None:
@@ -95,9 +86,7 @@ class CaptionReader(MeasureFrame):
             )
         levels = {str(level).strip().casefold() for level in setting.prompts[self.factor].drop_nulls()}
         every = declared_of(chosen.lexicon)
-        self.declared: dict[str, Declared] = {
-            name: one for name, one in every.items() if name.casefold() in levels
-        }
+        self.declared = {name: one for name, one in every.items() if name.casefold() in levels}
         if not self.declared:
             raise UsageError(
                 f"lexicon {self.annotator!r} says nothing of the audit's prompts ({self.factor}: "

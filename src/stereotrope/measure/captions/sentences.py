@@ -28,21 +28,21 @@ _COMPOSITES = {
 
 @dataclass(frozen=True)
 class Gap:
-    """Two sides of a parity and how often captions name each, the more frequent first."""
+    """Two sides of a parity and how often captions name each, the more frequent first.
+
+    together: Whether the other side is every other group.
+    """
 
     attribute: str
-    of: tuple[str, ...]
-    against: tuple[str, ...]
-    first: int
-    second: int
+    first: tuple[tuple[str, ...], int]
+    second: tuple[tuple[str, ...], int]
     n: int
     unnamed: int
     value: float
     low: float | None
     high: float | None
-    together: bool = False
-    """Whether the other side is every other group."""
-    clustered: bool = False
+    together: bool
+    clustered: bool
     q: float | None = None
 
 
@@ -84,12 +84,13 @@ class CaptionWording:
 
     def gap(self, gap: Gap, scope: Scope) -> str:
         """One side is named more often than the other."""
-        less = self._counted((gap.second, gap.n), gap.clustered) if gap.second else "none"
-        other = f"and {'any other' if gap.together else _either(gap.against)} in {less}"
+        (of, k), (against, less) = gap.first, gap.second
+        other = "any other" if gap.together else _either(against)
+        counted = self._counted((less, gap.n), gap.clustered) if less else "none"
         q = f" ({q_text(gap.q)})" if gap.q is not None else ""
         text = (
-            f"{self._lead(scope)} call the {_words(gap.attribute)} {_either(gap.of)} in "
-            f"{self._counted((gap.first, gap.n), gap.clustered)} {other}; the difference is "
+            f"{self._lead(scope)} call the {_words(gap.attribute)} {_either(of)} in "
+            f"{self._counted((k, gap.n), gap.clustered)} and {other} in {counted}; the difference is "
             f"{number(gap.value)}{span(gap.low, gap.high)}{q}"
         )
         if gap.unnamed > SELDOM * gap.n:

@@ -39,10 +39,8 @@ def _of(lexicon: Mapping[str, Any]) -> Iterator[tuple[int, tuple[str, str, str],
         count = f"All {row['n']}" if doubtful == row["n"] else f"{doubtful} of {row['n']}"
         what = f"captions read as {quoted(row['value'].replace('_', ' '))}"
         words = clean(row["attribute"]).replace("_", " ")
-        if unnamed:
-            sentence = f"{count} {what} ({words}) name one by a second reading."
-        else:
-            sentence = f"{count} {what} ({words}) {_rest_on(row, doubtful)}."
+        why = "name one by a second reading" if unnamed else _rest_on(row, doubtful)
+        sentence = f"{count} {what} ({words}) {why}."
         scope, shown = {"annotator": name} if name else {}, row.get("image_ids") or ()
         warning = Candidate.warns(
             scope, row["attribute"], sentence, "representation_parity", row["value"], images=shown

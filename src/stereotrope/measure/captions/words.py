@@ -5,6 +5,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,20 +61,10 @@ def _script(character: str) -> str | None:
 def _pattern(ascii_only: bool) -> re.Pattern[str]:
     if ascii_only:
         return re.compile(r"\w+")
-    marks: list[str] = []
-    first = last = None
-    for code in range(0x300, sys.maxunicode + 1):
-        if not unicodedata.category(chr(code)).startswith("M"):
-            continue
-        if last is not None and code == last + 1:
-            last = code
-            continue
-        if first is not None and last is not None:
-            marks.append(f"{chr(first)}-{chr(last)}")
-        first = last = code
-    if first is not None and last is not None:
-        marks.append(f"{chr(first)}-{chr(last)}")
-    return re.compile(rf"[\w{''.join(marks)}]+")
+    marks = (c for c in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(c)).startswith("M"))
+    runs = [list(run) for _, run in groupby(enumerate(marks), key=lambda pair: pair[1] - pair[0])]
+    ranges = "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)
+    return re.compile(rf"[\w{ranges}]+")
 
 
 def readable(texts: Sequence[str], terms: Iterable[str]) -> NDArray[np.float64]:
