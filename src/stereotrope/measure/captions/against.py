@@ -27,17 +27,9 @@ UNEQUAL_N = 1.5
 
 BIASED = frozenset(
     {
-        "bias_amplification",
-        "cbs",
-        "cbs_without_occluded",
-        "contextual_diversity",
-        "image_vendi",
-        "image_vendi_normalised",
-        "kl_from_uniform",
-        "parity_difference",
-        "shannon_entropy",
-        "vendi",
-        "vendi_normalised",
+        *("bias_amplification", "kl_from_uniform", "parity_difference", "shannon_entropy"),
+        *("cbs", "cbs_without_occluded", "contextual_diversity"),
+        *("image_vendi", "image_vendi_normalised", "vendi", "vendi_normalised"),
     }
 )
 """Scores whose mean over samples depends on how many captions a sample has."""
@@ -50,9 +42,8 @@ def _called(
     names = given.get("measures") or given.get("measure")
     reads = _scores_read(info, [names] if isinstance(names, str) else names, calls)
     definition = definition_read(given, reads, calls)
-    arguments = {"baseline": setting.model, **given}
-    for name in ("measure", "measures", "definition"):
-        arguments.pop(name, None)
+    named = ("measure", "measures", "definition")
+    arguments = {"baseline": setting.model} | {k: v for k, v in given.items() if k not in named}
     if arguments["baseline"] is None:
         raise UsageError(
             "compares with a baseline model; add `baseline: {generator: NAME}`, or write "

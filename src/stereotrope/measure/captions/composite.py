@@ -125,7 +125,8 @@ def cbs(
         return [undefined(row, NO_SIDE)]
 
     def skew(counts: Floats) -> Floats:
-        return np.abs(signed_gap(counts, sides=sides)) + 1.0 - evenness(counts, released=cell.released)
+        gap: Floats = np.abs(signed_gap(counts, sides=sides))
+        return gap + 1.0 - evenness(counts, released=cell.released)
 
     fair = group_score(counted.columns, skew)
     if not association:

@@ -52,26 +52,14 @@ NAMING = 0.5
 often captions name anybody."""
 
 _KINDS = (
-    "one_group",
-    "group_gap",
-    "model_difference",
-    "association",
-    "out_of_place",
-    "composite",
-    "omission",
-    "occlusion",
+    *("one_group", "group_gap", "model_difference", "association", "out_of_place"),
+    *("composite", "omission", "occlusion"),
 )
 """Where two are about one attribute of a cell, the first says it best."""
 
 _OF_GROUPS = ("one_group", "group_gap", "composite")
 _READ = (
-    "representation_parity",
-    "signed_parity",
-    "gmr",
-    "iemr",
-    "hallucination",
-    "cas",
-    "unknown_share",
+    *("representation_parity", "signed_parity", "gmr", "iemr", "hallucination", "cas", "unknown_share"),
     *COMPOSITES,
 )
 

@@ -14,7 +14,7 @@ from stereotrope.inputs.options import shorten
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
-from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
+from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
 from stereotrope.tables import ESTIMATES, plain_scores, warnings_of
 
@@ -248,9 +248,8 @@ class _Profile:
         self.shared = {
             **scope,
             "n": len(axes) - self.left,
-            "n_excluded": self.left,
-            "excluded": excluded_json({NO_SCORE: self.left}),
-            "flags": "small_n" if few else None,
+            "excluded": {NO_SCORE: self.left},
+            "flags": {"small_n": few},
         }
 
     def scored(self, measure: str, value: float, method: str, **ends: float) -> Row:

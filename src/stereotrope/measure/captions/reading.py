@@ -24,15 +24,6 @@ class _Captions(MeasureFrame):
     words = "a captions frame"
     options: ClassVar[Mapping[str, Any]] = {"lexicon": str | None, "n_bootstrap": int, "seed": int}
 
-    def is_due(
-        self,
-        info: MeasureInfo,
-        given: Mapping[str, Any],
-        setting: MeasureSetting,
-        calls: Sequence[MeasureCall],
-    ) -> bool:
-        return True
-
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
     ) -> MeasureCall:

@@ -14,7 +14,7 @@ from stereotrope.measure.captions.frame import BY, Captions, caption_cells
 from stereotrope.measure.captions.groups import UNKNOWN, Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
-from stereotrope.measure.tidy import estimate_frame, excluded_json
+from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums, effective_counts, wilson
 
 Floats = NDArray[np.float64]
@@ -106,45 +106,35 @@ def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasur
 
 
 def base_row(
-    cell: Captions,
-    n: int | None = None,
-    left_out: Mapping[str, int] | None = None,
-    flags: Iterable[str] = (),
-    **columns: Any,
+    cell: Captions, n: int | None = None, left_out: Mapping[str, int] | None = None, **columns: Any
 ) -> ScoreRow:
     """The columns that every row of a cell has; ``left_out`` are this score's own exclusions by reason."""
     entered = cell.n if n is None else n
-    excluded = Counter(cell.excluded) + Counter(left_out or {})
-    told = ["small_n"] * (entered < SMALL_N) + ["clustered"] * cell.clustered + [*flags]
     return {
         "definition": cell.definition,
         **cell.key,
         "level": cell.level,
         "n": entered,
-        "n_excluded": excluded.total(),
-        "excluded": excluded_json(excluded),
-        "flags": ",".join(told) or None,
+        "excluded": Counter(cell.excluded) + Counter(left_out or {}),
+        "flags": {"small_n": entered < SMALL_N, "clustered": cell.clustered},
         **columns,
     }
 
 
 def group_row(cell: Captions, counted: Groups, **columns: Any) -> ScoreRow:
     """The columns of a row about the groups of an attribute."""
+    row = base_row(cell, counted.n, counted.excluded, **columns)
     flags = {
         "groups_seen": not counted.declared and not cell.released,
         "unknown_out": UNKNOWN not in counted.names and not cell.released,
         "mostly_unknown": counted.mostly_unknown,
     }
-    return base_row(
-        cell,
-        counted.n,
-        counted.excluded,
-        (flag for flag, holds in flags.items() if holds),
-        attribute=counted.attribute,
-        n_categories=len(counted.names),
-        method=counted.method,
-        **columns,
-    )
+    return row | {
+        "attribute": counted.attribute,
+        "n_categories": len(counted.names),
+        "method": counted.method,
+        "flags": row["flags"] | flags,
+    }
 
 
 def undefined(row: ScoreRow, reason: str) -> ScoreRow:
