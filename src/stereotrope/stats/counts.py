@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,39 +29,24 @@ class OneHot:
     columns: Shape (n_columns, n_images), 1 where the image has the value.
     starts: First column of each attribute that has a label.
     attribute: Attribute index of each column.
-    used: Indices of the attributes that have a label.
     complete: By attribute: every image has a label.
     """
 
     columns: Counts
     starts: NDArray[np.int64]
     attribute: NDArray[np.int64]
-    used: NDArray[np.int64]
     complete: NDArray[np.bool_]
 
 
 def one_hot(codes: NDArray[np.integer]) -> OneHot:
     """One-hot columns of ``codes``, shape (n_images, n_attributes), −1 where an image has no label."""
-    blocks: list[Counts] = []
-    starts: list[int] = []
-    used: list[int] = []
-    at = 0
-    for index in range(codes.shape[1]):
-        column = codes[:, index]
-        values = np.unique(column)
-        values = values[values >= 0]
-        if not len(values):
-            continue
-        starts.append(at)
-        used.append(index)
-        at += len(values)
-        blocks.append((values[:, None] == column[None, :]).astype(np.float32))
-    lengths = [len(block) for block in blocks]
+    values = [np.unique(column[column >= 0]) for column in codes.T]
+    lengths = np.array([len(found) for found in values], np.int64)
+    blocks = [found[:, None] == column for found, column in zip(values, codes.T, strict=True)]
     return OneHot(
-        columns=np.concatenate(blocks) if blocks else np.zeros((0, len(codes)), np.float32),
-        starts=np.asarray(starts, np.int64),
-        attribute=np.repeat(np.asarray(used, np.int64), lengths),
-        used=np.asarray(used, np.int64),
+        columns=np.concatenate([*blocks, np.zeros((0, len(codes)), bool)]).astype(np.float32),
+        starts=(np.cumsum(lengths) - lengths)[lengths > 0],
+        attribute=np.repeat(np.arange(len(values), dtype=np.int64), lengths),
         complete=np.asarray(codes.min(axis=0, initial=0) >= 0),
     )
 
@@ -140,8 +126,7 @@ class _Block:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        n = len(self.counts)
-        return [(g, h) for g in range(n) for h in range(g + 1, n)]
+        return list(combinations(range(len(self.counts)), 2))
 
     def labelled(self) -> list[Counts]:
         """For each group the images with a label of the column's attribute."""

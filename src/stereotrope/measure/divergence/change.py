@@ -90,11 +90,9 @@ def change(
         factor; rows for all attributes together are used, those of VAC with their ``vac_chao_shen``. Where
         CDS came with ``pairs=True``, its rows for pairs of groups are used, so that both sides compare the
         same groups.
-    over
-        The factor that is changed: ``phrasing`` or ``mitigation``, or another one.
-    original
-        Its level that the others are compared with: ``for`` of ``phrasing`` and ``none`` of ``mitigation``
-        when None.
+    over, original
+        The factor that is changed, and its level that the others are compared with: ``for`` of ``phrasing``
+        and ``none`` of ``mitigation`` when None.
     within
         Factors whose combinations are the pairs. Everything else, such as groups, is matched and averaged
         inside a pair; annotators are never put together.
@@ -105,11 +103,9 @@ def change(
         have no such factor.
     group, baseline
         Rows whose ``group`` is the baseline are left out: it has no cue.
-    score
+    score, level
         ``excess`` over the noise floor; for VAC, which has no floor by shuffling, ``vac_chao_shen``. Or
-        ``value``, as the paper has it.
-    level
-        Nominal coverage.
+        ``value``, as the paper has it. Nominal coverage.
 
     Returns
     -------

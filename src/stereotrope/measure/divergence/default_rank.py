@@ -51,18 +51,15 @@ def default_rank(
     ----------
     estimates
         What :func:`stereotrope.measure.bds` returns; its rows for all attributes together are used.
-    group
-        The factor whose levels are ranked.
+    group, over
+        The factor whose levels are ranked, and that over whose levels scores are averaged and rankings
+        compared.
     within
         One ranking for each combination of these factors.
-    over
-        The factor over whose levels scores are averaged and rankings compared.
     score
         Column ranked. ``adjusted`` takes the noise floor out, which matters where groups differ in n.
-    level
-        Nominal coverage.
-    n_bootstrap, n_permutations, seed
-        Resamples of the levels of ``over``, shuffles of each ranking, and the seed.
+    level, n_bootstrap, n_permutations, seed
+        Nominal coverage, resamples of the levels of ``over``, shuffles of each ranking, and the seed.
 
     Returns
     -------

@@ -70,12 +70,10 @@ def deterministic_share(
         A condition is a level of ``group`` in a combination of ``within``.
     by
         Factors (some of ``within``) whose levels get one share each.
-    attributes
-        Keep only these; all when None.
+    attributes, level
+        Keep only these attributes, all when None; nominal coverage.
     min_n
         Cells with fewer usable labels are left out of the share and counted.
-    level
-        Nominal coverage.
 
     Returns
     -------
@@ -256,10 +254,8 @@ def dominance_shift(
         The factor compared, its reference level, and the factors held equal.
     attributes
         Keep only these; all when None.
-    threshold
-        Share from which a value dominates.
-    min_n
-        Usable labels that each side needs.
+    threshold, min_n
+        Share from which a value dominates, and usable labels that each side needs.
 
     Returns
     -------

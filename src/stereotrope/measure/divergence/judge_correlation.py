@@ -59,16 +59,14 @@ def judge_correlation(
         The factor whose levels are the annotators.
     within
         Factors whose combinations get a correlation each; the points are what is left, such as groups.
-    score
-        Column compared. ``adjusted`` takes the noise floor out.
-    level
-        Nominal coverage of Fisher's interval.
+    score, level
+        Column compared, ``adjusted`` without the noise floor; nominal coverage of Fisher's interval.
 
     Returns
     -------
     polars.DataFrame
-        Estimates: for each pair of annotators a row a combination and, first, one over all combinations
-        (null factors). ``value`` in [−1, 1]; 1 where the scores of one are a rising linear function of the
+        For each pair of annotators a row a combination and, first, one over all of them (null factors).
+        ``value`` in [−1, 1]; 1 where the scores of one are a rising linear function of the
         other's. ``contrast`` is ``judge``, ``reference`` the other annotator, ``n`` the number of points,
         ``p_value`` two-sided for r = 0 by Student's t, ``q_value`` Benjamini–Hochberg over all rows.
 

@@ -89,7 +89,8 @@ def read_value_lists(taxonomy: Any, *, within: Sequence[str], measure: str) -> V
     text = frame.select(as_text(frame, name).alias(name) for name in ("attribute", "value", *factors))
     if text["attribute"].null_count() or text["value"].null_count():
         raise TableError("taxonomy: attribute and value must be there in every row, found an empty one")
-    lists: dict[tuple[str, Key], dict[str, None]] = {}
-    for attribute, value, *levels in text.iter_rows():
-        lists.setdefault((attribute, tuple(levels)), {})[value] = None
-    return ValueLists(factors, {place: tuple(values) for place, values in lists.items()})
+    listed = text.group_by(["attribute", *factors], maintain_order=True).agg(
+        pl.col("value").unique(maintain_order=True)
+    )
+    rows = listed.iter_rows()
+    return ValueLists(factors, {(name, tuple(levels)): tuple(values) for name, *levels, values in rows})
