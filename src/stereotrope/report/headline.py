@@ -105,7 +105,7 @@ def _shared_with_baseline(material: Material, baseline: Mapping[str, str]) -> st
 
 
 def _counts(material: Material) -> dict[str, int]:
-    status, labels = material.images["status"], material.labels
+    status, labels = material.images["status"], material.every_label
     return {
         "prompts": material.prompts.height,
         "images": len(status),

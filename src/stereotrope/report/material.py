@@ -98,6 +98,16 @@ class Material:
         return of_images.join(images, on="subject_id", maintain_order="left")
 
     @cached_property
+    def every_label(self) -> pl.DataFrame:
+        """Those of whole images, and those of regions and sets with what their first image is of."""
+        firsts = self.run.subjects.filter(position=0).select("subject_id", "image_id")
+        images = self.images.select("image_id", "generator", *self.factors)
+        parts = self.run.labels.join(firsts, on="subject_id", maintain_order="left").join(
+            images, on="image_id"
+        )
+        return pl.concat([self.labels, parts.select(self.labels.columns)])
+
+    @cached_property
     def shown_labels(self) -> pl.DataFrame:
         """Labels of what pictures show."""
         return self.labels.filter(~pl.col("attribute").is_in(QUALITY))

@@ -22,7 +22,7 @@ def missing_table(material: Material) -> dict[str, Any]:
         picture.filter(ok).n_unique().alias("distinct"),
         *(pl.col("status").eq(s).sum().alias(s) for s in ("ok", "refused", "excluded", ABSENT)),
     )
-    labels = material.labels.group_by(by).agg(
+    labels = material.every_label.group_by(by).agg(
         pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
     )
     joined = images.join(labels, on=by, how="left", nulls_equal=True).with_columns(

@@ -16,10 +16,8 @@ OVER_ALL = pl.col("attribute").fill_null(ALL_ATTRIBUTES) == ALL_ATTRIBUTES
 class Series:
     """What the scores of a figure, a table and a file have in common.
 
-    measure: Name of the measure.
-    subset: Pictures that they are computed on; None for all.
-    mean: Whether they are means over the levels of a factor.
-    difference: Whether they are differences from the scores of a baseline model.
+    measure, subset: Name of the measure; pictures that they are computed on, None for all.
+    mean, difference: Whether they are means over a factor's levels, differences from a baseline model.
     """
 
     measure: str

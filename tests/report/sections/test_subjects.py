@@ -61,6 +61,17 @@ def test_what_cannot_be_drawn_is_counted(run: FakeRun, tmp_path: Path) -> None:
     assert "<image" not in part
 
 
+def test_labels_of_regions_and_sets_are_counted_where_those_of_images_are(
+    run: FakeRun, make_run: Callable[..., FakeRun]
+) -> None:
+    told, before = report.headline(run), report.headline(make_run())
+    assert told["counts"]["labels"] == before["counts"]["labels"] + 15
+    assert told["counts"]["labels_without_value"] == 1
+    at = told["missing"]["columns"].index("labels unclear")
+    assert sum(int(row[at]) for row in told["missing"]["rows"]) == 1
+    assert "1 of 17 labels have no value" in told["missing"]["sentence"]
+
+
 def test_a_run_without_regions_or_sets_has_no_such_section(
     make_run: Callable[..., FakeRun], tmp_path: Path
 ) -> None:

@@ -47,13 +47,11 @@ def dots(
     """One row an estimate: dot, interval, grey band up to the noise floor, its numbers at the right.
 
     rows: ``label, value, low, high, floor, text, short, sure``, with several series ``series``; ``sure`` is
-        False for a dot drawn hollow (q above 0.05), ``text`` stands at the right, ``short`` on a narrow page.
-        The band lies between ``floor`` and ``base``, which is 0 unless given.
-    unit: Title of the axis.
-    domain: Ends of the axis, the same for panels set side by side.
+        False for a hollow dot, ``text`` stands at the right, ``short`` on a narrow page. The band is between
+        ``floor`` and ``base``, which is 0 unless given.
+    unit, domain: Title and ends of the axis.
     series: Names of the series in their order; two or more get a colour and a shape each.
-    zero_line: Draw a line at 0, for differences.
-    bars: Draw a thin bar from 0 to each dot, for shares.
+    zero_line, bars: Draw a line at 0, for differences; a thin bar from 0 to each dot, for shares.
     apart: Labels of the first rows that are set apart from the rest: in heavier type, above a line.
     wrapped: Signs after which long labels are broken over lines instead of being cut; 0 cuts them.
     ticks: Where the axis has its lines and numbers; about five round places unless given.

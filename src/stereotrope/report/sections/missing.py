@@ -33,7 +33,7 @@ def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
 def _reasons(material: Material) -> list[tuple[str, int]]:
     """Why pictures were refused or excluded and labels have no value, with counts."""
     pictures = material.images.filter(pl.col("status") != "ok").select("status", "reason")
-    labels = material.labels.filter(pl.col("status") != "ok").select("status", "attribute")
+    labels = material.every_label.filter(pl.col("status") != "ok").select("status", "attribute")
     found = Counter(f"picture {status}: {why or 'no reason given'}" for status, why in pictures.iter_rows())
     found.update(f"label {status}: {words(attribute)}" for status, attribute in labels.iter_rows())
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))

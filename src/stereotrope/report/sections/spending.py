@@ -63,11 +63,10 @@ def _cost(row: dict[str, Any]) -> str:
 def _sentence(rows: list[dict[str, Any]]) -> str:
     begun, unpriced, open_ = (sum(r[c] for r in rows) for c in ("begun", "unpriced", "unanswered"))
     known = [r["cost"] for r in rows if r["cost"] is not None]
-    models = {(r["provider"], r["model"]) for r in rows}
+    models = list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows))
+    least = "at least " if unpriced or open_ else ""
     parts = [f"{count(begun, 'call')} went to {count(len(models), 'model')}."]
-    if known:
-        least = "at least " if unpriced or open_ else ""
-        parts.append(f"They cost {least}{dollars(sum(known))}.")
+    parts += [f"They cost {least}{dollars(sum(known))}."] if known else []
     if unpriced:
         names = listing(list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows if r["unpriced"])))
         what = f"The price of {count(unpriced, 'call')} is unknown"
