@@ -142,6 +142,7 @@ def _reading(frames, monkeypatch, name, **facts):
         name, function, "reads", "general", (0, 1), "none", "made up", needs="labels", **facts
     )
     monkeypatch.setitem(contract.REGISTRY._plugins, name, info)
+    monkeypatch.setitem(contract.REGISTRY._origins, name, "stereotrope")
 
 
 def test_a_measure_of_regions_reads_regions_and_one_of_images_reads_none(study, monkeypatch):

@@ -180,9 +180,8 @@ def tidy_subjects(
     looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
     asks = looked.join(given.select("annotator", "attribute").unique(maintain_order=True), on="annotator")
     if asked is not None:
-        asks = pl.concat([asks, asked.select(asks.columns)]).filter(
-            pl.col("image_id").is_in(units["image_id"])
-        )
+        here = asked.join(units, on="image_id", how="semi", maintain_order="left")
+        asks = pl.concat([asks, here.select(asks.columns)])
     tidy = tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
     return tidy.join(of, on="image_id", how="left", maintain_order="left")
 
