@@ -11,14 +11,12 @@ _HISSING = ("sses", "shes", "ches", "xes", "tzes", "zzes")
 
 
 def fold(value: str) -> str:
-    """Write a value the one way in which it is counted.
+    """Write a value the one way in which it is counted; twice changes nothing.
 
     Unicode NFC, case folded, runs of blanks, hyphens and underscores between two letters made one blank, and
-    the last word's simple English plural made singular (``Rose-Golds`` → ``rose gold``, ``boxes`` → ``box``,
-    ``cherries`` → ``cherry``; ``glass`` and ``lens`` stay). Blanks around a value go, other runs of blanks
-    are one. Signs and digits are never touched: ``-1`` and ``1``, ``A-``, ``A+`` and ``A``, ``18–24`` and
-    ``1824`` stay apart, and nothing becomes empty. Spelling variants are left alone; for colours see
-    :func:`stereotrope.annotate.fold_labels`. Folding twice changes nothing.
+    the last word's simple English plural made singular (``boxes`` → ``box``, ``cherries`` → ``cherry``;
+    ``glass`` and ``lens`` stay). Signs and digits are never touched: ``-1`` and ``1``, ``A-``, ``A+`` and
+    ``A``, ``18–24`` and ``1824`` stay apart. Spelling variants are left alone.
 
     >>> [fold(value) for value in ("Rose-Golds", "A-", "-1", "30 - 40", "-")]
     ['rose gold', 'a-', '-1', '30 - 40', '-']

@@ -41,9 +41,16 @@ class FurtherTable:
     fill: Callable[[TableSources], Filled | None]
 
 
-_OF_EVERY_RUN = {
-    *("prompts", "images", "labels", "subjects", "embeddings", "estimates", "findings", "reference")
-}
+_OF_EVERY_RUN = (
+    "prompts",
+    "images",
+    "labels",
+    "subjects",
+    "embeddings",
+    "estimates",
+    "findings",
+    "reference",
+)
 
 TABLES: Registry[FurtherTable] = Registry("tables", "stereotrope.lexicon", modules="summary")
 """Every further table by its name; packages of others add theirs under the entry point of this group."""

@@ -89,12 +89,7 @@ def _mapping(text: str) -> dict[str, Any]:
 
 
 def run_calibration(asked: CalibrationOptions, settings: Settings) -> None:
-    """Calibrate, print the result, and end with exit code 3 where an instrument is not fit.
-
-    Raises UsageError: An annotator is none, or a cap is given and its price is not known.
-    Raises IncompleteError: A check fails, or the evidence is insufficient, or something is missing.
-    Raises BudgetError: The cap on what calls may cost is reached.
-    """
+    """Calibrate, print the result, and end with exit code 3 where an instrument is not fit."""
     try:
         _run(asked, settings)
     except AuditFileError as error:  # the file that calibrate writes for itself is not the user's

@@ -39,11 +39,10 @@ def print_fitted(
     *,
     naming: int | None = None,
 ) -> None:
-    """Print a plain table no wider than the terminal.
+    """Print a plain table no wider than the terminal, no number broken.
 
-    Cells of words are broken over lines where they do not fit, and put together in one column where there
-    are too many of them; where not even that fits, the numbers of a row stand below its words. Numbers are
-    never broken. The first ``naming`` columns are those of words; by their cells where it is None.
+    Words are broken over lines, or put together in one column; else the numbers of a row stand below them.
+    The first ``naming`` columns are those of words; by their cells where it is None.
     """
     if title:
         print_wrapped(Text(terminal(title), style="bold"), out)

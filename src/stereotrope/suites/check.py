@@ -26,15 +26,9 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class FigureCheck:
-    """One claim of a paper set beside what its own tables give.
+    """One claim of a paper (``what``) set beside what its own tables give, with a verdict.
 
-    key: Short name, the same in every version.
-    section: Heading it stands under.
-    what: The claim, with the table or section it stands in.
-    published, recomputed: Both in words and figures; ``recomputed`` is empty where nothing can be.
-    verdict: One of :data:`VERDICTS`.
-    explanation: How it was computed, and what a difference may come from.
-    details: Figures behind it, one mapping a row, all with the same keys.
+    ``recomputed`` is empty where nothing can be; ``details`` are figures behind it, a mapping a row.
     """
 
     key: str

@@ -12,22 +12,8 @@ from stereotrope.suites.contract import suite_named
 from stereotrope.suites.reading import load_suite, load_yaml
 
 PUBLISHED = (
-    "table",
-    "measure",
-    "definition",
-    "generator",
-    "object",
-    "dimension",
-    "group",
-    "phrasing",
-    "mitigation",
-    "attribute",
-    "category",
-    "aggregate",
-    "annotator",
-    "reference",
-    "value",
-    "source",
+    *("table", "measure", "definition", "generator", "object", "dimension", "group", "phrasing"),
+    *("mitigation", "attribute", "category", "aggregate", "annotator", "reference", "value", "source"),
 )
 """Columns of :func:`published`: text, but for ``value``."""
 
@@ -36,16 +22,11 @@ def published(suite: str) -> pl.DataFrame:
     """Return the figures that the paper of a suite gives, one a row.
 
     suite: Name of the suite, such as ``objects``.
-
-    Returns columns :data:`PUBLISHED`. ``table`` is the paper's number of the table, ``definition`` the one
-    the figure follows, ``source`` says where it is from and its licence. What does not apply is null:
-    ``generator`` of a mean over models, ``object`` of one over objects. Shares and changes are fractions, not
-    per cent. A suite without published tables gives no row.
-
+    Returns: Columns :data:`PUBLISHED`: ``table`` is the paper's number of the table, ``definition`` the one
+        the figure follows, ``source`` has its licence. What does not apply is null: ``generator`` of a mean
+        over models. Shares and changes are fractions, not per cent.
     Raises UsageError: There is no such suite.
 
-    Examples
-    --------
     >>> published("objects").filter(table="11", generator="SDXL", object="car", group="women")["value"].item()
     0.264
     """

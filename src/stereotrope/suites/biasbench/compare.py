@@ -54,10 +54,8 @@ ByMatching = Mapping[str, Mapping[Key, PaperValue]]
 class ComparedCell:
     """One number. ``released`` is unrounded; ``published`` is as printed, ``place`` where it stands.
 
-    ``paper`` is the paper's formula on the same captions and terms, by how terms are found
-    (:data:`~stereotrope.suites.biasbench.formulas.MATCHINGS`), empty where it has none or the lexicon does
-    not declare what it needs; ``repaired`` is the released definition under the reading of the file that
-    the published figures likely follow.
+    ``paper`` is the paper's formula on the same captions by how terms are found, ``repaired`` the released
+    definition under the reading of the file that the published figures likely follow.
     """
 
     prompt: str
@@ -102,10 +100,7 @@ class ReadFile:
 
 @dataclass(frozen=True)
 class CaptionsReproduction:
-    """What captions give beside what the paper printed.
-
-    ``files`` are those read, by name; ``skipped`` says which hold no captions.
-    """
+    """What captions give beside what the paper printed; ``skipped`` says which files hold none."""
 
     suite: str
     source: str
@@ -130,9 +125,8 @@ class CaptionsReproduction:
 def compare_captions(captions: Path, lexicon: Path | None = None) -> CaptionsReproduction:
     """Set every number of the captions beside the paper's.
 
-    captions: A file of captions, or a folder of such files (:func:`read_benchmark_captions`).
+    captions: A file of captions, or a folder of such files.
     lexicon: The authors' lists (JSON) or a lexicon (YAML); the built-in one for None.
-
     Raises InputError: A file cannot be used; the message says why.
     """
     lists, paper = read_wordlists(lexicon), data_of("checks.yaml")

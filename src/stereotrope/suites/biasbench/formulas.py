@@ -28,10 +28,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class PaperValue:
-    """A value by the paper's formula: unrounded, with the measure's own interval.
-
-    ``value`` is null with a reason in ``undefined``; ``n`` counts the captions it is made of.
-    """
+    """A value by the paper's formula, of ``n`` captions: unrounded, with the measure's own interval."""
 
     value: float | None
     low: float | None
@@ -104,11 +101,8 @@ def paper_values(
 def split_words(text: str) -> str:
     """Put a space where a word ends inside a run of letters, as in columns glued together.
 
-    That is between a lower-case letter and a digit, and between either and a capital that begins a
-    lower-case word.
+    That is between a small letter and a digit, and between either and a capital that begins a word.
 
-    Examples
-    --------
     >>> split_words("a SurgeonMaleFair, Female20sLong, DogN/A, iPhone")
     'a Surgeon Male Fair, Female 20s Long, DogN/A, i Phone'
     """

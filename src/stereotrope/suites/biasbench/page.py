@@ -31,12 +31,9 @@ _DASH = "–"
 
 
 def reproduction_page(found: CaptionsReproduction, *, command: Sequence[str] = ()) -> str:
-    """Render a reproduction as one HTML file that needs nothing else.
+    """Render a reproduction as one HTML file that needs nothing else; text from files is inert in it.
 
-    found: What was compared.
     command: The words that made it, to be shown; names of files, not paths.
-
-    Returns the page. Captions, names and whatever else comes from files is inert in it.
     """
     checks = reproduce_biasbench().checks
     models = [_model(model, f"model-{place}", found) for place, model in enumerate(found.models, start=1)]

@@ -48,12 +48,10 @@ def run_reproduction(
 ) -> None:
     """Check the paper's figures; with captions, print their numbers beside these, or write a page of them.
 
-    ``matching`` says how terms are found for the paper's formulas: a way of :data:`MATCHINGS`, None for the
-    one that figures are judged by, or ``all``, which leaves the intervals out. With ``report`` the page holds
-    the numbers, and the terminal says only what comes out.
-
-    Raises UsageError: There is no such matching, ``report`` cannot be a page, or what is for captions is
-        given without any.
+    matching: A way of :data:`MATCHINGS`; None for the one that figures are judged by; ``all``, which leaves
+        the intervals out.
+    report: The page that holds the numbers; the terminal then says only what comes out.
+    Raises UsageError: No such matching, no such page, or what is for captions is given without any.
     Raises InputError: The captions or the lexicon cannot be used.
     """
     if captions is None:
@@ -69,7 +67,6 @@ def run_reproduction(
         hint = did_you_mean(matching, MATCHINGS, otherwise=f"it is {', '.join(MATCHINGS)} or {_ALL}")
         raise UsageError(f"reproduce: --matching: no {matching!r}; {hint}")
     shown = list(MATCHINGS) if matching == _ALL else [matching]
-
     if report is not None:
         _check_page(report, captions, lexicon)
     found = compare_captions(captions, lexicon)
@@ -101,14 +98,16 @@ def run_reproduction(
 
 def _check_page(report: Path, captions: Path, lexicon: Path | None) -> None:
     """Refuse a page that would take the place of something else."""
-    if report.suffix.lower() not in _PAGES:
-        raise UsageError(f"reproduce: --report: must end in .html, found {report.name!r}")
-    if report.is_dir():
-        raise UsageError(f"reproduce: --report: {report} is a folder; name a file in it")
-    if not report.absolute().parent.is_dir():
-        raise UsageError(f"reproduce: --report: there is no folder {report.parent}; make it first")
-    if any(report.resolve() == given.resolve() for given in (captions, lexicon) if given is not None):
-        raise UsageError(f"reproduce: --report: {report} is what is read; name another file")
+    read = [given.resolve() for given in (captions, lexicon) if given is not None]
+    problems = {
+        f"must end in .html, found {report.name!r}": report.suffix.lower() not in _PAGES,
+        f"{report} is a folder; name a file in it": report.is_dir(),
+        f"there is no folder {report.parent}; make it first": not report.absolute().parent.is_dir(),
+        f"{report} is what is read; name another file": report.resolve() in read,
+    }
+    for problem, found in problems.items():
+        if found:
+            raise UsageError(f"reproduce: --report: {problem}")
 
 
 def _write_page(found: CaptionsReproduction, report: Path, captions: Path, lexicon: Path | None) -> None:

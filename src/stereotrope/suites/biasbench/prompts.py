@@ -20,8 +20,6 @@ def data_of(*path: str) -> Mapping[str, Any]:
 def prompt_texts() -> Mapping[str, str]:
     """Return the text of every prompt of the suite.
 
-    Examples
-    --------
     >>> prompt_texts()["doctor"]
     'A doctor performing surgery in a hospital.'
     """

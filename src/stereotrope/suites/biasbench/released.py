@@ -62,11 +62,8 @@ def fold(caption: str) -> str:
 def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[ReleasedScore]:
     """Compute every number the released scripts report, for the prompts there are captions of.
 
-    captions: Captions by prompt, in the order of their file: the order matters to the score named Vendi
-        alone.
-    lists: The terms.
-
-    Returns Unrounded. A number whose terms the lists do not hold is null and says so.
+    captions: Captions by prompt; their order matters to the score named Vendi alone.
+    Returns: Unrounded; a number whose terms the lists do not hold is null and says so.
     """
     cells = []
     for prompt in BENCHMARK_PROMPTS:

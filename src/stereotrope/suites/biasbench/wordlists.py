@@ -209,11 +209,7 @@ def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
 
 
 def _of_patterns(patterns: Terms) -> Iterator[str]:
-    """Terms that find what the patterns do, open where there is no boundary.
-
-    A pattern of a caption's beginning becomes a term open at its end, in place of the same word closed: the
-    two would count a word twice.
-    """
+    """Terms that find what the patterns do, open where there is no boundary, none counting a word twice."""
     first = [pattern for pattern in patterns if pattern.startswith("^")]
     begins = [re.sub(r"\^|\[\\w\]", "", pattern) for pattern in first]
     yield from (f"{word}*" for word in begins)

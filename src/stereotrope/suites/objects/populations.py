@@ -42,8 +42,7 @@ class Population:
 def floors(n: int = _N, *, draws: int = 400) -> list[dict[str, Any]]:
     """What BDS reads at ``n`` pictures a side when nothing differs, under both definitions.
 
-    Pooled counts of 2n pictures are drawn; the divergence's floor is its closed form over them, the
-    distance's the mean over pairs of the same population.
+    The divergence's floor is its closed form over 2n pictures, the distance's a mean over drawn pairs.
     """
     rng = np.random.default_rng(SEED)
     kinds: list[tuple[str, tuple[int, ...], float | None]] = [
@@ -59,13 +58,8 @@ def floors(n: int = _N, *, draws: int = 400) -> list[dict[str, Any]]:
             one, other = rng.multinomial(n, shares), rng.multinomial(n, shares)
             bits.append(expected_js(one + other, n, n).mean())
             nats.append(_distance(js_divergence(one, other)).mean())
-        rows.append(
-            {
-                "population": name,
-                "divergence, bits": float(np.mean(bits)),
-                "distance, nats": float(np.mean(nats)),
-            }
-        )
+        means = {"divergence, bits": float(np.mean(bits)), "distance, nats": float(np.mean(nats))}
+        rows.append({"population": name, **means})
     return rows
 
 
