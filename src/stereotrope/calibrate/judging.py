@@ -149,12 +149,10 @@ class InstrumentCheck:
         return tidy
 
     def _checked_on(self, annotator: Any, tidy: pl.DataFrame) -> str:
-        tidy = tidy.filter(pl.col("excluded").ne_missing(NOT_LABELLED))
-        if self.drawer is None or annotator not in self.judges:
-            n = tidy.filter(annotator=annotator.name)
-            n = n if self.drawer is None else n.filter(check=PLAIN)
-            return f"{n['image_id'].n_unique()} drawn pictures of known truth"
-        own = tidy.filter(annotator=annotator.name)
+        own = tidy.filter(pl.col("excluded").ne_missing(NOT_LABELLED), annotator=annotator.name)
+        if annotator not in self.judges:
+            plain = own if self.drawer is None else own.filter(check=PLAIN)
+            return f"{plain['image_id'].n_unique()} drawn pictures of known truth"
         n_of: Mapping[str, int] = dict(own.group_by("check").agg(pl.col("image_id").n_unique()).iter_rows())
         again = own.filter((pl.col("check") == PLAIN) & (pl.col("group") == BASE))["image_id"].n_unique()
         return (

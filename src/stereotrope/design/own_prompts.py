@@ -101,9 +101,8 @@ def _from_file(path: Path, columns: Mapping[str, str] | None = None) -> pl.DataF
             )
     rows: list[dict[str, str | None]] = []
     for row in found.rows:
-        text = row.raw("text")
-        if text is None or not text.strip():
+        if not (row.raw("text") or "").strip():
             raise row.error("column 'text' must hold the prompt, found nothing; fill it in")
         levels = {name: row.text(column) for name, column in pairs.items()}
-        rows.append({**levels, "text": text, "negative": row.raw("negative")})
+        rows.append({**levels, **{name: row.raw(name) for name in _NO_FACTORS}})
     return prompts_frame(rows, list(pairs))

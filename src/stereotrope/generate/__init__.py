@@ -18,13 +18,10 @@ from stereotrope.generate.folder import FolderGenerator
 from stereotrope.generate.labelled import LabelledGenerator
 from stereotrope.generate.listing import METADATA_NAMES
 from stereotrope.generate.presets import PRESETS, Preset
-from stereotrope.generate.remote import (
-    GeminiGenerator,
-    ImagenGenerator,
-    ImagesApiGenerator,
-    RemoteGenerator,
-    ReplicateGenerator,
-)
+from stereotrope.generate.remote.generator import RemoteGenerator
+from stereotrope.generate.remote.google import GeminiGenerator, ImagenGenerator
+from stereotrope.generate.remote.images_api import ImagesApiGenerator
+from stereotrope.generate.remote.replicate import ReplicateGenerator
 
 __all__ = [
     "GENERATORS",

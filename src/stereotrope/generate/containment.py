@@ -14,6 +14,7 @@ from stereotrope.pictures import MAX_BYTES
 _PICTURE_LIKE = re.compile(
     r"[^.].*\.(png|jpe?g|jpe|jfif|webp|gif|bmp|tiff?|svg|avif|hei[cf]|ico|eps)", re.I | re.S
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _LONGEST_NAME = 4096
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG}
@@ -37,8 +38,8 @@ class FolderIndex:
         self.root = folder.resolve(strict=True)
         self.closed: list[str] = []
         found = sorted(self._walk())
-        names = [name for name in found if _is_utf8(name)]
-        self.unreadable = [name for name in found if not _is_utf8(name)]
+        self.unreadable = [name for name in found if _SURROGATE.search(name)]
+        names = [name for name in found if not _SURROGATE.search(name)]
         self.pictures = [name for name in names if is_picture_like(name)]
         self._spellings: dict[str, list[str]] = {}
         for name in names:
@@ -82,7 +83,8 @@ class FolderIndex:
     def _note_closed(self, error: OSError) -> None:
         """Pass over a folder that is closed to us; of a disk in trouble the names would be too few."""
         if error.errno not in (errno.EACCES, errno.EPERM):
-            raise _unreadable_folder(error) from error
+            again = "; the same command tries again"
+            raise _unreadable(error, f"folder {error.filename}:", again) from error
         self.closed.append(Path(error.filename).relative_to(self.root).as_posix())
 
     def _walk(self) -> Iterator[str]:
@@ -127,19 +129,8 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _unreadable(error: OSError) -> PictureUnavailable:
-    return PictureUnavailable(f"file cannot be read ({os.strerror(error.errno or 0).lower()})")
-
-
-def _unreadable_folder(error: OSError) -> PictureUnavailable:
-    found = os.strerror(error.errno or 0).lower()
-    return PictureUnavailable(
-        f"folder {error.filename}: cannot be read ({found}); the same command tries again"
-    )
-
-
-def _is_utf8(name: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+def _unreadable(error: OSError, what: str = "file", mend: str = "") -> PictureUnavailable:
+    return PictureUnavailable(f"{what} cannot be read ({os.strerror(error.errno or 0).lower()}){mend}")
 
 
 def _refuse_unsafe(name: str) -> None:

@@ -4,6 +4,7 @@ import filecmp
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -74,9 +75,11 @@ class FolderGenerator(Generator):
         self.folder, self.columns, self.name = folder, columns, columns.name or name
         self.fingerprint = f"{self.kind}:{self.name}"
         self.notes: list[str] = []
-        self._text = columns.prompt
-        self._column = ""
-        self._index: FolderIndex | None = None
+        self._text, self._column = columns.prompt, ""
+
+    @cached_property
+    def _index(self) -> FolderIndex:
+        return FolderIndex(self.folder)
 
     def requests(self, designed: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Read the metadata and say which pictures there are, one request a row in their order.
@@ -95,20 +98,15 @@ class FolderGenerator(Generator):
         factors, self._text = self._columns_of(listings, designed)
         entries = list(self._entries(listings, factors))
         self._note_pictures(entries)
-        if designed is not None:
+        if designed is None:
+            matched = [(entry, entry.prompt_row()) for entry in entries]
+            schema = dict.fromkeys(("prompt_id", *factors, "text", "negative"), pl.String)
+            rows = pl.DataFrame([row for _, row in matched], schema=schema)
+            designed = rows.unique("prompt_id", keep="first", maintain_order=True)
+        else:
             matched = self._matched(entries, designed, list(factors))
-            self._note_absent([entry for entry, _ in matched])
-            return designed, requests_frame(self._request(entry, row) for entry, row in matched)
-        self._note_absent(entries)
-        prompts: dict[str, dict[str, str | None]] = {}
-        requests = []
-        for entry in entries:
-            row = entry.prompt_row()
-            prompts.setdefault(str(row["prompt_id"]), row)
-            requests.append(self._request(entry, row))
-        columns = ["prompt_id", *factors, "text", "negative"]
-        frame = pl.DataFrame(list(prompts.values()), schema=dict.fromkeys(columns, pl.String))
-        return frame, requests_frame(requests)
+        self._note_absent([entry for entry, _ in matched])
+        return designed, requests_frame(self._request(entry, row) for entry, row in matched)
 
     def _matched(
         self, entries: Sequence[ListedPicture], designed: pl.DataFrame, factors: Sequence[str]
@@ -151,18 +149,16 @@ class FolderGenerator(Generator):
         """
         if request.absent:
             return ImageResult(None, "absent", NOT_AT_HAND)
-        index = self._index = self._index or FolderIndex(self.folder)
         known, file = request.params["sha256"], self.folder / (request.source or "")
         try:
-            data = index.read(index.locate(request.source or "")[0])
+            data = self._index.read(self._index.locate(request.source or "")[0])
         except PictureError as error:
             if known is None:
                 return ImageResult(None, "excluded", error.reason)
+            lost = f"{file}: {error.reason}, and was there before"
             if not self.folder.is_dir():
-                raise PictureUnavailable(
-                    f"folder {self.folder}: is not there any more; put it back"
-                ) from error
-            raise PictureUnavailable(f"{file}: {error.reason}, and was there before; put it back") from error
+                lost = f"folder {self.folder}: is not there any more"
+            raise PictureUnavailable(f"{lost}; put it back") from error
         except PictureUnavailable as error:
             raise PictureUnavailable(f"{file}: {error}") from error
         if hashlib.sha256(data).hexdigest() != known:
@@ -224,12 +220,11 @@ class FolderGenerator(Generator):
 
     def _located(self, folder: PurePosixPath, listed: str) -> tuple[str, str | None, bool]:
         """The file that a row names, the hash of its bytes, and whether it is absent."""
-        index = self._index = self._index or FolderIndex(self.folder)
         inside = listed and not listed.startswith("/") and folder != PurePosixPath()
         source = f"{folder}/{listed}" if inside else listed
         try:
-            source, _ = index.locate(source)
-            return source, hashlib.sha256(index.read(source)).hexdigest(), False
+            source, _ = self._index.locate(source)
+            return source, hashlib.sha256(self._index.read(source)).hexdigest(), False
         except PictureError as error:  # its request is kept, and `process` says the reason
             return source, None, self._allowed and error.reason == MISSING
         except PictureUnavailable:
@@ -277,10 +272,8 @@ class FolderGenerator(Generator):
         """Say what listed files that are not there differ by from pictures that no row lists."""
         lost = {entry.row.line: entry.source for entry in entries if entry.sha256 is None and entry.source}
         few = dict(list(lost.items())[:_TRIED])
-        cause = (
-            likeliest_cause(few, unlisted, place="line", column=self._column) if lost and unlisted else None
-        )
-        if cause is not None:
+        cause = likeliest_cause(few, unlisted, place="line", column=self._column) if lost and unlisted else ""
+        if cause:
             self.notes.append(
                 f"{self.name}: {len(lost)} of {len(entries)} listed files are not in the folder; likeliest "
                 f"cause: {cause}"
@@ -298,7 +291,7 @@ class FolderGenerator(Generator):
 
     def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
         """Say which pictures have no row, and which rows have no picture."""
-        index = self._index = self._index or FolderIndex(self.folder)
+        index = self._index
         listed = {entry.source for entry in entries}
         unlisted = [name for name in index.pictures if name not in listed]
         self._note_misnamed(entries, unlisted)

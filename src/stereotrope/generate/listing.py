@@ -53,11 +53,9 @@ def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str
 
 def file_column(found: RowFile) -> str:
     """Return the column that names the files."""
-    for column in FILE_COLUMNS:
-        if column in found.columns:
-            return column
-    alike = reads_like(found.columns, FILE_COLUMNS)
-    return found.require(FILE_COLUMNS[0], f"the file of each row, relative to this file's folder{alike}")
+    usual = next((column for column in FILE_COLUMNS if column in found.columns), FILE_COLUMNS[0])
+    alike = "" if usual in found.columns else reads_like(found.columns, FILE_COLUMNS)
+    return found.require(usual, f"the file of each row, relative to this file's folder{alike}")
 
 
 def columns_by_name(

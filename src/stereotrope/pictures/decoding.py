@@ -78,10 +78,9 @@ class PictureInfo:
 def inspect(data: bytes) -> PictureInfo:
     """Say what a picture is, or why it is refused; it is decoded once, so that what passes can be measured.
 
-    Raises PictureError: Empty, another kind of file, over a limit, truncated (its coded pixels end early,
-        whatever stands behind them), damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or
-        program behind its end. Other bytes behind the end (previews and clips that cameras append) are
-        accepted and noted, because no decoder here ever reads them.
+    Raises PictureError: Empty, another kind of file, over a limit, truncated (its coded pixels end early),
+        damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or program behind its end. Other
+        bytes behind the end are accepted and noted: no decoder here reads them.
     Raises PictureUnavailable: Memory is short, which says nothing about the picture.
     """
     found = _read(data)
@@ -108,9 +107,8 @@ def inspect(data: bytes) -> PictureInfo:
 def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
     """Return the normalised copy that is measured.
 
-    First frame, turned upright, 16 bits reduced to 8, an embedded colour profile applied where it is
-    valid and ignored where it is broken, alpha laid over white. PNG ``gAMA`` and ``cHRM`` are ignored,
-    as browsers ignore them beside ``sRGB``.
+    First frame, turned upright, 16 bits reduced to 8, a valid colour profile applied, alpha laid over white.
+    PNG ``gAMA`` and ``cHRM`` are ignored, as browsers ignore them beside ``sRGB``.
 
     max_side: Shrink so that the longer side has at most this many pixels (triangle filter, never enlarged).
     Returns: uint8 sRGB, shape (height, width, 3), own memory.

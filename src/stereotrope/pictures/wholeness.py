@@ -3,12 +3,11 @@
 Decoders fill what is missing with grey, black or zeros and say nothing. What the bytes prove is found here:
 
 - PNG: the rows inflate to fewer bytes than the header asks for, or a chunk of them fails its checksum.
-- JPEG: what is decoded hangs on bits put behind the end of the coded data, of which the decoder never reads
-  any of a whole picture; or restart markers are too few.
-- WebP: the decoder is content without the last part of the coded data. Of a whole picture it reads all.
+- JPEG: what is decoded hangs on bits put behind the end of the coded data; or restart markers are too few.
+- WebP: the decoder is content without the last part of the coded data.
 
-A change within the coded data that leaves its length right (other bytes in the middle of a JPEG or WebP) is
-proven by nothing in these formats, nor is a missing end of a JPEG with arithmetic coding.
+Other bytes in the middle of a JPEG or WebP are proven by nothing, nor is a missing end of a JPEG with
+arithmetic coding.
 """
 
 import re

@@ -104,11 +104,11 @@ def propose(schema: Mapping[str, Any], where: str = "") -> Any:
     if schema.get("type") == "array":
         items = schema.get("items", {})
         return [_object(items, *each) for each in _proposable(where)]
-    filled: dict[str, Any] = {}
-    for key, part in schema.get("properties", {}).items():
-        wanted = isinstance(part, Mapping) and wants_proposals(part)
-        filled[key] = propose(part, f"{where} {key}") if wanted else _any_of(part)
-    return filled
+    parts = schema.get("properties", {}).items()
+    return {
+        key: propose(part, f"{where} {key}") if wants_proposals(part) else _any_of(part)
+        for key, part in parts
+    }
 
 
 def _proposable(where: str) -> list[tuple[str, str, Sequence[str]]]:
@@ -125,17 +125,11 @@ def _proposable(where: str) -> list[tuple[str, str, Sequence[str]]]:
 
 
 def _object(schema: Mapping[str, Any], name: str, where: str, values: Sequence[str]) -> dict[str, Any]:
-    filled: dict[str, Any] = {}
-    for key, part in schema.get("properties", {}).items():
-        if key in _NAMES:
-            filled[key] = name
-        elif key in _VALUES:
-            filled[key] = list(values)
-        elif where in part.get("enum", ()):
-            filled[key] = where
-        else:
-            filled[key] = _any_of(part)
-    return filled
+    known: dict[str, Any] = {**dict.fromkeys(_NAMES, name), **{key: list(values) for key in _VALUES}}
+    return {
+        key: known.get(key, where if where in part.get("enum", ()) else _any_of(part))
+        for key, part in schema.get("properties", {}).items()
+    }
 
 
 def _any_of(part: Mapping[str, Any]) -> Any:

@@ -5,11 +5,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 from urllib.parse import unquote
 
-LONGEST_HEAD = 64 * 1024
 LARGEST_BODY = 256 * 1024 * 1024
 
 
@@ -76,7 +75,7 @@ class Response:
 
     def head(self, length: int, *, close: bool = False) -> bytes:
         """The status line and headers, for a body of this length."""
-        phrase = HTTPStatus(self.status).phrase if self.status in list(HTTPStatus) else "Unknown"
+        phrase = responses.get(self.status, "Unknown")
         lines = [
             f"HTTP/1.1 {self.status} {phrase}",
             f"content-type: {self.content_type}",
@@ -104,11 +103,8 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     parts = first.split(" ")
     if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
         raise Malformed("the request line is none of HTTP/1.1")
-    headers = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if colon:
-            headers[name.strip().lower()] = value.strip()
+    pairs = (line.partition(":") for line in lines)
+    headers = {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
     path, _, query = parts[1].partition("?")
     return Request(parts[0], unquote(path), query, headers, await _read_body(reader, headers))
 

@@ -65,9 +65,8 @@ class Truth(TruthFile):
     def object_in(self, text: str) -> str | None:
         """Object that a prompt names: of several, the one that comes first; None where it names none."""
         plain = _plain(text)
-        found = [(_first(plain, entry.words), name) for name, entry in self.objects.items()]
-        hits = sorted((at, name) for at, name in found if at is not None)
-        return hits[0][1] if hits else None
+        found = ((_first(plain, entry.words), name) for name, entry in self.objects.items())
+        return min(((at, name) for at, name in found if at is not None), default=(0, None))[1]
 
     def cues_in(self, text: str) -> tuple[str, ...]:
         """Cues that a prompt names, in the order of the truth file."""
@@ -150,7 +149,7 @@ def _own() -> Truth:
 
 
 def _digest(raw: Any) -> str:
-    return hashlib.sha256(json.dumps(raw, sort_keys=True, ensure_ascii=True).encode("ascii")).hexdigest()
+    return hashlib.sha256(json.dumps(raw, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _plain(text: str) -> str:
@@ -177,9 +176,8 @@ def _known(kind: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> st
 
 def _mean(distributions: Sequence[PlantedShares]) -> dict[str, float]:
     shares: dict[str, float] = {}
-    for distribution in distributions:
-        for value, share in distribution.items():
-            shares[value] = shares.get(value, 0.0) + share / len(distributions)
+    for value, share in (pair for distribution in distributions for pair in distribution.items()):
+        shares[value] = shares.get(value, 0.0) + share / len(distributions)
     return shares
 
 

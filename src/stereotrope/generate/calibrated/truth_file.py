@@ -18,7 +18,6 @@ SHAPE = "shape"
 ATTRIBUTES = (PRODUCT_COLOUR, BACKGROUND_COLOUR, TEXT, BACKGROUND_TEXT, SHAPE)
 """The attributes that are planted."""
 
-_PRESENCE = ("present", "absent")
 _TOLERANCE = 1e-6
 
 
@@ -127,7 +126,9 @@ class TruthFile(Options):
         """Every value that an attribute can take for an object."""
         if attribute == SHAPE:
             return tuple(PRODUCTS[object])
-        return tuple(self.colours) if attribute in (PRODUCT_COLOUR, BACKGROUND_COLOUR) else _PRESENCE
+        return (
+            tuple(self.colours) if attribute in (PRODUCT_COLOUR, BACKGROUND_COLOUR) else ("present", "absent")
+        )
 
 
 def check_truth(file: TruthFile, source: YamlFile) -> None:
@@ -142,10 +143,11 @@ def check_truth(file: TruthFile, source: YamlFile) -> None:
         require("object", name, PRODUCTS, "objects")
         for cue in entry.cues:
             require("cue", cue, file.cues, "objects", name, "cues")
-        shifts = [(("cues", cue), shift) for cue, shift in entry.cues.items()]
-        for at, planted in ((("base",), entry.base), *shifts):
-            for attribute, shares in planted.items():
-                for value in shares:
+        safe = {attribute: [value] for attribute, value in entry.safe.items()}
+        named: list[tuple[tuple[str, ...], Mapping[str, Collection[str]]]] = [(("base",), entry.base)]
+        named += [(("cues", cue), shift) for cue, shift in entry.cues.items()]
+        named.append((("safe",), safe))
+        for at, planted in named:
+            for attribute, values in planted.items():
+                for value in values:
                     require("value", value, file.values_of(name, attribute), "objects", name, *at, attribute)
-        for attribute, value in entry.safe.items():
-            require("value", value, file.values_of(name, attribute), "objects", name, "safe", attribute)
