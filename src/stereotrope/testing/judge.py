@@ -62,10 +62,9 @@ class Reply:
 class Judge:
     """Answers what a JSON schema asks, from the truth of the picture, with errors of a known size.
 
-    Every share below is met picture by picture and attribute by attribute, by a number that depends on
-    (seed, model, picture, attribute) alone: the same question gets the same answer, in any order. What a
-    picture shows that nobody knows is ``unclear``. A caption is a sentence of what is planted, whose words
-    are in ``plant.yaml``.
+    Every share below is met by a number that depends on (seed, model, picture, attribute) alone: the same
+    question gets the same answer, in any order. What a picture shows that nobody knows is ``unclear``. A
+    caption is a sentence of what is planted, whose words are in ``plant.yaml``.
 
     error: Share of answers that are wrong: one number, or attribute → number, or attribute → true value →
         answer → share (a confusion; what the shares leave over is the true value). Without a confusion a

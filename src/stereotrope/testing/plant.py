@@ -47,9 +47,8 @@ class Plant:
     [0.2, 0.8] for each model and subject. An attribute that is not in the file has the shares
     1, 1/2, 1/3 … (normalised) over its values in an order of its own, and every cue favours one value.
 
-    The picture carries (model, prompt, number) in the lowest bits of its pixels, with a hash of the
-    seed, so that a server with the same seed knows pictures which another process drew, also where all
-    but their pixels was taken off. A prompt that is too long for that is known to its own process only.
+    The picture carries (model, prompt, number) in the lowest bits of its pixels, with a hash of the seed, so
+    that a server with the same seed knows pictures which another process drew; too long a prompt is left out.
 
     seed: Whole number; another one plants other values and other strengths.
     size: Side of the square pictures in pixels, 16 to 2048.

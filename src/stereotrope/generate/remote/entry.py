@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping
 
 from stereotrope.clients import Account, split_model
 from stereotrope.generate.contract import generator
-from stereotrope.generate.remote.generator import RemoteGenerator
+from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator
 from stereotrope.generate.remote.google import google_generator
 from stereotrope.generate.remote.images_api import ImagesApiGenerator
-from stereotrope.generate.remote.options import ImageModelOptions
 from stereotrope.generate.remote.replicate import ReplicateGenerator
 from stereotrope.inputs.entries import Context
 

@@ -6,12 +6,13 @@ import json
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import polars as pl
+from pydantic import BeforeValidator, Field
 
 from stereotrope.clients import (
     Account,
@@ -27,13 +28,47 @@ from stereotrope.clients import (
 from stereotrope.errors import BudgetError, ModelError, ModelMisconfigured, StereotropeError, UsageError
 from stereotrope.generate.contract import Generator, ImageRequest, ImageResult
 from stereotrope.generate.remote.answer import BLACK, EMPTY, ImageReply, Slot, condition_of
-from stereotrope.generate.remote.options import ImageModelOptions
+from stereotrope.inputs.options import Text
+from stereotrope.inputs.serving import ModelOptions
 from stereotrope.pictures import MAX_BYTES
 
 Send = Callable[[], Awaitable[ImageReply]]
 _LOOKED_AT = 10_000
 _CHARACTERS_A_TOKEN = (6, 3)
 """Of an English prompt, at most and at least; only for the range a plan states."""
+
+
+def _seed(value: Any) -> Any:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError("must be true or false; seeds are numbered from the audit's `seed:`")
+    return value
+
+
+class ImageModelOptions(ModelOptions):
+    """A model behind a server, by ``provider:model``.
+
+    name: In the ``generator`` column; the model's where None.
+    batch: Pictures a call.
+    seed, negative: Whether a seed and a negative prompt are sent; None leaves it to the adapter.
+    version: Tells one deployment of a model from another; part of the fingerprint.
+    """
+
+    slips: ClassVar[Mapping[str, str]] = {
+        "model": "did you mean 'images'?",
+        **dict.fromkeys(("n", "num_images", "sampleCount"), "did you mean 'batch'?"),
+        **dict.fromkeys(("negative_prompt", "negativePrompt"), "did you mean 'negative'?"),
+    }
+    decided: ClassVar[Mapping[str, str]] = {
+        "prompt": "the prompt comes from the design; remove it",
+        "seed": "seeds are numbered from the audit's `seed:`; remove it",
+        **dict.fromkeys(("n", "sampleCount"), "`batch:` says how many pictures a call brings; remove it"),
+        "stream": "answers are read whole; remove it",
+    }
+
+    images: Text
+    batch: int = Field(1, ge=1)
+    seed: Annotated[bool | None, BeforeValidator(_seed)] = None
+    negative: bool | None = None
 
 
 class _Damaged(ModelError):

@@ -26,8 +26,7 @@ from stereotrope.generate.remote.answer import (
     reply,
     text_of,
 )
-from stereotrope.generate.remote.generator import RemoteGenerator
-from stereotrope.generate.remote.options import ImageModelOptions
+from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator
 
 _BLOCKED = re.compile(r"(?!.*UNSPECIFIED)[A-Z][A-Z_]+")
 """A ``blockReason``: one of its enum, which grows; its default value says nothing."""

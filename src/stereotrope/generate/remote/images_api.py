@@ -23,8 +23,7 @@ from stereotrope.generate.remote.answer import (
     mapping,
     reply,
 )
-from stereotrope.generate.remote.generator import RemoteGenerator
-from stereotrope.generate.remote.options import ImageModelOptions
+from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator
 
 _FORMAT = "response_format"
 _ABOUT_FORMAT = re.compile(r"response[_ ]?format|b64_json", re.I)

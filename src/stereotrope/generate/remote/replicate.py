@@ -18,8 +18,7 @@ from urllib.parse import quote
 from stereotrope.clients import Account, ErrorReply, error_in, is_moderation, is_trouble, tells_error
 from stereotrope.errors import ModelError, UsageError
 from stereotrope.generate.remote.answer import EMPTY, ImageReply, Slot, from_url, mapping, reply
-from stereotrope.generate.remote.generator import RemoteGenerator, Send
-from stereotrope.generate.remote.options import ImageModelOptions
+from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator, Send
 
 _LONGEST_HELD = 60
 """Seconds that ``Prefer: wait`` can hold an answer, by the documentation."""
