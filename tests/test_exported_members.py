@@ -76,7 +76,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 TWINS_LEFT = """
-    AGREES Chosen DIFFERS EXAMPLE FEW FEWEST FLAT Floats Function Groups Key LONGEST
+    AGREES DIFFERS EXAMPLE FEW FEWEST FLAT Floats Function Groups Key LONGEST
     MAX_SIDE MISSING MOST_VALUES Made NO_SCORE ONE_GROUP OTHER Row
     Scope T UNKNOWN WORK_SIDE calibrate change clusters compare create filled fold labels
     load markdown measure_words number parameters register run schema scope_of share text

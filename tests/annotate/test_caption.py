@@ -78,7 +78,7 @@ def test_captions_and_a_lexicon_work_together(tmp_path):
         ({"captions": "none.csv", "name": "x"}, MetadataError, "none.csv: cannot be read"),
         ({"lexicon": "biasbench", "off": "x"}, UsageError, "unknown key 'off'; did you mean 'of'"),
         ({"lexicon": [3]}, UsageError, r"lexicon must be a text, found \[3\]; put it in quotes"),
-        ({"lexicon": "mine.yaml"}, InputError, "mine.yaml: no such lexicon file"),
+        ({"lexicon": "mine.yaml"}, InputError, "mine.yaml: no such file"),
         ("lexicon", UsageError, "lexicon is missing; add it: write {lexicon: biasbench}"),
         ({"caption": "openai:gpt-4o", "subject": "car"}, UsageError, "`caption` does not take it"),
     ],

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import TypeAdapter
 
 from stereotrope.annotate import Taxonomy, read_taxonomies, scope_of, taxonomy_for, write_taxonomies
 from stereotrope.errors import InputError
@@ -45,7 +46,8 @@ def test_the_file_reads_well(tmp_path):
 
 
 def test_payloads_come_back():
-    assert Taxonomy.from_payload(CAR.to_payload()) == CAR
+    stored = TypeAdapter(Taxonomy)
+    assert stored.validate_python(stored.dump_python(CAR, mode="json")) == CAR
     assert list(CAR.attributes) == ["body_type", "door_count", "wheel", "licht"]
 
 

@@ -27,7 +27,55 @@ VERSION = 1
 """Of the way a question is put together and its answer read."""
 
 
-class ModelAnnotator(Annotator):
+class ChatAnnotator(Annotator):
+    """An annotator that asks a chat model.
+
+    client: The model.
+    name: Name in the ``annotator`` column.
+    product: What the pictures show, where the question names it.
+    version: Tells one deployment of a model from another; part of the fingerprint.
+    """
+
+    def __init__(
+        self, client: ChatClient, *, name: str, product: str | None = None, version: str | None = None
+    ) -> None:
+        self.name: str = name
+        self.product = product
+        self.version = version
+        self._client = client
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its model is reached."""
+        return self._client.endpoint
+
+    @property
+    def concurrency(self) -> int:
+        """As many as the endpoint may be asked at once."""
+        return self.endpoint.concurrency
+
+    async def close(self) -> None:
+        """Let go of the connections of the running event loop."""
+        await self._client.close()
+
+    def expected(
+        self, n: int, question: str, seen: tuple[int, int], answered: tuple[int, int]
+    ) -> Expectation:
+        """Say what asking ``n`` times takes; repair turns are not in it.
+
+        seen, answered: Fewest and most tokens of the pictures of a question, and of its answer.
+        """
+        asked = text_tokens(question)
+        return expectation(
+            self.endpoint,
+            self._client.price,
+            calls=n,
+            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
+            output_tokens=(n * answered[0], n * answered[1]),
+        )
+
+
+class ModelAnnotator(ChatAnnotator):
     """One question about each picture, answered as JSON by a chat model.
 
     It sees the picture and, where it was told so, what the product is. It never sees a prompt, a group
@@ -47,13 +95,10 @@ class ModelAnnotator(Annotator):
         max_side: int = MAX_SIDE,
         version: str | None = None,
     ) -> None:
-        self.name: str = name
+        super().__init__(client, name=name, product=one_line(subject), version=version)
         self.attributes: Attributes = dict(attributes)
-        self.product = one_line(subject)
         self.order_seed = order_seed
         self.max_side = max_side
-        self.version = version
-        self._client = client
         self._variant: Variant | None = None
 
     @property
@@ -71,21 +116,6 @@ class ModelAnnotator(Annotator):
         }
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
 
-    @property
-    def model(self) -> str:
-        """The model's name at its server."""
-        return self._client.model
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where its model is reached."""
-        return self._client.endpoint
-
-    @property
-    def concurrency(self) -> int:
-        """As many as the endpoint may be asked at once."""
-        return self.endpoint.concurrency
-
     def variant(self, which: Variant) -> Self:
         """Return this annotator for a check of itself.
 
@@ -99,14 +129,14 @@ class ModelAnnotator(Annotator):
                 f"annotator {self.name!r}: a variant must be {' or '.join(_VARIANTS)}, found {which!r}; "
                 "correct it"
             )
-        made = self._copy()
+        made = copy.copy(self)
         made.name = f"{self.name} ({which})"
         made._variant = which
         return made
 
     def mean_cost(self, account: Account) -> float | None:
         """What a call to its model has cost so far."""
-        return account.mean(self.endpoint.provider, self.model, "chat")
+        return account.mean(self.endpoint.provider, self._client.model, "chat")
 
     async def process(self, picture: Picture) -> list[Label]:
         """Label one picture.
@@ -128,10 +158,6 @@ class ModelAnnotator(Annotator):
             system=question_wording(self.kind).system,
             name=self.kind,
         )
-
-    async def close(self) -> None:
-        """Let go of the connections of the running event loop."""
-        await self._client.close()
 
     def offered(self, sha256: str) -> dict[str, tuple[str, ...] | None]:
         """Return the options of each attribute as one picture's question offers them; None where open.
@@ -162,21 +188,17 @@ class ModelAnnotator(Annotator):
     def expect(self, n: int) -> Expectation:
         """Say what asking about ``n`` pictures takes: calls, tokens, price and seconds.
 
-        Repair turns are not in it. Tokens are a rule of thumb: :func:`picture_tokens` and
+        Tokens are a rule of thumb: :func:`picture_tokens` and
         :func:`text_tokens`; an answer takes 8 to 30 tokens an attribute.
         """
-        wording = question_wording(self.kind)
         offered = self.offered("")
-        asked = text_tokens(wording.system + self.text(offered) + _quoted(schema_of(offered)))
-        seen = (0, 0) if self._variant == "blind" else picture_tokens(self.max_side)
-        answered = 8 * len(offered), 30 * len(offered)
-        return expectation(
-            self._client.endpoint,
-            self._client.price,
-            calls=n,
-            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
-            output_tokens=(n * answered[0], n * answered[1]),
-        )
+        asked = question_wording(self.kind).system + self.text(offered) + _quoted(schema_of(offered))
+        return self.expected(n, asked, self.seen, (8 * len(offered), 30 * len(offered)))
+
+    @property
+    def seen(self) -> tuple[int, int]:
+        """Fewest and most tokens that the picture of a question may count as."""
+        return (0, 0) if self._variant == "blind" else picture_tokens(self.max_side)
 
     def _ordered(self, values: tuple[str, ...], sha256: str, attribute: str) -> tuple[str, ...]:
         order = permuted(values, seed=self.order_seed, sha256=sha256, attribute=attribute)
@@ -184,9 +206,6 @@ class ModelAnnotator(Annotator):
 
     def _shown(self, picture: Picture) -> bytes:
         return pictures.plain(picture.original(), max_side=self.max_side)
-
-    def _copy(self) -> Self:
-        return copy.copy(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {', '.join(self.attributes)}>"

@@ -3,10 +3,9 @@
 import numpy as np
 from scipy import ndimage
 
-from stereotrope.annotate.chosen import chosen
 from stereotrope.annotate.cielab import srgb_to_lab
-from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
+from stereotrope.annotate.offline import OfflineAnnotator
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.entries import Context
@@ -21,7 +20,7 @@ MAX_ODD = 0.01
 """Share of pixels that may lie outside, for a watermark's edge or a hot pixel."""
 
 
-class BlankAnnotator(Annotator):
+class BlankAnnotator(OfflineAnnotator):
     """Says whether a picture is blank: all black, as filtered pictures come, or near one colour.
 
     ``blank`` is ``yes`` when, on a copy of at most 64 pixels a side after a 3 × 3 median, at most 1% of
@@ -30,13 +29,7 @@ class BlankAnnotator(Annotator):
     """
 
     name = "blank"
-    version = 1
-    concurrency = 2
-
-    @property
-    def attributes(self) -> Attributes:
-        """``blank``: yes or no."""
-        return {"blank": ("yes", "no")}
+    attributes: Attributes = dict.fromkeys(("blank",), ("yes", "no"))
 
     @property
     def fingerprint(self) -> str:
@@ -63,6 +56,6 @@ class BlankOptions(Options):
 
 
 @annotator(BlankOptions, summary="is the picture blank, or near one colour", example="blank")
-def blank(options: BlankOptions, context: Context) -> Annotator:
+def blank(options: BlankOptions, context: Context) -> BlankAnnotator:
     """All its attributes, or some."""
-    return chosen(BlankAnnotator(), options.blank)
+    return BlankAnnotator(options.blank)

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from stereotrope.annotate.answers import inert
-from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, picture_tokens, text_tokens
+from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.chat import ChatOptions
 from stereotrope.annotate.label import Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients import ChatClient, Expectation, expectation
+from stereotrope.clients import ChatClient, Expectation
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text
 from stereotrope.tables import CAPTION
@@ -57,15 +57,8 @@ class CaptionAnnotator(ModelAnnotator):
 
     def expect(self, n: int) -> Expectation:
         """Say what captions of ``n`` pictures take: calls, tokens, price and seconds."""
-        asked = text_tokens(question_wording(self.kind).system + self.text(self.attributes))
-        seen = (0, 0) if self._variant == "blind" else picture_tokens(self.max_side)
-        return expectation(
-            self._client.endpoint,
-            self._client.price,
-            calls=n,
-            input_tokens=(n * (asked[0] + seen[0]), n * (asked[1] + seen[1])),
-            output_tokens=(n * _ANSWERED[0], n * _ANSWERED[1]),
-        )
+        asked = question_wording(self.kind).system + self.text(self.attributes)
+        return self.expected(n, asked, self.seen, _ANSWERED)
 
 
 def _label(said: str) -> Label:

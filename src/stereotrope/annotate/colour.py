@@ -5,9 +5,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from stereotrope.annotate import foreground, palette
-from stereotrope.annotate.chosen import chosen
-from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
+from stereotrope.annotate.offline import OfflineAnnotator
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.entries import Context
@@ -36,7 +35,7 @@ MIN_BACKGROUND = 0.02
 """Share of the picture below which the background's colour is unclear."""
 
 
-class ColourAnnotator(Annotator):
+class ColourAnnotator(OfflineAnnotator):
     """Names the main colour of the product and of the background on a documented palette.
 
     Product and background are divided by contrast (:mod:`stereotrope.annotate.foreground`); the pixels
@@ -49,36 +48,20 @@ class ColourAnnotator(Annotator):
     """
 
     name = "colour"
-    version = 1
-    concurrency = 2
-
-    def __init__(self) -> None:
-        self._palette = palette.load()
-
-    @property
-    def attributes(self) -> Attributes:
-        """``product_colour`` and ``background_colour``, both open."""
-        return {"product_colour": None, "background_colour": None}
+    attributes: Attributes = dict.fromkeys(("product_colour", "background_colour"))
 
     @property
     def fingerprint(self) -> str:
         """Name, version, thresholds, segmentation and palette."""
         parameters = {
             "colour": [
-                CLUSTERS,
-                MAX_POINTS,
-                LIGHTNESS_WEIGHT,
-                CHROMATIC,
-                HUE_SPAN,
-                SHADE_SPAN,
-                GREY_SPAN,
-                NEAR_WHITE,
-                NEAR_BLACK,
+                *(CLUSTERS, MAX_POINTS, LIGHTNESS_WEIGHT, CHROMATIC),
+                *(HUE_SPAN, SHADE_SPAN, GREY_SPAN, NEAR_WHITE, NEAR_BLACK),
             ],
             "least": [MIN_PRODUCT, MIN_BACKGROUND],
             "foreground": foreground.parameters(),
         }
-        return fingerprint_of(self.name, self.version, parameters, self._palette.data)
+        return fingerprint_of(self.name, self.version, parameters, palette.load().data)
 
     def process(self, picture: Picture) -> list[Label]:
         """Label product and background colour."""
@@ -100,7 +83,7 @@ class ColourAnnotator(Annotator):
         if not enough:
             return Label(attribute, None, status="unclear", rationale=f"hardly any {part} stands out")
         colour, share = main_colour(lab[where])
-        name, margin = self._palette.name(colour)
+        name, margin = palette.load().name(colour)
         said = f"L*a*b* {colour[0]:.0f} {colour[1]:.0f} {colour[2]:.0f} on {share:.0%} of the {part}"
         return Label(attribute, name, round(share * margin, 4), rationale=said)
 
@@ -156,6 +139,6 @@ class ColourOptions(Options):
     summary="product colour and background colour, named on a documented palette",
     example="colour",
 )
-def colour(options: ColourOptions, context: Context) -> Annotator:
+def colour(options: ColourOptions, context: Context) -> ColourAnnotator:
     """All its attributes, or some."""
-    return chosen(ColourAnnotator(), options.colour)
+    return ColourAnnotator(options.colour)

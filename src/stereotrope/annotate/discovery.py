@@ -12,19 +12,20 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 from PIL import ImageColor
+from pydantic import TypeAdapter
 
 from stereotrope import pictures
 from stereotrope.annotate import palette
 from stereotrope.annotate.answers import inert
-from stereotrope.annotate.asking import VERSION, one_line, picture_tokens, text_tokens
+from stereotrope.annotate.asking import VERSION, ChatAnnotator, one_line, picture_tokens
 from stereotrope.annotate.attributes import LONGEST_VALUE, check_attributes
-from stereotrope.annotate.contract import Annotator, Outcomes
+from stereotrope.annotate.contract import Outcomes
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.protocol import filled, question_wording
 from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
 from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
-from stereotrope.clients import Answer, ChatClient, Expectation, Problem, expectation, redact
+from stereotrope.clients import Answer, ChatClient, Expectation, Problem, redact
 from stereotrope.errors import InputError, ModelError, UsageError
 from stereotrope.folding import fold
 from stereotrope.tables import fingerprint_of
@@ -36,6 +37,7 @@ SIDE = 512
 N_PRODUCT, N_BACKGROUND = 3, 1
 FEWEST, MOST = 3, 7
 """Values of an attribute (arXiv:2508.03483v3, section 3.2.1, and its released taxonomies)."""
+_STORED = TypeAdapter(Taxonomy)
 _SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _LONGEST_NAME = 40
 _PARTS = {"product_attributes": N_PRODUCT, "background_attributes": N_BACKGROUND}
@@ -54,7 +56,7 @@ SCHEMA: Mapping[str, Any] = {
 """Without counts: not every endpoint takes `minItems`. They are checked here."""
 
 
-class Discoverer(Annotator):
+class Discoverer(ChatAnnotator):
     """Asks a chat model which attributes vary among the pictures of a set.
 
     It is asked what varies, never what tells groups apart: attributes chosen because they separate
@@ -63,12 +65,9 @@ class Discoverer(Annotator):
     must name three attributes of the product and one of the background, each with three to seven values
     that differ when folded; none of colour or text, which are asked of every object anyway.
 
-    client: The model.
-    name: Name of the annotator it belongs to.
-    product: What the product is; named in the question.
+    client, name, product, version: As of :class:`ChatAnnotator`; the name of the annotator it belongs to.
     taken: Names of attributes that are asked anyway.
     seed: Of the order of the pictures, part of the fingerprint.
-    version: Tells one deployment of a model from another; part of the fingerprint.
     """
 
     subject = "set"
@@ -85,16 +84,13 @@ class Discoverer(Annotator):
         seed: int = 0,
         version: str | None = None,
     ) -> None:
-        self.name: str = name
+        super().__init__(client, name=name, product=product, version=version)
         self.attributes: Attributes = {}
         self.gives = (f"attributes of {name}",)
-        self.product = product
         self._levels: Mapping[str, str] = {}
         self.known: Mapping[Scope, Taxonomy] = {}
         self.taken = tuple(taken)
         self.seed = seed
-        self.version = version
-        self._client = client
 
     @property
     def fingerprint(self) -> str:
@@ -108,11 +104,6 @@ class Discoverer(Annotator):
             "limits": [N_PRODUCT, N_BACKGROUND, FEWEST, MOST],
         }
         return fingerprint_of("discovery", VERSION, parameters, question_wording("discovery").data)
-
-    @property
-    def concurrency(self) -> int:
-        """As many samples as the endpoint may be asked about at once."""
-        return self._client.endpoint.concurrency
 
     def sets(self, images: pl.DataFrame) -> list[tuple[str, ...]]:
         """Return the first pictures of each condition for every generator and object.
@@ -150,7 +141,7 @@ class Discoverer(Annotator):
 
     def payload(self, result: Taxonomy) -> Mapping[str, Any]:
         """Return the attributes as JSON values."""
-        return result.to_payload()
+        return _STORED.dump_python(result, mode="json")
 
     def unreadable(self, reason: str) -> None:
         """Keep nothing: the others of the set may be shown with another picture."""
@@ -161,7 +152,7 @@ class Discoverer(Annotator):
 
     def settle(self, outcomes: Outcomes, file: Path | None) -> None:
         """Take what was found for parts that its file lacks, and write it there."""
-        new = {scope_of(levels): Taxonomy.from_payload(payload) for levels, payload in outcomes}
+        new = {scope_of(levels): _STORED.validate_python(payload) for levels, payload in outcomes}
         self.known = {**self.known, **new}
         if new and file is not None:
             file.parent.mkdir(exist_ok=True)
@@ -205,10 +196,6 @@ class Discoverer(Annotator):
             pictures=tuple(sorted(picture.image_id for picture in shown)),
         )
 
-    async def close(self) -> None:
-        """Let go of the connections of the running event loop."""
-        await self._client.close()
-
     def text(self, subject: str | None, count: int) -> str:
         """Return the question in words."""
         wording = question_wording("discovery")
@@ -231,18 +218,10 @@ class Discoverer(Annotator):
         return found
 
     def expect(self, n: int, pictures: int = 20) -> Expectation:
-        """Say what ``n`` samples of so many pictures each take; repair turns are not in it."""
-        asked = text_tokens(
-            question_wording("discovery").system + self.text("thing", pictures) + json.dumps(SCHEMA)
-        )
+        """Say what ``n`` samples of so many pictures each take."""
+        asked = question_wording("discovery").system + self.text("thing", pictures) + json.dumps(SCHEMA)
         low, high = picture_tokens(SIDE)
-        return expectation(
-            self._client.endpoint,
-            self._client.price,
-            calls=n,
-            input_tokens=(n * (asked[0] + pictures * low), n * (asked[1] + pictures * high)),
-            output_tokens=(n * 80, n * 400),
-        )
+        return self.expected(n, asked, (pictures * low, pictures * high), (80, 400))
 
     def _of_name(self, name: str, earlier: Sequence[str]) -> list[str]:
         words = set(name.split("_"))

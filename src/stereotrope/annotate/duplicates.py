@@ -7,8 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 from PIL import Image
 
-from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label, image_labels
+from stereotrope.annotate.offline import OfflineAnnotator
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.entries import Context
@@ -24,7 +24,7 @@ FLAT = 2.0
 """Grey levels by which the copy must vary (standard deviation); a flat picture has no hash."""
 
 
-class DuplicatesAnnotator(Annotator):
+class DuplicatesAnnotator(OfflineAnnotator):
     """Finds pictures that are in a run twice.
 
     It looks at every picture once, for its hash, and derives the rest from the tables.
@@ -44,13 +44,7 @@ class DuplicatesAnnotator(Annotator):
     """
 
     name = "duplicates"
-    version = 1
-    concurrency = 2
-
-    @property
-    def attributes(self) -> Attributes:
-        """``perceptual_hash``, ``exact_duplicate_of`` and ``near_duplicate_of``, open."""
-        return {"perceptual_hash": None, "exact_duplicate_of": None, "near_duplicate_of": None}
+    attributes: Attributes = dict.fromkeys(("perceptual_hash", "exact_duplicate_of", "near_duplicate_of"))
 
     @property
     def fingerprint(self) -> str:

@@ -56,19 +56,8 @@ def parameters() -> dict[str, object]:
     """What decides on marks, for a fingerprint."""
     return {
         "marks": [
-            FEWEST,
-            REACH,
-            AT_EDGE,
-            TALLEST,
-            CORNER,
-            ALIKE,
-            MOST_COMPARED,
-            LONGEST,
-            SHARES,
-            EVEN,
-            FEW_LEVELS,
-            BY_CHANCE,
-            THING,
+            *(FEWEST, REACH, AT_EDGE, TALLEST, CORNER, ALIKE, MOST_COMPARED),
+            *(LONGEST, SHARES, EVEN, FEW_LEVELS, BY_CHANCE, THING),
         ]
     }
 

@@ -1,5 +1,6 @@
 """Attributes read by a chat model: closed ones from their list, open ones in its own words."""
 
+import copy
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
@@ -120,7 +121,7 @@ class QuestionAnnotator(ModelAnnotator):
 
         Raises UsageError: A name or value list cannot be used.
         """
-        made = self._copy()
+        made = copy.copy(self)
         made.attributes = _checked(self.name, attributes)
         made.product = one_line(subject) or self.product
         made.discoverer, made.parts, made.needs = None, (), ()

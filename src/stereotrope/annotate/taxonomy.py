@@ -1,8 +1,8 @@
 """The attributes of one kind of picture: names and value lists, and where they hold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+
+from pydantic.dataclasses import dataclass
 
 from stereotrope.annotate.label import Attributes
 
@@ -44,27 +44,6 @@ class Taxonomy:
     def attributes(self) -> Attributes:
         """All of them, the product's first."""
         return {**self.product, **self.background}
-
-    def to_payload(self) -> dict[str, Any]:
-        """Return it as JSON values, for a ledger."""
-        return {
-            "product": {name: list(values) for name, values in self.product.items()},
-            "background": {name: list(values) for name, values in self.background.items()},
-            "subject": self.subject,
-            "found_by": self.found_by,
-            "pictures": list(self.pictures),
-        }
-
-    @classmethod
-    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """Make it from what :meth:`to_payload` returned."""
-        return cls(
-            product={name: tuple(values) for name, values in payload["product"].items()},
-            background={name: tuple(values) for name, values in payload["background"].items()},
-            subject=payload["subject"],
-            found_by=payload["found_by"],
-            pictures=tuple(payload["pictures"]),
-        )
 
 
 def taxonomy_for(taxonomies: Mapping[Scope, Taxonomy], levels: Mapping[str, str]) -> Taxonomy | None:

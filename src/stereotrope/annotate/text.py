@@ -12,9 +12,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.annotate import foreground, marks
-from stereotrope.annotate.chosen import chosen
-from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label, image_labels
+from stereotrope.annotate.offline import OfflineAnnotator
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.registry import annotator
 from stereotrope.inputs.entries import Context
@@ -50,7 +49,7 @@ class TextReading:
         return self.confidence >= MIN_CONFIDENCE and characters >= MIN_CHARACTERS
 
 
-class TextAnnotator(Annotator):
+class TextAnnotator(OfflineAnnotator):
     """Says whether there is text on the product and on the background.
 
     The picture is read twice by PP-OCR (through RapidOCR on one CPU thread): whole, and the product cut
@@ -70,17 +69,11 @@ class TextAnnotator(Annotator):
 
     name = "text"
     version = 2
-    concurrency = 2
-
-    def __init__(self) -> None:
-        # An engine keeps state while it reads, so every thread has its own.
-        self._engines = threading.local()
-
-    @property
-    def attributes(self) -> Attributes:
-        """``text_presence`` and ``background_text_presence``: present or absent; the readings, open."""
-        values = ("present", "absent")
-        return {**dict.fromkeys(marks.WORDS, values), **dict.fromkeys([*marks.WORDS.values(), marks.MARK])}
+    attributes: Attributes = dict.fromkeys(marks.WORDS, ("present", "absent")) | dict.fromkeys(
+        [*marks.WORDS.values(), marks.MARK]
+    )
+    _engines = threading.local()
+    """An engine keeps state while it reads, so every thread has its own."""
 
     @property
     def fingerprint(self) -> str:
@@ -241,6 +234,6 @@ class TextOptions(Options):
 
 
 @annotator(TextOptions, summary="text on the product and on the background, by OCR", example="text")
-def text(options: TextOptions, context: Context) -> Annotator:
+def text(options: TextOptions, context: Context) -> TextAnnotator:
     """All its attributes, or some."""
-    return chosen(TextAnnotator(), options.text)
+    return TextAnnotator(options.text)

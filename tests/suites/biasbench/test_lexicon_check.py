@@ -153,7 +153,7 @@ def test_one_huge_caption_is_shown_around_the_hit_alone(printed, files):
     ("arguments", "message"),
     [
         (("{lexicon}", "--captions", "{folder}/none.csv"), "cannot be read"),
-        (("{folder}/none.yaml", "--captions", "{captions}"), "no such lexicon file"),
+        (("{folder}/none.yaml", "--captions", "{captions}"), "no such file"),
         (("biasbenhc", "--captions", "{captions}"), "did you mean 'biasbench'"),
         (("{lexicon}", "--captions", "{captions}", "--prompt", "pets"), "did you mean 'pet'"),
         (("{lexicon}", "--captions", "{captions}", "--boundary", "words"), "did you mean 'word'"),

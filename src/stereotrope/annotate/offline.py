@@ -1,0 +1,32 @@
+"""What annotators share that read pictures by rules, here and without a model server."""
+
+from collections.abc import Sequence
+
+from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.label import Attributes
+from stereotrope.errors import UsageError
+
+
+class OfflineAnnotator(Annotator):
+    """An annotator of which an audit may take some attributes: ``{colour: [background_colour]}``.
+
+    It has one name and fingerprint whatever is taken, so that nothing is looked at twice when another audit
+    of the same run takes more; labels of other attributes are left out of the tables.
+
+    attributes: Those to take; all when None, and only then what is derived from them.
+
+    Raises UsageError: An attribute is not one of the annotator's.
+    """
+
+    version = 1
+    concurrency = 2
+    attributes: Attributes
+
+    def __init__(self, attributes: Sequence[str] | None = None) -> None:
+        for attribute in attributes or ():
+            if attribute not in self.attributes:
+                known = ", ".join(self.attributes)
+                raise UsageError(f"annotator {self.name!r}: labels no {attribute!r}; it labels {known}")
+        if attributes is not None:
+            self.attributes = {name: self.attributes[name] for name in attributes}
+            self.derive = None
