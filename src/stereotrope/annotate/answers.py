@@ -33,8 +33,6 @@ def labels_of(answer: Answer, attributes: Attributes) -> list[Label]:
     answer: What the model said, after its repair turn.
     attributes: What was asked for.
 
-    Notes
-    -----
     Each attribute is judged on its own: one of its values is ``ok``, ``unclear`` is that status, anything
     else ``invalid`` with what was said. An open value is stripped and has 1 to 60 characters. Keys that
     nobody asked for are no label. A refusal makes every attribute ``refused``.

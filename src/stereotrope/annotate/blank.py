@@ -5,11 +5,8 @@ from scipy import ndimage
 
 from stereotrope.annotate.cielab import srgb_to_lab
 from stereotrope.annotate.label import Attributes, Label
-from stereotrope.annotate.offline import OfflineAnnotator
+from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
-from stereotrope.annotate.registry import annotator
-from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
 WORK_SIDE = 64
@@ -20,6 +17,7 @@ MAX_ODD = 0.01
 """Share of pixels that may lie outside, for a watermark's edge or a hot pixel."""
 
 
+@offline("is the picture blank, or near one colour")
 class BlankAnnotator(OfflineAnnotator):
     """Says whether a picture is blank: all black, as filtered pictures come, or near one colour.
 
@@ -47,15 +45,3 @@ class BlankAnnotator(OfflineAnnotator):
         median = np.median(smooth, axis=(0, 1))
         said = f"L*a*b* {median[0]:.0f} {median[1]:.0f} {median[2]:.0f} all over" if blank else None
         return [Label("blank", "yes" if blank else "no", rationale=said)]
-
-
-class BlankOptions(Options):
-    """Attributes to take; all where none is named."""
-
-    blank: Texts | None = None
-
-
-@annotator(BlankOptions, summary="is the picture blank, or near one colour", example="blank")
-def blank(options: BlankOptions, context: Context) -> BlankAnnotator:
-    """All its attributes, or some."""
-    return BlankAnnotator(options.blank)

@@ -6,11 +6,8 @@ from scipy import ndimage
 
 from stereotrope.annotate import foreground, palette
 from stereotrope.annotate.label import Attributes, Label
-from stereotrope.annotate.offline import OfflineAnnotator
+from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
-from stereotrope.annotate.registry import annotator
-from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
 CLUSTERS = 6
@@ -35,6 +32,7 @@ MIN_BACKGROUND = 0.02
 """Share of the picture below which the background's colour is unclear."""
 
 
+@offline("product colour and background colour, named on a documented palette")
 class ColourAnnotator(OfflineAnnotator):
     """Names the main colour of the product and of the background on a documented palette.
 
@@ -126,19 +124,3 @@ def _shade_groups(shades: NDArray[np.float64]) -> NDArray[np.intp]:
     for first, second in np.argwhere(same_hue | same_grey):
         group[group == group[second]] = group[first]
     return np.unique(group, return_inverse=True)[1]
-
-
-class ColourOptions(Options):
-    """Attributes to take; all where none is named."""
-
-    colour: Texts | None = None
-
-
-@annotator(
-    ColourOptions,
-    summary="product colour and background colour, named on a documented palette",
-    example="colour",
-)
-def colour(options: ColourOptions, context: Context) -> ColourAnnotator:
-    """All its attributes, or some."""
-    return ColourAnnotator(options.colour)

@@ -141,7 +141,7 @@ class Discoverer(ChatAnnotator):
 
     def payload(self, result: Taxonomy) -> Mapping[str, Any]:
         """Return the attributes as JSON values."""
-        return _STORED.dump_python(result, mode="json")
+        return dict(_STORED.dump_python(result, mode="json"))
 
     def unreadable(self, reason: str) -> None:
         """Keep nothing: the others of the set may be shown with another picture."""

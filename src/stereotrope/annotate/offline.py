@@ -1,10 +1,16 @@
 """What annotators share that read pictures by rules, here and without a model server."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import create_model
 
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes
+from stereotrope.annotate.registry import annotator
 from stereotrope.errors import UsageError
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.options import Options, Texts
 
 
 class OfflineAnnotator(Annotator):
@@ -20,6 +26,7 @@ class OfflineAnnotator(Annotator):
 
     version = 1
     concurrency = 2
+    name: str
     attributes: Attributes
 
     def __init__(self, attributes: Sequence[str] | None = None) -> None:
@@ -30,3 +37,23 @@ class OfflineAnnotator(Annotator):
         if attributes is not None:
             self.attributes = {name: self.attributes[name] for name in attributes}
             self.derive = None
+
+
+Offline = TypeVar("Offline", bound=OfflineAnnotator)
+
+
+def offline(summary: str) -> Callable[[type[Offline]], type[Offline]]:
+    """Return the decorator that registers a class as the entry of its name, with the attributes to take."""
+
+    def register(kind: type[Offline]) -> type[Offline]:
+        fields: Any = {kind.name: (Texts | None, None)}
+        options = create_model(f"{kind.__name__}Options", __base__=Options, **fields)
+
+        def make(options: Options, context: Context) -> OfflineAnnotator:
+            return kind(getattr(options, kind.name))
+
+        make.__name__ = kind.name
+        annotator(options, summary=summary, example=kind.name)(make)
+        return kind
+
+    return register

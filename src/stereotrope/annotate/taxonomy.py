@@ -16,8 +16,6 @@ Scope = tuple[tuple[str, str], ...]
 def scope_of(levels: Mapping[str, str]) -> Scope:
     """Return the scope of a mapping factor → level.
 
-    Examples
-    --------
     >>> scope_of({"object": "car", "generator": "sd35"})
     (('generator', 'sd35'), ('object', 'car'))
     """
@@ -51,8 +49,6 @@ def taxonomy_for(taxonomies: Mapping[Scope, Taxonomy], levels: Mapping[str, str]
 
     Of two that name as many, the first. A scope of ``object`` alone holds for every generator.
 
-    Examples
-    --------
     >>> car = Taxonomy({"body": ("sedan", "SUV")}, {})
     >>> taxonomy_for({(("object", "car"),): car}, {"generator": "sd35", "object": "car"}) is car
     True

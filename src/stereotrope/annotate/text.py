@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 
 from stereotrope.annotate import foreground, marks
 from stereotrope.annotate.label import Attributes, Label, image_labels
-from stereotrope.annotate.offline import OfflineAnnotator
+from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
-from stereotrope.annotate.registry import annotator
-from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import Options, Texts
 from stereotrope.tables import fingerprint_of
 
 READ_SIDE = 512
@@ -49,6 +46,7 @@ class TextReading:
         return self.confidence >= MIN_CONFIDENCE and characters >= MIN_CHARACTERS
 
 
+@offline("text on the product and on the background, by OCR")
 class TextAnnotator(OfflineAnnotator):
     """Says whether there is text on the product and on the background.
 
@@ -225,15 +223,3 @@ def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float,
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     smaller = min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))
     return max(wide, 0.0) * max(high, 0.0) / smaller if smaller > 0 else 0.0
-
-
-class TextOptions(Options):
-    """Attributes to take; all where none is named."""
-
-    text: Texts | None = None
-
-
-@annotator(TextOptions, summary="text on the product and on the background, by OCR", example="text")
-def text(options: TextOptions, context: Context) -> TextAnnotator:
-    """All its attributes, or some."""
-    return TextAnnotator(options.text)

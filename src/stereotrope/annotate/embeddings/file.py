@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from stereotrope.annotate.embeddings.vectors import Vector, unit_vector
 from stereotrope.errors import MetadataError, did_you_mean
 from stereotrope.inputs.files import read_whole
 from stereotrope.inputs.lookup import IMAGE_COLUMNS
-from stereotrope.inputs.rows import Row, places, read_rows
+from stereotrope.inputs.rows import Row, RowFile, places, read_rows
 
 _VECTOR = ("vector", "embedding", "embeddings", "features", "image_embeds", "image_embedding")
 _TEXT = ("prompt_id", "text", "prompt")
@@ -48,16 +49,6 @@ class EmbeddingFile:
     data: bytes
 
 
-@dataclass(frozen=True)
-class _Content:
-    """Names of the columns, and what stands in each row: its place, texts and numbers."""
-
-    columns: Sequence[str]
-    rows: Sequence[tuple[int, dict[str, Any]]]
-    place: str
-    data: bytes
-
-
 def read_embeddings(
     path: Path | str, *, image: str | None = None, vector: str | None = None, name: str | None = None
 ) -> EmbeddingFile:
@@ -82,16 +73,14 @@ def read_embeddings(
             f"{name}: must be Parquet, JSON Lines or CSV, found {path.suffix}; write a table with a column "
             "image and a column vector"
         )
-    content = _parquet(path, name) if path.suffix.lower() == ".parquet" else _rows(path, name)
-    images = _column(content, name, image, (*IMAGE_COLUMNS, _HASH), "the picture")
-    vectors = _column(content, name, vector, _VECTOR, "the vector")
-    assert images is not None
-    assert vectors is not None
-    texts = [column for column in _TEXT if column in content.columns and column not in (images, vectors)]
-    return _read(content, name, images, vectors, texts)
+    is_parquet = path.suffix.lower() == ".parquet"
+    found = _parquet(path, name) if is_parquet else read_rows(path, name=name)
+    images = _column(found, image, (*IMAGE_COLUMNS, _HASH), "image")
+    vectors = _column(found, vector, _VECTOR, "vector")
+    return _read(found, images, vectors, "row" if is_parquet else "line")
 
 
-def _parquet(path: Path, name: str) -> _Content:
+def _parquet(path: Path, name: str) -> RowFile:
     try:
         data = read_whole(path, _MOST_BYTES)
         frame = pl.read_parquet(io.BytesIO(data))
@@ -100,84 +89,69 @@ def _parquet(path: Path, name: str) -> _Content:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = " ".join(str(error).split())
         raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
-    rows = list(enumerate(frame.iter_rows(named=True), start=1))
+    rows = [Row(name, at, values) for at, values in enumerate(frame.iter_rows(named=True), start=1)]
     if not rows:
         raise MetadataError(f"{name}: must have at least one row, found none; add the rows")
-    return _Content(frame.columns, rows, "row", data)
+    return RowFile(name, tuple(frame.columns), tuple(rows), data=data)
 
 
-def _rows(path: Path, name: str) -> _Content:
-    found = read_rows(path, name=name)
-    return _Content(found.columns, [(row.line, _cells(row)) for row in found.rows], "line", found.data)
-
-
-def _cells(row: Row) -> dict[str, Any]:
-    """The values of a row; a list written as text becomes one."""
-    return {
-        name: _list_of(value) if isinstance(value, str) and value.lstrip().startswith("[") else value
-        for name, value in row.values.items()
-    }
-
-
-def _list_of(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _column(content: _Content, name: str, given: str | None, usual: Sequence[str], what: str) -> str | None:
-    there = ", ".join(map(repr, content.columns)) or "none"
-    if given is not None and given not in content.columns:
-        hint = did_you_mean(given, content.columns, otherwise=f"there are {there}")
-        raise MetadataError(f"{name}: no column {given!r} ({what}); {hint}")
-    by_plain = {column.strip().casefold(): column for column in reversed(content.columns)}
-    found = given or next((by_plain[column] for column in usual if column in by_plain), None)
-    if found is None:
+def _column(found: RowFile, given: str | None, usual: Sequence[str], option: str) -> str:
+    what = "the picture" if option == "image" else "the vector"
+    there = ", ".join(map(repr, found.columns)) or "none"
+    if given is not None and given not in found.columns:
+        hint = did_you_mean(given, found.columns, otherwise=f"there are {there}")
+        raise MetadataError(f"{found.file}: no column {given!r} ({what}); {hint}")
+    by_plain = {column.strip().casefold(): column for column in reversed(found.columns)}
+    column = given or next((by_plain[name] for name in usual if name in by_plain), None)
+    if column is None:
         raise MetadataError(
-            f"{name}: a column must give {what} ({', '.join(usual)}), found {there}; rename one, or name it "
-            f"with `{'vector' if what == 'the vector' else 'image'}:`"
+            f"{found.file}: a column must give {what} ({', '.join(usual)}), found {there}; rename one, or "
+            f"name it with `{option}:`"
         )
-    return found
+    return column
 
 
-def _read(content: _Content, name: str, image: str, vector: str, texts: Sequence[str]) -> EmbeddingFile:
+def _read(found: RowFile, image: str, vector: str, place: str) -> EmbeddingFile:
+    texts = [column for column in _TEXT if column in found.columns and column not in (image, vector)]
     images: list[tuple[int, str, Vector]] = []
     named: list[tuple[int, str, Vector]] = []
     odd: dict[str, list[int]] = {}
     first: tuple[int, int] | None = None
-    for place, row in content.rows:
-        where = f"{name}: {content.place} {place}"
-        numbers = _numbers(row.get(vector), where)
-        called = _text(row.get(image))
-        text = next(filter(None, (_text(row.get(column)) for column in texts)), None)
+    for row in found.rows:
+        where = f"{found.file}: {place} {row.line}"
+        numbers = _numbers(row.values.get(vector), where)
+        called = _text(row.values.get(image))
+        text = next(filter(None, (_text(row.values.get(column)) for column in texts)), None)
         if numbers is None:
-            odd.setdefault("without a vector", []).append(place)
+            odd.setdefault("without a vector", []).append(row.line)
             continue
-        first = first or (len(numbers), place)
+        first = first or (len(numbers), row.line)
         if len(numbers) != first[0]:
             raise MetadataError(
                 f"{where}: vectors must have one length, found {len(numbers)} numbers and {first[0]} in "
-                f"{content.place} {first[1]}; keep those of one encoder"
+                f"{place} {first[1]}; keep those of one encoder"
             )
         unit = unit_vector(numbers)
         if unit is None:
-            odd.setdefault("whose vector is not finite or all 0", []).append(place)
+            odd.setdefault("whose vector is not finite or all 0", []).append(row.line)
         elif called is not None:
-            images.append((place, called, unit))
+            images.append((row.line, called, unit))
         elif text is not None:
-            named.append((place, text, unit))
+            named.append((row.line, text, unit))
         else:
-            odd.setdefault("that name neither a picture nor a prompt", []).append(place)
+            odd.setdefault("that name neither a picture nor a prompt", []).append(row.line)
     notes = tuple(
-        f"{name}: {len(at)} {'row' if len(at) == 1 else 'rows'} {places(at, content.place)} {why} left out"
+        f"{found.file}: {len(at)} {'row' if len(at) == 1 else 'rows'} {places(at, place)} {why} left out"
         for why, at in odd.items()
     )
     by_hash = image.strip().casefold() == _HASH
-    return EmbeddingFile(images, named, notes, image, by_hash, content.place, content.data)
+    return EmbeddingFile(images, named, notes, image, by_hash, place, found.data)
 
 
 def _numbers(value: Any, where: str) -> Numbers | None:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, list) or not value or not all(map(_is_number, value)):

@@ -17,8 +17,6 @@ Vector = NDArray[np.float32]
 def unit_vector(numbers: ArrayLike) -> Vector | None:
     """Return a vector at unit length, None where a number is not finite or all are 0.
 
-    Examples
-    --------
     >>> unit_vector([3, 4]).tolist() == [np.float32(0.6), np.float32(0.8)]
     True
     >>> unit_vector([0, 0]) is None, unit_vector([1, float("nan")]) is None
@@ -35,8 +33,6 @@ def unit_vector(numbers: ArrayLike) -> Vector | None:
 def embeddings_rows(encoder: str, rows: Sequence[tuple[str, str, Vector]]) -> pl.DataFrame:
     """Return the table of an encoder's vectors, all of one length, from (subject kind, subject id, vector).
 
-    Examples
-    --------
     >>> embeddings_rows("clip", [("image", "i1", np.array([0.6, 0.8], np.float32))])["subject_id"].to_list()
     ['i1']
     """
@@ -62,8 +58,6 @@ def pack(vector: Vector) -> str:
 def unpack(text: str) -> Vector:
     """Return what :func:`pack` was given.
 
-    Examples
-    --------
     >>> unpack(pack(np.array([0.1, -2.0], np.float32))).tolist() == [np.float32(0.1), -2.0]
     True
     """

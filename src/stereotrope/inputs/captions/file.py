@@ -1,7 +1,7 @@
 """Files of captions as they come: what is odd about them is said and never silent."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ import polars as pl
 
 from stereotrope.inputs.captions.headings import is_header_row, numbered_stem, plain_heading
 from stereotrope.inputs.captions.table import CaptionTable, read_caption_table
-from stereotrope.inputs.rows import Row, places
+from stereotrope.inputs.rows import places
 
 _HASH = "sha256"
 _LONGEST_NUMBER = 40
@@ -59,144 +59,108 @@ def read_captions(
         given={role: column for role, column in given.items() if column is not None},
         needed=("image", "caption") if need_images else ("caption",),
     )
-    return _Reading(table, need_images=need_images).done()
+    notes = _Notes(table.file, [*table.notes, *table.renamed, *table.guessed])
+    frame = _without_gaps(_rows(table, notes), ("image", "caption") if need_images else ("caption",), notes)
+    if "prompt" in table.roles:
+        _note_mislabelled(frame, notes)
+    _note_misplaced(frame, notes)
+    keys = [table.roles.get("model"), *(role for role in ("prompt", "image") if role in table.roles)]
+    frame = _counted(
+        frame,
+        [key for key in keys if key is not None and key in frame.columns],
+        notes,
+        need_images=need_images,
+    )
+    by_hash = plain_heading(table.roles.get("image", "")) == _HASH
+    return CaptionFile(frame, tuple(f"{table.file}: {note}" for note in notes.said), by_hash, table.data)
 
 
-class _Reading:
-    def __init__(self, table: CaptionTable, *, need_images: bool) -> None:
-        self.table = table
-        self.need_images = need_images
-        self.notes = [f"{table.file}: {note}" for note in (*table.notes, *table.renamed, *table.guessed)]
-        self.image, self.caption = table.roles.get("image"), table.roles["caption"]
-        self.prompt, self.model = table.roles.get("prompt"), table.roles.get("model")
-        nested = {c for row in table.rows for c, v in row.values.items() if isinstance(v, dict | list)}
-        self.columns = [column for column in table.columns if column not in nested]
+class _Notes:
+    def __init__(self, file: str, said: list[str]) -> None:
+        self.file, self.said = file, said
 
-    def _note(self, text: str, lines: Sequence[int]) -> None:
-        self.notes.append(f"{self.table.file}: {text} {places(lines)}")
+    def add(self, rows: pl.DataFrame, noun: str, what: str) -> None:
+        """Note what is said of rows, where there are any."""
+        if rows.height:
+            counted = f"{rows.height} {noun}" if rows.height == 1 else f"{rows.height} {noun}s"
+            self.said.append(f"{counted} {what} {places(rows['line'])}")
 
-    def done(self) -> CaptionFile:
-        usable = self._without_gaps(self._without_headers(self.table.rows))
-        if self.prompt is not None:
-            self._mislabelled(usable)
-        self._misplaced(usable)
-        kept = self._without_duplicates(usable)
-        taken = {self.image, self.caption, self.prompt}
-        reserved = {"line", "image", "caption", "prompt"}
-        others = [c for c in self.columns if c not in taken and c not in reserved]
-        columns = {
-            "line": pl.Series([row.line for row in kept], dtype=pl.Int64),
-            "image": self._texts(kept, self.image),
-            "caption": self._texts(kept, self.caption),
-            "prompt": self._texts(kept, self.prompt),
-            **{column: self._texts(kept, column) for column in others},
-        }
-        by_hash = plain_heading(self.image or "") == _HASH
-        return CaptionFile(pl.DataFrame(columns), tuple(self.notes), by_hash, self.table.data)
 
-    def _texts(self, rows: Sequence[Row], column: str | None) -> pl.Series:
-        texts = [None if column is None else row.text(column) for row in rows]
-        return pl.Series(texts, dtype=pl.String)
+def _rows(table: CaptionTable, notes: _Notes) -> pl.DataFrame:
+    """The rows as texts, but for those that repeat the header, or are the header of another file."""
+    nested = {c for row in table.rows for c, v in row.values.items() if isinstance(v, dict | list)}
+    columns = [column for column in table.columns if column not in nested]
+    texts = {column: [row.text(column) for row in table.rows] for column in columns}
+    roles = {role: table.roles.get(role) for role in ("image", "caption", "prompt")}
+    none: list[str | None] = [None] * len(table.rows)
+    held = {role: none if column is None else texts[column] for role, column in roles.items()}
+    held |= {c: texts[c] for c in columns if c not in (*roles.values(), *roles, "line")}
+    frame = pl.DataFrame(held, dict.fromkeys(held, pl.String))
+    frame.insert_column(0, pl.Series("line", [row.line for row in table.rows], pl.Int64))
+    header = tuple(map(plain_heading, columns))
+    cells = zip(*texts.values(), strict=True)
+    stray = pl.Series(
+        [
+            is_header_row(image or "", caption or "") or tuple(plain_heading(c or "") for c in row) == header
+            for image, caption, row in zip(held["image"], held["caption"], cells, strict=True)
+        ],
+        dtype=pl.Boolean,
+    )
+    notes.add(frame.filter(stray), "header row", "among the data left out")
+    return frame.filter(~stray)
 
-    def _without_headers(self, rows: Sequence[Row]) -> list[Row]:
-        """Leave out rows that repeat the header, or are the header of another file."""
-        kept: list[Row] = []
-        strays: list[Row] = []
-        header = [plain_heading(column) for column in self.columns]
-        for row in rows:
-            cells = [plain_heading(row.text(column) or "") for column in self.columns]
-            image = "" if self.image is None else row.text(self.image) or ""
-            stray = is_header_row(image, row.text(self.caption) or "") or cells == header
-            (strays if stray else kept).append(row)
-        if strays:
-            self._note(
-                f"{_several(len(strays), 'header row')} among the data left out", [row.line for row in strays]
-            )
-        return kept
 
-    def _without_gaps(self, rows: Sequence[Row]) -> list[Row]:
-        needed = (self.image if self.need_images else None, "image"), (self.caption, "caption")
-        for column, what in needed:
-            if column is None:
-                continue
-            gaps = [row for row in rows if row.text(column) is None]
-            if gaps:
-                self._note(f"{_several(len(gaps), 'row')} without {what} left out", [r.line for r in gaps])
-            rows = [row for row in rows if row.text(column) is not None]
-        return list(rows)
+def _without_gaps(frame: pl.DataFrame, needed: Sequence[str], notes: _Notes) -> pl.DataFrame:
+    for column in needed:
+        notes.add(frame.filter(pl.col(column).is_null()), "row", f"without {column} left out")
+        frame = frame.drop_nulls(column)
+    return frame
 
-    def _without_duplicates(self, rows: Sequence[Row]) -> list[Row]:
-        """Keep the first caption of each image where images are needed, else all; tell which are further."""
-        if self.image is None:
-            return list(rows)
-        keys = list(filter(None, (self.model, self.prompt, self.image)))
-        first: dict[tuple[str | None, ...], Row] = {}
-        same: list[int] = []
-        other: list[int] = []
-        for row in rows:
-            earlier = (
-                row if row.text(self.image) is None else first.setdefault(tuple(map(row.text, keys)), row)
-            )
-            if earlier is not row:
-                alike = row.text(self.caption) == earlier.text(self.caption)
-                (same if alike else other).append(row.line)
-        if not self.need_images:
-            if again := [*same, *other]:
-                self._note(f"{_several(len(again), 'further caption')} of images; each counts", sorted(again))
-            return list(rows)
-        if same:
-            self._note(f"{_several(len(same), 'row')} given twice counted once", same)
-        if other:
-            self._note(
-                f"{_several(len(other), 'further caption')} of images left out; the first of each counts",
-                other,
-            )
-        return list(first.values())
 
-    def _misplaced(self, rows: Sequence[Row]) -> None:
-        """Note images given twice that stand where the numbers of another series are missing."""
-        names = [_numbered(row.text(self.image or "")) for row in rows]
-        there = set(names)
-        seen: set[tuple[str, int] | None] = set()
-        odd: dict[tuple[str, str], list[int]] = defaultdict(list)
-        around: str | None = None
-        for row, name in zip(rows, names, strict=True):
-            if name is not None and name in seen and around not in (None, name[0]):
-                if (around, name[1]) not in there:
-                    odd[name[0], around or ""].append(row.line)
-            elif name is not None:
-                around = name[0]
-            seen.add(name)
-        for (stem, series), lines in odd.items():
-            self._note(
-                f"{_several(len(lines), 'row')} named {stem} a second time among those named {series}, whose "
-                "rows of the same numbers are missing: likely mislabelled",
-                lines,
-            )
+def _counted(frame: pl.DataFrame, keys: Sequence[str], notes: _Notes, *, need_images: bool) -> pl.DataFrame:
+    """The first caption of each image where images are needed, else all; further ones are noted."""
+    if "image" not in keys:
+        return frame
+    again = ~pl.struct(keys).is_first_distinct() & pl.col("image").is_not_null()
+    further = frame.with_columns(first=pl.col("caption").first().over(keys)).filter(again)
+    if not need_images:
+        notes.add(further, "further caption", "of images; each counts")
+        return frame
+    is_same = pl.col("caption") == pl.col("first")
+    notes.add(further.filter(is_same), "row", "given twice counted once")
+    notes.add(further.filter(~is_same), "further caption", "of images left out; the first of each counts")
+    return frame.unique(keys, keep="first", maintain_order=True)
 
-    def _mislabelled(self, rows: Sequence[Row]) -> None:
-        """Note rows whose image is numbered in the series of another prompt."""
-        series: dict[str, Counter[str]] = defaultdict(Counter)
-        for row in rows:
-            stem = numbered_stem(row.text(self.image or ""))
-            if stem is not None:
-                series[stem][row.text(self.prompt or "") or ""] += 1
-        home = {
-            stem: prompts.most_common(1)[0][0]
-            for stem, prompts in series.items()
-            if 2 * prompts.most_common(1)[0][1] > prompts.total()
-        }
-        odd: dict[tuple[str, str, str], list[int]] = defaultdict(list)
-        for row in rows:
-            stem, said = numbered_stem(row.text(self.image or "")), row.text(self.prompt or "") or ""
-            if stem in home and home[stem] != said:
-                odd[stem or "", said, home[stem or ""]].append(row.line)
-        for (stem, said, usual), lines in odd.items():
-            self._note(
-                f"{_several(len(lines), 'image')} named {stem} said to be of {said or 'no prompt'!r}, the "
-                f"others of {usual!r}; kept as the rows say",
-                lines,
-            )
+
+def _note_misplaced(frame: pl.DataFrame, notes: _Notes) -> None:
+    """Note images given twice that stand where the numbers of another series are missing."""
+    names = [_numbered(image) for image in frame["image"]]
+    there = set(names)
+    seen: set[tuple[str, int] | None] = set()
+    odd: dict[tuple[str, str], list[int]] = defaultdict(list)
+    around: str | None = None
+    for at, name in enumerate(names):
+        if name is not None and name in seen and around not in (None, name[0]):
+            if (around, name[1]) not in there:
+                odd[name[0], around or ""].append(at)
+        elif name is not None:
+            around = name[0]
+        seen.add(name)
+    for (stem, series), rows in odd.items():
+        what = f"named {stem} a second time among those named {series}, whose rows of the same numbers"
+        notes.add(frame[rows], "row", f"{what} are missing: likely mislabelled")
+
+
+def _note_mislabelled(frame: pl.DataFrame, notes: _Notes) -> None:
+    """Note rows whose image is numbered in the series of another prompt."""
+    stems = pl.Series("stem", list(map(numbered_stem, frame["image"])), pl.String)
+    numbered = frame.select("line", pl.col("prompt").fill_null(""), stems).drop_nulls("stem")
+    counts = numbered.group_by("stem", "prompt", maintain_order=True).agg(n=pl.len())
+    most = counts.filter(2 * pl.col("n") > pl.col("n").sum().over("stem")).select("stem", home="prompt")
+    odd = numbered.join(most, on="stem", maintain_order="left").filter(pl.col("prompt") != pl.col("home"))
+    for (stem, said, usual), rows in odd.group_by("stem", "prompt", "home", maintain_order=True):
+        what = f"named {stem} said to be of {said or 'no prompt'!r}, the others of {usual!r}"
+        notes.add(rows, "image", f"{what}; kept as the rows say")
 
 
 def _numbered(image: str | None) -> tuple[str, int] | None:
@@ -205,7 +169,3 @@ def _numbered(image: str | None) -> tuple[str, int] | None:
     return (
         None if stem is None or not digits or len(digits[-1]) > _LONGEST_NUMBER else (stem, int(digits[-1]))
     )
-
-
-def _several(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

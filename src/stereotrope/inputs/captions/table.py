@@ -103,12 +103,12 @@ def read_caption_table(
     text, notes = _decoded(data, name)
     given = given or {}
     if path.suffix.lower() in _JSON or (text.lstrip()[:1] == "{" and path.suffix.lower() != ".csv"):
-        read: _Read = _objects(text, name)
+        read = _objects(text, name)
     else:
         with long_fields():
             read = _cells(text, name, given)
     roles, renamed, guessed = _roles(read, given, needed, among_others=among_others)
-    if isinstance(read, _Objects):
+    if read.of_objects:
         _check_values(read, roles)
     return CaptionTable(
         name,
@@ -134,14 +134,11 @@ class _Read:
     notes: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
     by_width: bool = False
+    of_objects: bool = False
 
     @property
     def where(self) -> str:
         return f"{self.file}:{self.header or 1}"
-
-
-class _Objects(_Read):
-    """Rows that were JSON objects."""
 
 
 def _decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
@@ -264,7 +261,7 @@ def _is_open(text: str, delimiter: str) -> bool:
     return False
 
 
-def _objects(text: str, name: str) -> _Objects:
+def _objects(text: str, name: str) -> _Read:
     """One object a line, one object, or one list of objects."""
     records: list[tuple[int, Any]]
     if text.lstrip().startswith("["):
@@ -284,7 +281,7 @@ def _objects(text: str, name: str) -> _Objects:
         values = {clean_heading(str(key)): _whole(value) for key, value in reversed(record.items())}
         rows.append(Row(name, line, dict(reversed(values.items()))))
     columns = dict.fromkeys(key for row in rows for key in row.values if key)
-    return _Objects(name, tuple(columns), rows, records[0][0])
+    return _Read(name, tuple(columns), rows, records[0][0], of_objects=True)
 
 
 def _json(text: str, name: str, line: int) -> Any:
@@ -301,7 +298,7 @@ def _whole(value: Any) -> Any:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _check_values(read: _Objects, roles: Mapping[str, str]) -> None:
+def _check_values(read: _Read, roles: Mapping[str, str]) -> None:
     for row in read.rows:
         for role, column in roles.items():
             value = row.values.get(column)
