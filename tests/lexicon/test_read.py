@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from stereotrope.errors import InputError
-from stereotrope.lexicon import BUILT_IN, lexicon_from, read_lexicon
+from stereotrope.lexicon import built_in_lexicons, lexicon_from, read_lexicon
 
 GOOD = """\
 name: mine
@@ -154,7 +154,7 @@ def test_a_mapping_names_the_place_of_a_mistake():
         lexicon_from({"name": "x", "attributes": {"a": {"groups": {"b": 3}}}})
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", built_in_lexicons())
 def test_every_built_in_list_says_why(name):
     made = read_lexicon(name)
     assert all(each.why for each in made.attributes.values())

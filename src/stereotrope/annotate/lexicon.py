@@ -13,7 +13,7 @@ from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Name, Options, Text
-from stereotrope.lexicon import BUILT_IN, read_lexicon
+from stereotrope.lexicon import built_in_lexicons, read_lexicon
 from stereotrope.lexicon.model import AND, Lexicon, Reading
 from stereotrope.lexicon.parts import UNKNOWN, Grouped
 from stereotrope.tables import CAPTION, fingerprint_of
@@ -173,6 +173,6 @@ class LexiconOptions(Options):
 def lexicon(options: LexiconOptions, context: Context) -> LexiconAnnotator:
     """Read the lexicon."""
     file = options.lexicon
-    if file not in BUILT_IN and Path(file).suffix:
+    if file not in built_in_lexicons() and Path(file).suffix:
         file = str(context.folder / file)
     return LexiconAnnotator(read_lexicon(file), **options.model_dump(exclude={"lexicon"}))

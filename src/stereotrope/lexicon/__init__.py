@@ -8,10 +8,9 @@ from stereotrope.lexicon.audit import MatchingAudit, audit_reading, matching_aud
 from stereotrope.lexicon.matching import Matches
 from stereotrope.lexicon.model import Lexicon, Reading
 from stereotrope.lexicon.parts import LISTS, THINGS, UNKNOWN, Grouped, Matching, PromptEntry, Term, TermList
-from stereotrope.lexicon.read import BUILT_IN, lexicon_from, read_lexicon
+from stereotrope.lexicon.read import built_in_lexicons, lexicon_from, read_lexicon
 
 __all__ = [
-    "BUILT_IN",
     "LISTS",
     "THINGS",
     "UNKNOWN",
@@ -25,6 +24,7 @@ __all__ = [
     "Term",
     "TermList",
     "audit_reading",
+    "built_in_lexicons",
     "lexicon_from",
     "matching_audit",
     "read_lexicon",

@@ -13,8 +13,6 @@ from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Ter
 from stereotrope.lexicon.tree import Tree, short
 from stereotrope.tables import whole_problem
 
-BUILT_IN = ("biasbench",)
-"""Names of the lexicons that come with stereotrope."""
 _MAX_BYTES = 8_000_000
 """A lexicon larger than this is refused."""
 _TOP = ("name", "version", "source", "licence", "why", "matching", "attributes", "prompts")
@@ -34,21 +32,29 @@ _TAKEN = (
 def read_lexicon(path_or_name: Path | str) -> Lexicon:
     """Read a lexicon.
 
-    path_or_name: A YAML file, or the name of a built-in lexicon (``biasbench``).
+    path_or_name: A YAML file, or the name of one of :func:`built_in_lexicons`.
     Raises InputError: It is not there, not UTF-8, not YAML, or something in it cannot be used: the message
         begins with ``file:line:``.
     """
-    if path_or_name in BUILT_IN:
+    built_in = built_in_lexicons()
+    if str(path_or_name) in built_in:
         return _built_in(str(path_or_name))
-    hint = did_you_mean(path_or_name, BUILT_IN, otherwise=f"built in: {', '.join(BUILT_IN)}")
+    hint = did_you_mean(path_or_name, built_in, otherwise=f"built in: {', '.join(built_in)}")
     text = read_text(path_or_name, what="a lexicon", absent=hint, most=_MAX_BYTES)
     return _lexicon(Tree.parsed(str(path_or_name), text), default=Path(path_or_name).stem)
 
 
 @cache
+def built_in_lexicons() -> tuple[str, ...]:
+    """Names of the lexicons that come with stereotrope: the suites whose folder holds a ``lexicon.yaml``."""
+    suites = resources.files("stereotrope.suites").iterdir()
+    return tuple(sorted(suite.name for suite in suites if suite.joinpath("lexicon.yaml").is_file()))
+
+
+@cache
 def _built_in(name: str) -> Lexicon:
-    text = resources.files("stereotrope.lexicon").joinpath(f"{name}.yaml").read_text("utf-8")
-    return _lexicon(Tree.parsed(f"{name}.yaml", text), default=name)
+    text = resources.files("stereotrope.suites").joinpath(name, "lexicon.yaml").read_text("utf-8")
+    return _lexicon(Tree.parsed(f"{name}/lexicon.yaml", text), default=name)
 
 
 def lexicon_from(mapping: Mapping[str, Any]) -> Lexicon:

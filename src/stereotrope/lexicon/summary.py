@@ -13,7 +13,7 @@ from stereotrope.further_tables import Filled, TableSources, further_table
 from stereotrope.lexicon.audit import MatchingAudit, audit_reading
 from stereotrope.lexicon.model import Lexicon, Reading
 from stereotrope.lexicon.parts import THINGS, UNKNOWN
-from stereotrope.lexicon.read import BUILT_IN, read_lexicon
+from stereotrope.lexicon.read import built_in_lexicons, read_lexicon
 from stereotrope.tables import CAPTION, TEXT, WHOLE, Column, polars_types
 
 MOST_VALUES = 60
@@ -95,7 +95,7 @@ def lexicon_terms(sources: TableSources) -> Filled | None:
 
 def _second(lexicon: Lexicon) -> Lexicon | None:
     """The built-in lexicon that has an attribute of this one and is another."""
-    for name in BUILT_IN:
+    for name in built_in_lexicons():
         other = read_lexicon(name)
         if set(other.attributes) & set(lexicon.attributes) and other.fingerprint != lexicon.fingerprint:
             return other

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.lexicon import BUILT_IN, UNKNOWN, Lexicon, MatchingAudit, matching_audit, read_lexicon
+from stereotrope.lexicon import UNKNOWN, Lexicon, MatchingAudit, matching_audit, read_lexicon
 from stereotrope.suites.biasbench.wordlists import GENDER, WordLists
 
 _EXAMPLES = 3
@@ -68,7 +68,7 @@ def audited(lexicon: Lexicon, captions: pl.DataFrame, patterned: Sequence[str]) 
 
     The built-in lexicon reads captions without a group a second time.
     """
-    second = read_lexicon(BUILT_IN[0])
+    second = read_lexicon("biasbench")
     again = None if second.fingerprint == lexicon.fingerprint else second
     words = replace(lexicon.matching, boundary="word")
     own = {name: one for name, one in lexicon.attributes.items() if name in patterned}

@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.inputs.captions import CaptionFile, read_captions
-from stereotrope.lexicon import BUILT_IN, Lexicon, MatchingAudit, read_lexicon
+from stereotrope.lexicon import Lexicon, MatchingAudit, built_in_lexicons, read_lexicon
 from stereotrope.report.escape import ellipsis
 from stereotrope.suites.biasbench.captions_file import prompt_named, prompt_of_name
 from stereotrope.suites.biasbench.hits import audited
@@ -106,7 +106,7 @@ def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[st
         raise UsageError(f"--boundary must be word or letters, found {boundary!r}; {hint}")
     patterned: tuple[str, ...] = ()
     remarks: list[str] = []
-    if lexicon not in BUILT_IN and Path(lexicon).suffix.lower() == ".json":
+    if lexicon not in built_in_lexicons() and Path(lexicon).suffix.lower() == ".json":
         lists = read_wordlists(Path(lexicon))
         read = lists.lexicon
         if boundary in (None, "letters"):
