@@ -1,7 +1,7 @@
 """The matching audit: which hits of a lexicon are not what their terms mean."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
-from stereotrope.lexicon.model import AND, Lexicon, Reading
+from stereotrope.lexicon.model import AND, Lexicon, Mentioned, Reading
 from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.lexicon.rereading import Rereading
 
-_KINDS = ("", "_inside", "_noun")
-"""Endings of the columns that show all hits of a term, those inside longer words, and those before nouns."""
 _WORDS = 5
 """Longer words and nouns named for a term, the most frequent first."""
 
@@ -27,18 +25,10 @@ class MatchingAudit:
     Captions are told by their place in ``captions``. Where something is counted ``by`` a column, that column
     holds a row a level, with the same counts of its captions alone.
 
-    terms: A row a term: ``attribute``, ``prompt`` (of a list, else null), ``element``, ``term``;
-        ``n_captions`` it was looked for in, ``n_captions_hit``, ``n_hits``; of these ``n_inside`` a longer
-        word, ``n_forms`` of which are forms of the term (``sarees``), ``n_glued`` (set off only by case or a
-        digit), ``n_by_form`` (another form of the term: ``skinned``, ``hoverfly``; ``form_words``),
-        ``n_noun`` before a garment's, a background's or hair's noun; ``n_doubtful``, hits inside longer words
-        that are no form and that no ``*`` asks for, and those before nouns where the term names no thing;
-        ``n_double`` captions in which another group of the attribute was found too; ``n_excluded`` by a
-        phrase of ``not``; ``n_missed_glued`` glued words that the lexicon's matching does not see,
-        ``n_kept_out`` longer words, no term of the element among them, that it leaves alone
-        (``kept_out_words``); ``never`` where nothing was found; ``inside_words`` and ``nouns``, the most
-        frequent first; up to three captions each in ``examples``, ``examples_inside`` and ``examples_noun``,
-        and where the term is in them in ``places``, ``places_inside`` and ``places_noun``; ``by``.
+    terms: A row a term, with the counts of the table ``lexicon_terms`` of a run; ``never`` where nothing was
+        found; ``inside_words``, ``form_words``, ``kept_out_words`` and ``nouns``, the most frequent first; up
+        to three captions each in ``examples``, ``examples_inside`` and ``examples_noun``, and where the term
+        is in them in ``places``, ``places_inside`` and ``places_noun``; ``by``.
     labels: A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for
         it, glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on
         hits before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named``
@@ -94,13 +84,13 @@ def audit_reading(
 
     As :func:`matching_audit`; ``by`` holds the level of each caption.
     """
-    levels = _Levels(by)
-    evidence = Evidence(reading)
+    levels, evidence = _Levels(by), Evidence(reading)
     values = _Values(evidence, levels, second, examples)
+    several = pl.DataFrame([row for name in values.found for row in values.several(name)], schema=_SEVERAL)
     return MatchingAudit(
-        _terms(evidence, values.doubles, levels, examples),
-        pl.DataFrame(values.rows(), schema=_LABELS),
-        pl.DataFrame(values.several(), schema=_SEVERAL).sort("n", descending=True, maintain_order=True),
+        _terms(evidence, levels, examples, values.found),
+        pl.DataFrame([row for name in values.found for row in values.of(name)], schema=_LABELS),
+        several.sort("n", descending=True, maintain_order=True),
         reading.matches.captions,
         None if second is None else second.name,
     )
@@ -115,221 +105,200 @@ class _Levels:
         places = {name: place for place, name in enumerate(self.names)}
         self._of = np.array([places[value] for value in said], dtype=np.int64)
 
-    def counts(self, captions: NDArray[np.int64]) -> list[int]:
-        if not self.names:
-            return []
-        return [int(n) for n in np.bincount(self._of[captions], minlength=len(self.names))]
-
-    def table(self, rows: NDArray[np.int64], captions: NDArray[np.int64], n: int) -> list[list[int]]:
+    def counts(self, rows: NDArray[np.int64], captions: NDArray[np.int64], n: int) -> NDArray[np.int64]:
         """How many of some captions, each in one of ``n`` rows, are of each level."""
         if not self.names:
-            return [[] for _ in range(n)]
+            return np.zeros((n, 0), dtype=np.int64)
         size = len(self.names)
-        flat = np.bincount(rows * size + self._of[captions], minlength=n * size)
-        found: list[list[int]] = flat.reshape(n, size).tolist()
-        return found
+        return np.bincount(rows * size + self._of[captions], minlength=n * size).reshape(n, size)
+
+    def told(self, **counts: NDArray[np.int64]) -> list[list[dict[str, Any]]]:
+        """Counts of the same rows by name: in each row what is counted of each level."""
+        rows = zip(*(count.tolist() for count in counts.values()), strict=True)
+        return [
+            [
+                {"level": level, **dict(zip(counts, numbers, strict=True))}
+                for level, *numbers in zip(self.names, *row, strict=True)
+            ]
+            for row in rows
+        ]
 
 
 def _terms(
-    evidence: Evidence, doubles: dict[str, NDArray[np.bool_]], levels: _Levels, examples: int
+    evidence: Evidence, levels: _Levels, examples: int, found: Mapping[str, Sequence[Mentioned]]
 ) -> pl.DataFrame:
-    hits, terms = evidence.hits, evidence.lexicon.terms
+    hits, terms, beyond = evidence.hits, evidence.lexicon.terms, evidence.beyond
     scopes, of_term = evidence.reading.asked
-    doubtful = evidence.doubt_inside | evidence.doubt_noun
-    pairs = np.unique(hits.term * max(1, len(hits.captions)) + hits.caption)
-    pair_term, pair_caption = np.divmod(pairs, max(1, len(hits.captions)))
-    beyond = evidence.beyond
+    n, doubtful = len(terms), evidence.doubt_inside | evidence.doubt_noun
     left = np.flatnonzero(beyond.seam == INSIDE)
-    counted = {
-        "n_captions": scopes.sum(axis=1)[of_term] if len(terms) else of_term,
-        "n_captions_hit": np.bincount(pair_term, minlength=len(terms)),
-        "n_hits": evidence.counts(np.ones(len(hits), dtype=bool)),
-        "n_inside": evidence.counts(evidence.inside),
-        "n_forms": evidence.counts(evidence.form),
-        "n_glued": evidence.counts(hits.seam == GLUED),
-        "n_by_form": evidence.counts(hits.form),
-        "n_noun": evidence.counts(evidence.noun >= 0),
-        "n_doubtful": evidence.counts(doubtful),
-        "n_double": np.zeros(len(terms), dtype=np.int64),
-        "n_excluded": evidence.excluded,
-        "n_missed_glued": np.bincount(beyond.term[beyond.seam == GLUED], minlength=len(terms)),
-        "n_kept_out": np.bincount(beyond.term[left], minlength=len(terms)),
+    by_left = Grouping(beyond.term[left], n)
+    own = [evidence.by_term.of(term) for term in range(n)]
+    of_kind = {
+        "": own,
+        "_inside": [which[(evidence.inside & ~evidence.form)[which]] for which in own],
+        "_noun": [which[evidence.noun[which] >= 0] for which in own],
     }
-    by_left = Grouping(beyond.term[left], len(terms))
-    by_pair = Grouping(pair_term, len(terms))
-    by_level = _terms_by_level(evidence, doubtful, levels)
-    rows = []
-    for number, entry in enumerate(terms):
-        own = evidence.by_term.of(number)
-        inside, noun = own[evidence.inside[own] & ~evidence.form[own]], own[evidence.noun[own] >= 0]
-        if entry.prompt is None and len(own):
-            captions = pair_caption[by_pair.of(number)]
-            counted["n_double"][number] = doubles[entry.attribute][captions].sum()
-        shown = {
-            kind: evidence.places(hits_of_kind, examples)
-            for kind, hits_of_kind in zip(_KINDS, (own, inside, noun), strict=True)
-        }
-        rows.append(
-            {
-                "attribute": entry.attribute,
-                "prompt": entry.prompt,
-                "element": entry.element,
-                "term": entry.term,
-                **{name: int(numbers[number]) for name, numbers in counted.items()},
-                "never": len(own) == 0,
-                "inside_words": evidence.words(inside, _WORDS),
-                "form_words": evidence.words(own[hits.form[own]], _WORDS),
-                "kept_out_words": evidence.words_left(left[by_left.of(number)], _WORDS),
-                "nouns": evidence.named(noun, _WORDS),
-                **{f"examples{kind}": _texts(hits.captions, places) for kind, places in shown.items()},
-                **{f"places{kind}": places for kind, places in shown.items()},
-                "by": by_level[number],
-            }
-        )
-    texts = ("inside_words", "form_words", "kept_out_words", "nouns", *(f"examples{kind}" for kind in _KINDS))
-    schema: dict[str, Any] = {
-        **dict.fromkeys(("attribute", "prompt", "element", "term"), pl.String),
-        **dict.fromkeys(counted, pl.Int64),
-        "never": pl.Boolean,
-        **dict.fromkeys(texts, pl.List(pl.String)),
-        **dict.fromkeys((f"places{kind}" for kind in _KINDS), _PLACES),
-        "by": _levels_type("n_captions", "n_hits", "n_doubtful"),
+    places = {kind: [evidence.places(one, examples) for one in which] for kind, which in of_kind.items()}
+    counted = _counted(evidence, found)
+    words = {
+        "inside_words": [evidence.words(which, _WORDS) for which in of_kind["_inside"]],
+        "form_words": [evidence.words(which[hits.form[which]], _WORDS) for which in own],
+        "kept_out_words": [evidence.words_left(left[by_left.of(term)], _WORDS) for term in range(n)],
+        "nouns": [evidence.named(which, _WORDS) for which in of_kind["_noun"]],
     }
-    return pl.DataFrame(rows, schema=schema)
+    texts = {
+        f"examples{kind}": [[hits.captions[each["caption"]] for each in one] for one in which]
+        for kind, which in places.items()
+    }
+    by = levels.told(
+        n_captions=levels.counts(*np.nonzero(scopes), len(scopes))[of_term],
+        n_hits=levels.counts(hits.term, hits.caption, n),
+        n_doubtful=levels.counts(hits.term[doubtful], hits.caption[doubtful], n),
+    )
+    named = ("attribute", "prompt", "element", "term")
+    return pl.DataFrame(
+        {
+            **{name: [getattr(entry, name) for entry in terms] for name in named},
+            **counted,
+            "never": counted["n_hits"] == 0,
+            **words,
+            **texts,
+            **{f"places{kind}": which for kind, which in places.items()},
+            "by": by,
+        },
+        schema={
+            **dict.fromkeys(named, pl.String),
+            **dict.fromkeys(counted, pl.Int64),
+            "never": pl.Boolean,
+            **dict.fromkeys((*words, *texts), pl.List(pl.String)),
+            **dict.fromkeys((f"places{kind}" for kind in places), _PLACES),
+            "by": _levels_type("n_captions", "n_hits", "n_doubtful"),
+        },
+    )
 
 
-def _terms_by_level(
-    evidence: Evidence, doubtful: NDArray[np.bool_], levels: _Levels
-) -> list[list[dict[str, Any]]]:
-    hits, n = evidence.hits, len(evidence.lexicon.terms)
+def _counted(evidence: Evidence, found: Mapping[str, Sequence[Mentioned]]) -> dict[str, NDArray[np.int64]]:
+    """What is counted of each term."""
+    hits, beyond, n = evidence.hits, evidence.beyond, len(evidence.lexicon.terms)
     scopes, of_term = evidence.reading.asked
-    asked = [levels.counts(np.flatnonzero(scope)) for scope in scopes]
-    every = levels.table(hits.term, hits.caption, n)
-    doubted = levels.table(hits.term[doubtful], hits.caption[doubtful], n)
-    return [
-        [
-            {"level": name, "n_captions": n, "n_hits": hit, "n_doubtful": doubtful_hits}
-            for name, n, hit, doubtful_hits in zip(
-                levels.names, asked[scope], every[term], doubted[term], strict=True
-            )
-        ]
-        for term, scope in enumerate(of_term.tolist())
-    ]
+    size = max(1, len(hits.captions))
+    pair_term, pair_caption = np.divmod(np.unique(hits.term * size + hits.caption), size)
+    doubled = np.zeros(scopes.shape, dtype=bool)
+    for scope, mentioned in enumerate(found.values()):
+        doubled[scope, [caption for caption, groups, _ in mentioned if len(groups) > 1]] = True
+    counted = {
+        "n_captions_hit": pair_term,
+        "n_hits": hits.term,
+        "n_inside": hits.term[evidence.inside],
+        "n_forms": hits.term[evidence.form],
+        "n_glued": hits.term[hits.seam == GLUED],
+        "n_by_form": hits.term[hits.form],
+        "n_noun": hits.term[evidence.noun >= 0],
+        "n_doubtful": hits.term[evidence.doubt_inside | evidence.doubt_noun],
+        "n_double": pair_term[doubled[of_term[pair_term], pair_caption]],
+        "n_excluded": evidence.excluded,
+        "n_missed_glued": beyond.term[beyond.seam == GLUED],
+        "n_kept_out": beyond.term[beyond.seam == INSIDE],
+    }
+    asked = scopes.sum(axis=1)[of_term] if n else of_term
+    return {"n_captions": asked, **{k: np.bincount(of, minlength=n) for k, of in counted.items()}}
 
 
 class _Values:
+    """The values that captions are given, and what each rests on."""
+
     def __init__(self, evidence: Evidence, levels: _Levels, second: Lexicon | None, examples: int) -> None:
         self.evidence, self.levels, self.examples = evidence, levels, examples
-        self.framed = evidence.reading.framed
         self.texts = evidence.hits.captions
         self._second = Rereading(evidence.reading, second) if second is not None else None
-        self._found = {name: list(evidence.reading.found(name)) for name in evidence.lexicon.attributes}
-        self.doubles: dict[str, NDArray[np.bool_]] = {}
-        for name, found in self._found.items():
-            several = np.zeros(len(self.texts), dtype=bool)
-            several[[caption for caption, groups, _ in found if len(groups) > 1]] = True
-            self.doubles[name] = several
+        self.found = {name: list(evidence.reading.found(name)) for name in evidence.lexicon.attributes}
 
-    def rows(self) -> list[dict[str, Any]]:
-        return [row for name in self.evidence.lexicon.attributes for row in self._of(name)]
-
-    def _of(self, name: str) -> list[dict[str, Any]]:
-        groups = list(self.evidence.lexicon.attributes[name].groups)
-        values_given = self.framed[name].to_list()
-        joined = sorted(set(values_given) - {None, UNKNOWN} - set(groups))
-        values = [*groups, *joined, UNKNOWN]
-        numbers = {None: -1, **{value: number for number, value in enumerate(values)}}
-        of_caption = np.array([numbers[value] for value in values_given], dtype=np.int64)
-        of_value = np.zeros((len(values), len(groups)), dtype=bool)
-        for number, value in enumerate([*groups, *joined]):
-            named = (value,) if value in groups else value.split(AND)
-            of_value[number, [groups.index(group) for group in named if group in groups]] = True
-        firm = self.evidence.firm(of_caption, of_value, name)
-        own_hits = np.flatnonzero(firm.own)
-        by_value = Grouping(of_caption[self.evidence.hits.caption[own_hits]], len(values))
-        by_caption = Grouping(of_caption, len(values))
-        rows = []
+    def of(self, name: str) -> Iterator[dict[str, Any]]:
+        """A row a value of an attribute, those without a group the last."""
+        evidence, groups = self.evidence, list(self.evidence.lexicon.attributes[name].groups)
+        given = evidence.reading.framed[name].to_list()
+        values = [*groups, *sorted(set(given) - {None, UNKNOWN} - set(groups))]
+        numbers = {None: -1, **{value: number for number, value in enumerate([*values, UNKNOWN])}}
+        of_caption = np.array([numbers[value] for value in given], dtype=np.int64)
+        named = [{value} if value in groups else set(value.split(AND)) for value in values]
+        of_value = np.array([[group in own for group in groups] for own in named], dtype=bool)
+        firm = evidence.firm(of_caption, of_value, name)
+        own = np.flatnonzero(firm.own)
+        own = own[firm.doubtful[evidence.hits.caption[own]]]
+        by_value = Grouping(of_caption[evidence.hits.caption[own]], len(values))
+        by_caption = Grouping(of_caption, len(values) + 1)
         for number, value in enumerate(values):
-            captions = by_caption.of(number)
-            if value == UNKNOWN:
-                rows.append(self._unknown(name, captions))
-                continue
-            doubted = captions[firm.doubtful[captions]]
-            hits = own_hits[by_value.of(number)]
-            hits = hits[firm.doubtful[self.evidence.hits.caption[hits]]]
-            places = self.evidence.places(hits, self.examples)
-            rows.append(
-                {
-                    **_row(name, value, captions),
-                    "n_inside_only": int(firm.inside_only[captions].sum()),
-                    "n_noun_only": int(firm.noun_only[captions].sum()),
-                    "n_doubtful": len(doubted),
-                    "n_word": int((~firm.no_word[captions]).sum()),
-                    "inside_words": self.evidence.words(hits[self.evidence.doubt_inside[hits]], _WORDS),
-                    "nouns": self.evidence.named(hits, _WORDS),
-                    **self._shown(captions, doubted, None, places),
-                }
-            )
-        return rows
+            captions, hits = by_caption.of(number), by_value.of(number)
+            doubted, hits = captions[firm.doubtful[captions]], own[hits]
+            counts = {
+                "n_word": int((~firm.no_word[captions]).sum()),
+                "n_inside_only": int(firm.inside_only[captions].sum()),
+                "n_noun_only": int(firm.noun_only[captions].sum()),
+                "n_doubtful": len(doubted),
+                "inside_words": evidence.words(hits[evidence.doubt_inside[hits]], _WORDS),
+                "nouns": evidence.named(hits, _WORDS),
+            }
+            places = evidence.places(hits, self.examples)
+            yield {**self._row(name, value, captions, doubted, places), **counts}
+        yield self._unknown(name, by_caption.of(len(values)))
 
     def _unknown(self, name: str, captions: NDArray[np.int64]) -> dict[str, Any]:
-        row = _row(name, UNKNOWN, captions)
         again = self._second.groups(name, captions) if self._second is not None else None
         if again is None:
-            return {**row, **self._shown(captions, captions[:0], None, [])}
+            return self._row(name, UNKNOWN, captions, captions[:0], [])
         named = np.array([caption for caption, _, _ in again], dtype=np.int64)
         places = [where for _, _, where in again[: self.examples]]
-        return {
-            **row,
-            "n_named": len(again),
-            "named": _tally(value for _, value, _ in again),
-            **self._shown(captions, captions[:0], named, places),
-        }
+        counts = {"n_named": len(again), "named": _tally(value for _, value, _ in again)}
+        return {**self._row(name, UNKNOWN, captions, named, places, again=True), **counts}
 
-    def _shown(
+    def _row(
         self,
+        name: str,
+        value: str,
         captions: NDArray[np.int64],
         doubted: NDArray[np.int64],
-        named: NDArray[np.int64] | None,
         places: list[dict[str, int]],
+        *,
+        again: bool = False,
     ) -> dict[str, Any]:
-        by_level = map(self.levels.counts, (captions, doubted, captions[:0] if named is None else named))
+        """A row of ``labels``; ``doubted`` are captions that were given a value ``again``, else doubtful."""
+        every, some = (self.levels.counts(np.zeros_like(each), each, 1) for each in (captions, doubted))
+        (by,) = self.levels.told(n=every, **{"n_named" if again else "n_doubtful": some})
         return {
-            "doubted": (doubted if named is None else named).tolist(),
+            "attribute": name,
+            "value": value,
+            "n": len(captions),
+            **dict.fromkeys(("n_word", "n_inside_only", "n_noun_only", "n_doubtful"), 0),
+            "named": [],
+            "inside_words": [],
+            "nouns": [],
+            "doubted": doubted.tolist(),
             "examples": _texts(self.texts, places),
             "places": places,
-            "by": [
-                {"level": level, "n": n, "n_doubtful": doubts, "n_named": None if named is None else names}
-                for level, n, doubts, names in zip(self.levels.names, *by_level, strict=True)
-            ],
+            "by": [{"n_doubtful": 0, **level} for level in by],
         }
 
-    def several(self) -> list[dict[str, Any]]:
-        rows = []
-        for name, attribute in self.evidence.lexicon.attributes.items():
-            values = self.framed[name].to_list()
-            groups = list(attribute.groups)
-            asked = sum(value is not None for value in values)
-            together: dict[tuple[int, ...], list[int]] = {}
-            for caption, found, _ in self._found[name]:
-                if len(found) > 1 and values[caption] is not None:
-                    together.setdefault(found, []).append(caption)
-            for found, captions in together.items():
-                pairs = [self._two_of(name, caption) for caption in captions[: self.examples]]
-                places = [first for first, _ in pairs]
-                rows.append(
-                    {
-                        "attribute": name,
-                        "groups": AND.join(groups[group] for group in found),
-                        "n": len(captions),
-                        "n_captions": asked,
-                        "counted_as": _tally(values[caption] for caption in captions),
-                        "examples": _texts(self.texts, places),
-                        "places": places,
-                        "places_other": [second for _, second in pairs],
-                    }
-                )
-        return rows
+    def several(self, name: str) -> Iterator[dict[str, Any]]:
+        """A row each combination of groups of an attribute that captions name."""
+        values = self.evidence.reading.framed[name].to_list()
+        groups = list(self.evidence.lexicon.attributes[name].groups)
+        together: dict[tuple[int, ...], list[int]] = {}
+        for caption, found, _ in self.found[name]:
+            if len(found) > 1 and values[caption] is not None:
+                together.setdefault(found, []).append(caption)
+        for found, captions in together.items():
+            pairs = [self._two_of(name, caption) for caption in captions[: self.examples]]
+            places = [first for first, _ in pairs]
+            yield {
+                "attribute": name,
+                "groups": AND.join(groups[group] for group in found),
+                "n": len(captions),
+                "n_captions": len(values) - values.count(None),
+                "counted_as": _tally(values[caption] for caption in captions),
+                "examples": _texts(self.texts, places),
+                "places": places,
+                "places_other": [second for _, second in pairs],
+            }
 
     def _two_of(self, name: str, caption: int) -> tuple[dict[str, int], dict[str, int]]:
         """The first hit of an attribute in a caption, and the first of another group behind it."""
@@ -347,12 +316,6 @@ class _Values:
 
 def _texts(captions: Sequence[str], places: Sequence[dict[str, int]]) -> list[str]:
     return [captions[each["caption"]] for each in places]
-
-
-def _row(name: str, value: str, captions: NDArray[np.int64]) -> dict[str, Any]:
-    counts = dict.fromkeys(("n_word", "n_inside_only", "n_noun_only", "n_doubtful"), 0)
-    lists: dict[str, list[Any]] = {"named": [], "inside_words": [], "nouns": []}
-    return {"attribute": name, "value": value, "n": len(captions), **counts, "n_named": None, **lists}
 
 
 def _tally(values: Iterable[str]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,11 +72,11 @@ class Evidence:
         """The hits of each term."""
         return Grouping(self.hits.term, len(self.lexicon.terms))
 
-    @cached_property
+    @property
     def excluded(self) -> NDArray[np.int64]:
-        """How many hits of each term its phrases ruled out."""
+        """The terms of the hits that phrases ruled out."""
         gone = self.reading.matches.excluded
-        return self._counts(self.reading.counted(gone).term) if gone is not None else self._counts(None)
+        return self.hits.term[:0] if gone is None else self.reading.counted(gone).term
 
     @cached_property
     def beyond(self) -> Matches:
@@ -90,14 +91,6 @@ class Evidence:
             elements.setdefault((e.attribute, e.prompt, e.element), len(elements)) for e in self.lexicon.terms
         ]
         return possible.only(~self.hits.hold(possible, np.array(of, dtype=np.int64)))
-
-    def counts(self, which: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many of some hits each term has."""
-        return self._counts(self.hits.term[which])
-
-    def _counts(self, terms: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        n = len(self.lexicon.terms)
-        return np.zeros(n, dtype=np.int64) if terms is None else np.bincount(terms, minlength=n)
 
     def words(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
         """The longer words that some hits stand in, the most frequent first."""
@@ -121,34 +114,35 @@ class Evidence:
         _, first = np.unique(self.hits.caption[hits], return_index=True)
         return [place(self.hits, hit) for hit in hits[np.sort(first)[:most]].tolist()]
 
-    def firm(self, caption_value: NDArray[np.int64], of_value: NDArray[np.bool_], name: str) -> _Firm:
-        """Count the hits of each caption that its value of a grouped attribute rests on.
+    def firm(self, caption_value: NDArray[np.int64], of_value: NDArray[np.bool_], name: str) -> Firm:
+        """Say on which hits the value of each caption of a grouped attribute rests.
 
         caption_value: Number of each caption's value, -1 where it has none.
         of_value: Row a value, column a group: whether the value names the group.
         """
         group = self.lexicon.groups_of_terms(name)[self.hits.term]
         value = caption_value[self.hits.caption]
-        own = (group >= 0) & (value >= 0)
+        own = (group >= 0) & (value >= 0) & (value < len(of_value))
         own[own] = of_value[value[own], group[own]]
-        return _Firm(self, own, len(caption_value))
-
-
-class _Firm:
-    """Captions whose value rests on doubtful hits alone."""
-
-    def __init__(self, evidence: Evidence, own: NDArray[np.bool_], size: int) -> None:
-        hits = evidence.hits
 
         def without(doubt: NDArray[np.bool_]) -> NDArray[np.bool_]:
-            alone: NDArray[np.bool_] = np.bincount(hits.caption[own & ~doubt], minlength=size) == 0
+            alone: NDArray[np.bool_] = (
+                np.bincount(self.hits.caption[own & ~doubt], minlength=len(caption_value)) == 0
+            )
             return alone
 
-        self.own = own
-        self.inside_only = without(evidence.doubt_inside)
-        self.noun_only = without(evidence.doubt_noun)
-        self.doubtful = without(evidence.doubt_inside | evidence.doubt_noun)
-        self.no_word = without(hits.seam > 0)
+        inside, noun = self.doubt_inside, self.doubt_noun
+        return Firm(own, without(inside), without(noun), without(inside | noun), without(self.hits.seam > 0))
+
+
+class Firm(NamedTuple):
+    """Hits that values rest on, and captions whose value rests on doubtful ones alone."""
+
+    own: NDArray[np.bool_]
+    inside_only: NDArray[np.bool_]
+    noun_only: NDArray[np.bool_]
+    doubtful: NDArray[np.bool_]
+    no_word: NDArray[np.bool_]
 
 
 def _at(matches: Matches, hit: int) -> tuple[str, int, int]:

@@ -100,6 +100,8 @@ class Lexicon:
 
 AND = " and "
 """Between the groups of a double mention."""
+Mentioned = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""A caption, what it has hits of, ascending, and how many of each."""
 
 
 class Reading:
@@ -151,7 +153,7 @@ class Reading:
         scopes, of_term = self.asked
         return matches.only(scopes[of_term[matches.term], matches.caption])
 
-    def found(self, name: str) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    def found(self, name: str) -> Iterator[Mentioned]:
         """Yield the captions with a hit of an attribute: which, its groups, and how many hits of each."""
         group = self.lexicon.groups_of_terms(name)[self.matches.term]
         hit = group >= 0
@@ -193,9 +195,7 @@ class Reading:
         return pl.Series(name, [None, *lists], dtype=pl.List(pl.String)).gather(which)
 
 
-def _held(
-    caption: NDArray[np.int64], what: NDArray[np.int64]
-) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+def _held(caption: NDArray[np.int64], what: NDArray[np.int64]) -> Iterator[Mentioned]:
     """Yield each caption of some hits, what they are hits of, ascending, and how many of each."""
     size = int(what.max(initial=0)) + 1
     keys, counts = np.unique(caption * size + what, return_counts=True)
