@@ -1,12 +1,13 @@
 """What the terms of a lexicon hit in the captions: what values rest on, and the worst hits, quoted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from stereotrope.errors import RunDamaged
+from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell
+from stereotrope.report.datatable import Table, TableCell, count_cell
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
@@ -18,14 +19,22 @@ _OPEN = 4
 _WORDS = 4
 """Longer words or nouns named in one line."""
 _MODELS = 3
-_DEFINITELY_LONG = 60
+_LONG = 60
 
-_FORMS = "Plurals, -ed, words run together and compounds count as the term; see whether each is meant."
-_LEFT = (
-    "They hold the letters of a term and do not count as it; see whether one of them names it all the same."
-)
+_OF_WORDS = {
+    "forms": (
+        "Other forms of a term",
+        "Plurals, -ed, words run together and compounds count as the term; see whether each is meant.",
+    ),
+    "kept_out": (
+        "Longer words left alone",
+        "They hold the letters of a term and do not count as it; see whether one of them names it all the "
+        "same.",
+    ),
+}
+"""Kinds of words that are listed without captions, with their title and meaning."""
 
-Row = Mapping[str, Any]
+Hit = Mapping[str, Any]
 
 
 def lexicon_blocks(material: Material, shown: Exhibits) -> list[Block]:
@@ -43,44 +52,35 @@ def lexicon_blocks(material: Material, shown: Exhibits) -> list[Block]:
         ) from error
 
 
-def _blocks(stored: Sequence[Row], shown: Exhibits) -> list[Block]:
-    first = next((number for number, one in enumerate(stored, start=1) if one["n_doubtful"]), None)
+def _blocks(stored: Sequence[Hit], shown: Exhibits) -> list[Block]:
+    first = next((at for at, one in enumerate(stored) if one["n_doubtful"]), None)
     return [
-        Block(kind="lexicon", content=_Lexicon(lexicon, shown, number).content(explained=number == first))
-        for number, lexicon in enumerate(stored, start=1)
+        Block(kind="lexicon", content=_Lexicon(lexicon, shown).content(f"lexicon-{at + 1}", at == first))
+        for at, lexicon in enumerate(stored)
     ]
 
 
 class _Lexicon:
-    def __init__(self, lexicon: Row, shown: Exhibits, number: int) -> None:
-        self.lexicon, self.shown, self.number = lexicon, shown, number
+    """What the macro ``lexicon`` draws of one lexicon."""
+
+    def __init__(self, lexicon: Hit, shown: Exhibits) -> None:
+        self.lexicon, self.shown = lexicon, shown
         self.models = len(shown.material.generators)
 
-    def content(self, *, explained: bool) -> dict[str, Any]:
+    def content(self, anchor: str, explained: bool) -> dict[str, Any]:
         told = self.lexicon
         doubted = [row for row in told["values"] if row["n_doubtful"] or row["n_named"]]
+        rest = [row for row in told["values"] if not (row["n_doubtful"] or row["n_named"])]
+        never = sorted(told["never"], key=_place)
         return {
-            "anchor": f"lexicon-{self.number}",
+            "anchor": anchor,
             "title": str(told["annotator"]),
             "sentence": self._sentence(),
             "doubts": self._doubts(explained),
-            "values": self._table(doubted, "Values to doubt") if doubted else None,
-            "others": self._others(len(doubted)),
-            "groups": [
-                group
-                for group in (
-                    self._again(),
-                    self._inside(),
-                    self._before(),
-                    self._double(),
-                    self._glued(),
-                    self._starred(),
-                    self._words("forms", "Other forms of a term", _FORMS),
-                    self._words("kept_out", "Longer words left alone", _LEFT),
-                )
-                if group["entries"]
-            ],
-            "never": self._never(),
+            "values": self._doubted(doubted) if doubted else None,
+            "others": self._others(rest, "other values" if doubted else "values") if rest else None,
+            "groups": [group for group in self._groups() if group["entries"]],
+            "never": [(at, [str(row["term"]) for row in rows]) for at, rows in groupby(never, key=_place)],
             "never_title": f"Never found: {count(told['n_never'], 'term')}",
             "never_left": max(0, told["n_never"] - len(told["never"])),
             "unasked": told["n_unasked"],
@@ -101,13 +101,10 @@ class _Lexicon:
         )
 
     def _doubts(self, explained: bool) -> str:
-        told = self.lexicon
+        told, doubtful = self.lexicon, self.lexicon["n_doubtful"]
         if not told["n_captions"] or not told["n_valued"] + told["n_values"]:
             return ""
-        doubtful = told["n_doubtful"]
-        rests = (
-            "none rests" if not doubtful else f"{thousands(doubtful)} {'rests' if doubtful == 1 else 'rest'}"
-        )
+        rests = f"{thousands(doubtful) if doubtful else 'none'} {'rests' if doubtful < 2 else 'rest'}"
         parts = [f"Of {count(told['n_valued'], 'value')} read in captions, {rests} on doubtful hits alone."]
         if told["second"] and told["n_unknown"]:
             parts.append(
@@ -122,175 +119,108 @@ class _Lexicon:
             )
         return " ".join(parts)
 
-    def _table(self, rows: Sequence[Row], caption: str) -> Table:
-        again = any(row["n_named"] is not None for row in rows)
-        several = self.models > 1
-        heads = ["value", "captions", "doubtful", "inside longer words", "before such a noun"]
-        heads += ["named by the second reading"] * again
-        heads += ["doubtful or named, by model"] * several
+    def _doubted(self, rows: Sequence[Hit]) -> Table:
+        columns = {
+            "captions": "n",
+            "doubtful": "n_doubtful",
+            "inside longer words": "n_inside_only",
+            "before such a noun": "n_noun_only",
+        }
+        texts: dict[str, Callable[[Hit], str]] = {}
+        if any(row["n_named"] is not None for row in rows):
+            texts["named by the second reading"] = _named
+        if self.models > 1:
+            texts["doubtful or named, by model"] = _by_model
         cells = [
             [
-                TableCell(f"{words(row['attribute'])}: {words(row['value'])}"),
-                *(TableCell(thousands(row[name]), True) for name in ("n", "n_doubtful")),
-                *(TableCell(thousands(row[name]), True) for name in ("n_inside_only", "n_noun_only")),
-                *[TableCell(_named(row))] * again,
-                *[TableCell(self._by_model(row))] * several,
+                TableCell(_value(row)),
+                *(count_cell(row[name]) for name in columns.values()),
+                *(TableCell(text(row)) for text in texts.values()),
             ]
             for row in rows
         ]
-        return Table(caption, heads, cells, len(cells))
+        return Table("Values to doubt", ["value", *columns, *texts], cells, len(cells))
 
-    def _by_model(self, row: Row) -> str:
-        """Doubts of each model's captions, the worst first where models are many."""
-        told = [
-            (one["n_named"] or one["n_doubtful"], one["n"], one["generator"])
-            for one in row["by_generator"]
-            if one["n"]
-        ]
-        if len(told) > _MODELS:
-            told.sort(key=lambda one: -one[0] / max(1, one[1]))
-        listed = [
-            f"{ellipsis(model, 40)} {thousands(n)} of {thousands(of)}" for n, of, model in told[:_MODELS]
-        ]
-        more = len(told) - _MODELS
-        return "; ".join([*listed, *[count(more, "more model")] * (more > 0)])
-
-    def _others(self, doubted: int) -> Table | None:
-        rest = [row for row in self.lexicon["values"] if not (row["n_doubtful"] or row["n_named"])]
+    def _others(self, rows: Sequence[Hit], which: str) -> Table:
         left = self.lexicon["n_values"] - len(self.lexicon["values"])
-        if not rest:
-            return None
-        heads = ["value", "captions", "a word of its own, not glued"]
-        rows = [
-            [
-                TableCell(f"{words(row['attribute'])}: {words(row['value'])}"),
-                TableCell(thousands(row["n"]), True),
-                TableCell("–" if row["value"] == "unknown" else thousands(row["n_word"]), True),
-            ]
-            for row in rest
-        ]
         more = f"; {count(left, 'rarer value')} not listed" if left > 0 else ""
-        which = "other values" if doubted else "values"
-        return Table(f"The {which}, without a doubtful caption{more}", heads, rows, len(rows))
-
-    def _again(self) -> dict[str, Any]:
-        rows = [row for row in self.lexicon["values"] if row["n_named"]]
-        entries = [
-            {
-                "term": words(row["attribute"]),
-                "of": "",
-                "said": f"{thousands(row['n_named'])} of {count(row['n'], 'caption')} without a value",
-                "quotes": self._quotes(row["examples"]),
-            }
+        cells = [
+            [
+                TableCell(_value(row)),
+                count_cell(row["n"]),
+                TableCell("–", True) if row["value"] == UNKNOWN else count_cell(row["n_word"]),
+            ]
             for row in rows
         ]
-        return self._group(
-            "No value found, and one by the second reading",
-            f"What the lexicon “{ellipsis(str(self.lexicon['second']), 80)}” finds is marked.",
-            entries,
-        )
+        heads = ["value", "captions", "a word of its own, not glued"]
+        return Table(f"The {which}, without a doubtful caption{more}", heads, cells, len(cells))
 
-    def _inside(self) -> dict[str, Any]:
-        return self._group(
+    def _groups(self) -> Iterator[dict[str, Any]]:
+        """Doubts with the captions that show them, those to read first open."""
+        told = self.lexicon
+        yield _group(
+            "No value found, and one by the second reading",
+            f"What the lexicon “{ellipsis(str(told['second']), 80)}” finds is marked.",
+            [self._again(row) for row in told["values"] if row["n_named"]],
+        )
+        yield _group(
             "Inside longer words",
             "The letters are there, and the word is not.",
-            [self._term(row, "in") for row in self.lexicon["inside"]],
+            [self._term(row, "in") for row in told["inside"]],
         )
-
-    def _before(self) -> dict[str, Any]:
-        return self._group(
+        yield _group(
             "Before a noun for clothes, hair or a background",
             "Perhaps said of the thing and not of a person.",
-            [self._term(row, "before") for row in self.lexicon["before_nouns"]],
+            [self._term(row, "before") for row in told["before_nouns"]],
         )
-
-    def _starred(self) -> dict[str, Any]:
-        return self._group(
-            "Longer words that a term’s * takes in",
-            "They count as asked for; see whether each is meant.",
-            [self._term(row, "in") for row in self.lexicon["starred"]],
-            closed=True,
-        )
-
-    def _words(self, kind: str, title: str, meaning: str) -> dict[str, Any]:
-        rows = self.lexicon.get(kind, ())
-        entries = [
-            {"term": row["term"], "of": _stands_for(row), "said": _counted(row), "quotes": []} for row in rows
-        ]
-        return self._group(title, meaning, entries, closed=True)
-
-    def _double(self) -> dict[str, Any]:
-        entries = []
-        for row in self.lexicon["double"]:
-            own = list(row["counted_as"]) == [row["groups"]]
-            listed = [f"{words(value)} {thousands(n)}" for value, n in row["counted_as"].items()]
-            entries.append(
-                {
-                    "term": words(row["groups"]),
-                    "of": words(row["attribute"]),
-                    "said": f"{thousands(row['n'])} of {count(row['n_captions'], 'caption')}, "
-                    + (
-                        "counted as a value of its own"
-                        if own
-                        else f"counted as {listing(listed, most=_WORDS)}"
-                    ),
-                    "quotes": self._quotes(row["examples"][:1]),
-                }
-            )
-        n = self.lexicon["n_several"]
-        return self._group(
+        yield _group(
             "Several groups in one caption",
-            f"{count(n, 'combination')}; which of them counts is decided in the lexicon (priority, decide).",
-            entries,
-            closed=True,
+            f"{count(told['n_several'], 'combination')}; which of them counts is decided in the lexicon "
+            "(priority, decide).",
+            [self._double(row) for row in told["double"]],
+            first=0,
         )
-
-    def _glued(self) -> dict[str, Any]:
-        entries = [
-            {
-                "term": row["term"],
-                "of": _stands_for(row),
-                "said": f"{count(row['n'], 'word')} glued to others; {count(row['n_hits'], 'hit')}",
-                "quotes": [],
-            }
-            for row in self.lexicon["glued"]
-        ]
-        return self._group(
+        yield _group(
             "Run together with other words",
             "Set off by case or a digit only, so that this matching does not see them; "
             "matching {split_case: true} does.",
-            entries,
+            [
+                _entry(row, f"{count(row['n'], 'word')} glued to others; {count(row['n_hits'], 'hit')}")
+                for row in told["glued"]
+            ],
         )
+        yield _group(
+            "Longer words that a term’s * takes in",
+            "They count as asked for; see whether each is meant.",
+            [self._term(row, "in") for row in told["starred"]],
+            first=0,
+        )
+        for kind, (title, meaning) in _OF_WORDS.items():
+            rows = told.get(kind, ())
+            said = [_entry(row, f"{count(row['n'], 'time')}: {_quoted(row)}") for row in rows]
+            yield _group(title, meaning, said, first=0)
 
-    def _group(
-        self, title: str, meaning: str, entries: Sequence[Row], *, closed: bool = False
-    ) -> dict[str, Any]:
-        first = 0 if closed else _OPEN
-        return {
-            "title": title,
-            "meaning": meaning,
-            "entries": entries[:first] or entries,
-            "shown": entries[:first],
-            "more": entries[first:],
-            "summary": count(
-                len(entries) - first, "more term" if first else "entry", None if first else "entries"
-            ),
-        }
+    def _again(self, row: Hit) -> dict[str, Any]:
+        said = f"{thousands(row['n_named'])} of {count(row['n'], 'caption')} without a value"
+        return {"term": words(row["attribute"]), "of": "", "said": said, "quotes": self._quotes(row)}
 
-    def _term(self, row: Row, where: str) -> dict[str, Any]:
-        found = [f"“{ellipsis(word, _DEFINITELY_LONG)}”" for word in row["words"][:_WORDS]]
-        return {
-            "term": row["term"],
-            "of": _stands_for(row),
-            "said": f"{thousands(row['n'])} of {count(row['n_hits'], 'hit')}"
-            + (f" {where} {', '.join(found)}" if found else ""),
-            "quotes": self._quotes(row["examples"]),
-        }
+    def _double(self, row: Hit) -> dict[str, Any]:
+        counted = f"counted as {listing(_tallied(row['counted_as']), most=_WORDS)}"
+        if list(row["counted_as"]) == [row["groups"]]:
+            counted = "counted as a value of its own"
+        said = f"{thousands(row['n'])} of {count(row['n_captions'], 'caption')}, {counted}"
+        place = {"term": words(row["groups"]), "of": words(row["attribute"])}
+        return {**place, "said": said, "quotes": self._quotes(row, most=1)}
 
-    def _quotes(self, examples: Sequence[Row]) -> list[dict[str, Any]]:
+    def _term(self, row: Hit, where: str) -> dict[str, Any]:
+        found = f" {where} {_quoted(row)}" if row["words"] else ""
+        said = f"{thousands(row['n'])} of {count(row['n_hits'], 'hit')}{found}"
+        return {**_entry(row, said), "quotes": self._quotes(row)}
+
+    def _quotes(self, row: Hit, most: int | None = None) -> list[dict[str, Any]]:
         """Captions around a hit, with their picture and the place of that in the page."""
         quotes = []
-        for one in examples:
+        for one in row["examples"][:most]:
             sheet = self.shown.material.sheet_of.get(one["image_id"])
             uri = self.shown.thumbs.uris.get(one["image_id"])
             quotes.append(
@@ -305,32 +235,60 @@ class _Lexicon:
             )
         return quotes
 
-    def _never(self) -> list[tuple[str, list[str]]]:
-        """Place of a lexicon → its terms never found."""
-        rows = sorted(self.lexicon["never"], key=_place)
-        return [(place, [str(row["term"]) for row in own]) for place, own in groupby(rows, key=_place)]
+
+def _group(title: str, meaning: str, entries: Sequence[Hit], *, first: int = _OPEN) -> dict[str, Any]:
+    """Entries of one kind, the ``first`` of them open."""
+    left = len(entries) - first
+    return {
+        "title": title,
+        "meaning": meaning,
+        "entries": entries,
+        "shown": entries[:first],
+        "more": entries[first:],
+        "summary": count(left, "more term") if first else count(left, "entry", "entries"),
+    }
 
 
-def _counted(row: Row) -> str:
-    listed = [f"“{ellipsis(word, _DEFINITELY_LONG)}”" for word in row["words"][:_WORDS]]
-    return f"{count(row['n'], 'time')}: {', '.join(listed)}"
+def _entry(row: Hit, said: str) -> dict[str, Any]:
+    stands_for = "" if row["element"] == row["term"] else f": {words(row['element'])}"
+    return {"term": row["term"], "of": f"{_place(row)}{stands_for}", "said": said, "quotes": []}
 
 
-def _named(row: Row) -> str:
-    if row["n_named"] is None:
-        return ""
-    listed = [f"{words(value)} {thousands(n)}" for value, n in row["named"].items()]
-    return f"{thousands(row['n_named'])}" + (f": {', '.join(listed[:_WORDS])}" if listed else "")
-
-
-def _place(row: Row) -> str:
+def _place(row: Hit) -> str:
     attribute = words(row["attribute"])
     return f"{row['prompt']}, {attribute}" if row["prompt"] else attribute
 
 
-def _stands_for(row: Row) -> str:
-    own = "" if row["element"] == row["term"] else f": {words(row['element'])}"
-    return f"{_place(row)}{own}"
+def _value(row: Hit) -> str:
+    return f"{words(row['attribute'])}: {words(row['value'])}"
+
+
+def _quoted(row: Hit) -> str:
+    return ", ".join(f"“{ellipsis(word, _LONG)}”" for word in row["words"][:_WORDS])
+
+
+def _tallied(counts: Mapping[str, int]) -> list[str]:
+    return [f"{words(value)} {thousands(n)}" for value, n in counts.items()]
+
+
+def _named(row: Hit) -> str:
+    if row["n_named"] is None:
+        return ""
+    return ": ".join(filter(None, (thousands(row["n_named"]), ", ".join(_tallied(row["named"])[:_WORDS]))))
+
+
+def _by_model(row: Hit) -> str:
+    """Doubts of each model's captions, the worst first where models are many."""
+    told = [
+        (one["n_named"] or one["n_doubtful"], one["n"], one["generator"])
+        for one in row["by_generator"]
+        if one["n"]
+    ]
+    if len(told) > _MODELS:
+        told.sort(key=lambda one: -one[0] / one[1])
+    listed = [f"{ellipsis(model, 40)} {thousands(n)} of {thousands(of)}" for n, of, model in told[:_MODELS]]
+    more = len(told) - _MODELS
+    return "; ".join([*listed, *[count(more, "more model")] * (more > 0)])
 
 
 add_section(
