@@ -43,19 +43,8 @@ def test_many_hits_at_once_find_what_each_finds_alone(shared):
     found = nouns().after(texts, caption, end)
     for one, at, place in zip(caption.tolist(), end.tolist(), found.tolist(), strict=True):
         alone = noun_after(texts[one], at)
-        assert alone == (None if place < 0 else (nouns().names[place], nouns().kinds[place]))
+        assert alone == (None if place < 0 else list(nouns().kinds.items())[place])
     assert (found >= 0).sum() > 100
-
-
-def test_chunks_do_not_change_what_is_found(monkeypatch):
-    texts = ["a black coat", "", "black", "coat", "a black; coat", "a black hat"] * 20
-    caption, end = np.arange(len(texts)), np.full(len(texts), 0)
-    end[:] = [min(len(text), 7) for text in texts]
-    whole = nouns().after(texts, caption, end)
-    monkeypatch.setattr("stereotrope.lexicon.surroundings._CHUNK", 5)
-    assert nouns().after(texts, caption, end).tolist() == whole.tolist()
-    assert whole[0] >= 0
-    assert whole[2] == -1
 
 
 def test_no_hits_and_hits_at_the_end_of_the_last_caption_find_nothing():
@@ -65,13 +54,9 @@ def test_no_hits_and_hits_at_the_end_of_the_last_caption_find_nothing():
 
 
 def test_every_word_of_the_list_is_told_apart():
-    every = nouns()
-    assert len(set(every.codes.tolist())) == len(every.codes)
-    assert all(
-        name.isascii() and name.isalpha() and name.islower() and len(name) <= 12 for name in every.names
-    )
-    named = [noun_after(f"black {name}", 5) for name in every.names]
-    assert named == list(zip(every.names, every.kinds, strict=True))
+    kinds = nouns().kinds
+    assert all(name.isascii() and name.isalpha() and name.islower() for name in nouns().meanings)
+    assert [noun_after(f"black {name}", 5) for name in kinds] == list(kinds.items())
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ class Evidence:
     def named(self, hits: Sequence[int] | NDArray[np.int64], most: int) -> list[str]:
         """The nouns that some hits stand before, the most frequent first."""
         counted = Counter(self.noun[hits].tolist())
-        return [nouns().names[place] for place, _ in counted.most_common() if place >= 0][:most]
+        names = list(nouns().kinds)
+        return [names[place] for place, _ in counted.most_common() if place >= 0][:most]
 
     def places(self, hits: NDArray[np.int64], most: int) -> list[dict[str, int]]:
         """Where some hits are, one a caption."""

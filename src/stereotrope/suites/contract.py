@@ -8,6 +8,7 @@ The package that is the folder registers it::
 
 ``suite.yaml`` gives its ``summary`` and ``source``, and what stands in where an audit file is silent: design,
 ``annotators``, ``measures``. ``audit.yaml`` is the commented file that ``stereotrope init`` prints.
+``lexicon.yaml`` of a suite of ours is a built-in lexicon of its name.
 ``published/tables.yaml`` may name tables of the paper (:func:`stereotrope.suites.published.published`).
 """
 
