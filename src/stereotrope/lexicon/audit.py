@@ -150,8 +150,9 @@ def _terms(
         f"examples{kind}": [[hits.captions[each["caption"]] for each in one] for one in which]
         for kind, which in places.items()
     }
+    scope, looked = np.nonzero(scopes)
     by = levels.told(
-        n_captions=levels.counts(*np.nonzero(scopes), len(scopes))[of_term],
+        n_captions=levels.counts(scope, looked, len(scopes))[of_term],
         n_hits=levels.counts(hits.term, hits.caption, n),
         n_doubtful=levels.counts(hits.term[doubtful], hits.caption[doubtful], n),
     )
