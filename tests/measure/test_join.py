@@ -84,13 +84,6 @@ def test_a_blank_picture_counts_for_no_other_attribute(prompts, images) -> None:
     assert said(tidy, "colour")["a"] == (None, "blank picture")
     assert said(tidy, "blank")["a"] == ("yes", None)
     assert said(tidy, "colour")["b"] == ("pink", None)
-    assert said(tidy_labels(prompts, images, labels, blank=False), "colour")["a"] == ("white", None)
-
-
-def test_scope_asks_an_attribute_only_where_it_applies(prompts, images) -> None:
-    labels = table(label("a", "body", "sedan"))
-    assert set(said(tidy_labels(prompts, images, labels, scope=("object",)), "body")) == {"a", "b"}
-    assert set(said(tidy_labels(prompts, images, labels), "body")) == {"a", "b", "c", "d", "e"}
 
 
 def test_pictures_without_a_duplicate_are_not_missing_that_label(prompts, images) -> None:
@@ -116,7 +109,9 @@ def test_no_label_at_all_is_an_empty_frame(prompts, images) -> None:
 
 
 def test_what_was_asked_and_never_answered_is_missing_with_its_reason(prompts, images) -> None:
-    tidy = tidy_labels(prompts, images, table(label("a", "colour", "pink")), asked={"x": ["colour", "text"]})
+    names = pl.DataFrame({"annotator": "x", "attribute": ["colour", "text"]})
+    asked = images.select("image_id").join(names, how="cross")
+    tidy = tidy_labels(prompts, images, table(label("a", "colour", "pink")), asked=asked)
     assert said(tidy, "text") == {
         "a": (None, "not labelled"),
         "b": (None, "not labelled"),
@@ -126,11 +121,6 @@ def test_what_was_asked_and_never_answered_is_missing_with_its_reason(prompts, i
     }
     assert said(tidy, "colour")["a"] == ("pink", None)
     assert tidy.height == 10
-    scoped = tidy_labels(
-        prompts, images, table(label("a", "colour", "pink")), scope=["object"], asked={"x": ["text"]}
-    )
-    assert list(said(scoped, "colour")) == ["a", "b"]
-    assert len(said(scoped, "text")) == 5
 
 
 def test_a_frame_says_what_was_asked_of_each_image(prompts, images) -> None:
@@ -189,8 +179,6 @@ def test_what_does_not_fit_together_is_refused(prompts, images) -> None:
         tidy_labels(prompts, images, table(), asked=asked)
     with pytest.raises(TableError, match="asked: no column 'annotator'"):
         tidy_labels(prompts, images, table(), asked=asked.drop("annotator"))
-    with pytest.raises(TableError, match="scope: no factor 'thing'"):
-        tidy_labels(prompts, images, table(label("a", "colour", "pink")), scope=("thing",))
 
 
 def test_effective_n_counts_distinct_pictures(images) -> None:

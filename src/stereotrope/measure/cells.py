@@ -130,15 +130,10 @@ def read_cells(
     frame = to_polars(data)
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument)
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, prompts=True)
     named = frame.select(as_text(frame, f).alias(f) for f in by)
     # A frame without a column has no rows: without factors all images are one combination.
     design = named.unique(maintain_order=True).rows() if by else [()]
-    prompts: pl.Series | pl.Expr = pl.lit(None, pl.String)
-    if "prompt_id" in frame.columns:
-        kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
-        prompts = kept["prompt_id"].cast(pl.String)
-    tidy = tidy.with_columns(prompt_id=prompts)
     if of is not None:
         outside = pl.col("excluded").is_null() & ~pl.col("value").is_in(list(of))
         reason = pl.concat_str(pl.lit(_NOT_IN_OF), pl.col("value"))

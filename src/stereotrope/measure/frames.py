@@ -1,6 +1,7 @@
 """The frames that measures read in an audit, and how a measure is called of what an audit file says."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
@@ -83,31 +84,25 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
             )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Frame(MeasureFrame):
     """A frame made of the tables of a run.
 
     words, lacking: What it is, and what to say where an audit has not what it needs.
-    of: The frame of a run.
-    made_up: A frame of made-up images and labels.
+    of_run, of_made_up: The frame of a run, and of made-up images and labels.
     has: Whether an audit has it.
     annotated: Whether its rows are told apart by annotators that label them.
     """
 
-    def __init__(
-        self,
-        words: str,
-        *,
-        of: Callable[[RunTables], pl.DataFrame],
-        made_up: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame],
-        has: Callable[[MeasureSetting], object] = lambda _: True,
-        lacking: str = "",
-        annotated: bool = True,
-    ) -> None:
-        self.words, self._lacking, self._annotated = words, lacking, annotated
-        self._of, self._made_up, self._has = of, made_up, has
+    words: str
+    of_run: Callable[[RunTables], pl.DataFrame]
+    of_made_up: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
+    has: Callable[[MeasureSetting], object] = lambda _: True
+    lacking: str = ""
+    annotated: bool = True
 
     def lacks(self, setting: MeasureSetting) -> str | None:
-        return None if self._has(setting) else self._lacking
+        return None if self.has(setting) else self.lacking
 
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
@@ -116,16 +111,16 @@ class _Frame(MeasureFrame):
             raise UsageError(f"needs {lacking}")
         arguments = filled(info, given, setting)
         factor = arguments.get("group")
-        if not self._annotated:
+        if not self.annotated:
             for name in {"by", "within"} & set(arguments):
                 arguments[name] = [factor for factor in arguments[name] if factor != "annotator"]
         return MeasureCall(info.name, arguments, self, factor=factor)
 
     def of(self, tables: RunTables) -> pl.DataFrame:
-        return self._of(tables)
+        return self.of_run(tables)
 
     def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return self._made_up(images, labels)
+        return self.of_made_up(images, labels)
 
 
 class _Estimates(MeasureFrame):
@@ -181,11 +176,11 @@ def _subjects(kind: str) -> _Frame:
         return tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
 
     return _Frame(
-        f"labels of {kind}s",
+        words=f"labels of {kind}s",
         has=lambda setting: setting.attributes_of(kind),
         lacking=f"labels of {kind}s, and no annotator gives any; add one that looks at {kind}s",
-        of=of,
-        made_up=lambda _, labels: (
+        of_run=of,
+        of_made_up=lambda _, labels: (
             labels.filter(subject_kind=kind).drop("subject_kind").with_columns(picture="image_id")
         ),
     )
@@ -197,46 +192,48 @@ FRAMES.add("estimates", _Estimates())
 FRAMES.add(
     "labels",
     _Frame(
-        "labels",
+        words="labels",
         has=lambda setting: setting.attributes,
         lacking="labels of how pictures look, and no annotator gives any; add one, for example "
         "`annotators: [colour]`",
-        of=lambda tables: tables.looks,
-        made_up=lambda _, labels: labels.filter(~_OF_CONSTRAINTS, subject_kind="image").drop("subject_kind"),
+        of_run=lambda tables: tables.looks,
+        of_made_up=lambda _, labels: labels.filter(~_OF_CONSTRAINTS, subject_kind="image").drop(
+            "subject_kind"
+        ),
     ),
 )
 FRAMES.add(
     "constraints",
     _Frame(
-        "labels of constraints",
+        words="labels of constraints",
         has=lambda setting: setting.constraints,
         lacking="to know which pictures break their prompt, and no annotator says so; add one, for example "
         "`annotators: [{constraints: openai:gpt-4o}]`",
-        of=lambda tables: tables.tidy.filter(_OF_CONSTRAINTS),
-        made_up=lambda _, labels: labels.filter(_OF_CONSTRAINTS).drop("subject_kind"),
+        of_run=lambda tables: tables.tidy.filter(_OF_CONSTRAINTS),
+        of_made_up=lambda _, labels: labels.filter(_OF_CONSTRAINTS).drop("subject_kind"),
     ),
 )
 FRAMES.add(
     "images",
     _Frame(
-        "images",
-        of=lambda tables: with_factors(tables.prompts, tables.images),
-        made_up=lambda images, _: images,
+        words="images",
+        of_run=lambda tables: with_factors(tables.prompts, tables.images),
+        of_made_up=lambda images, _: images,
         annotated=False,
     ),
 )
 FRAMES.add(
     "embeddings",
     _Frame(
-        "an embeddings frame",
+        words="an embeddings frame",
         has=lambda setting: setting.encoders,
         lacking="vectors of the pictures, and no annotator gives any; add one, for example `annotators: "
         "[{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
         "vectors made elsewhere",
-        of=lambda tables: embeddings_frame(
+        of_run=lambda tables: embeddings_frame(
             tables.prompts, tables.images, tables.embeddings, encoders=tables.encoders
         ),
-        made_up=lambda images, _: images.drop("status", "reason").with_columns(
+        of_made_up=lambda images, _: images.drop("status", "reason").with_columns(
             vector=pl.lit([1.0, 0.0]), cosine=pl.lit(0.5), annotator=pl.lit("encoder")
         ),
         annotated=False,

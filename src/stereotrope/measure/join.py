@@ -1,6 +1,6 @@
 """From the three tables of a run to the tidy frame that every measure reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -66,25 +66,13 @@ def picture_reason(picture: pl.Expr, given: pl.Expr) -> pl.Expr:
     )
 
 
-def tidy_labels(
-    prompts: Any,
-    images: Any,
-    labels: Any,
-    *,
-    scope: Sequence[str] = (),
-    blank: bool = True,
-    asked: Mapping[str, Sequence[str]] | Any | None = None,
-) -> pl.DataFrame:
+def tidy_labels(prompts: Any, images: Any, labels: Any, *, asked: Any | None = None) -> pl.DataFrame:
     """Join prompts, images and labels, and say of every label why it does not count, if so.
 
     prompts, images, labels: The tables of a run. Only labels of whole images enter.
-    scope: Factors (``generator`` included) inside which an attribute applies. With ``("object",)`` one that
-        is labelled on cars only is not missed on cups; with none, it is asked of every image.
-    blank: Leave out every other label of a picture that is labelled ``blank`` = ``yes``.
-    asked: Annotator → attributes it was asked for in every image; or a frame ``image_id, annotator,
-        attribute`` of all that was asked of each image: an annotator that stands in it misses nothing else,
-        whatever ``scope`` says. Of others this is known from the labels alone, and an attribute that was
-        never answered is not there.
+    asked: ``image_id, annotator, attribute`` of all that was asked of each image. Of annotators that do not
+        stand in it this is known from the labels alone: each attribute is asked of every image, and one that
+        was never answered is not there.
 
     Returns: ``image_id, prompt_id, generator, <factors>, attribute, value, annotator, excluded``. ``value``
     is null wherever ``excluded`` has a reason: the label's status (``unclear``, ``refused``, ``invalid``),
@@ -114,19 +102,17 @@ def tidy_labels(
     needs = ("subject_kind", "subject_id", "attribute", "value", "annotator", "status")
     said = to_polars(labels, needs=needs).filter(subject_kind="image").rename({"subject_id": "image_id"})
     _check_known(said, made, "labels: subject {!r} is no image of this run; check subject_id")
-    if unknown := [factor for factor in scope if factor not in made.columns]:
-        raise TableError(f"scope: no factor {unknown[0]!r}; found {', '.join(map(repr, made.columns))}")
     design = ("image_id", "prompt_id", "generator", *factors_of(to_polars(prompts, what="prompts").columns))
-    asking = _expected(said, made.select(*design, picture="status"), tuple(dict.fromkeys(scope)), asked).join(
+    asking = _expected(said, made.select(*design, picture="status"), asked).join(
         said.select(*_LABEL, "value", "status"),
         on=_LABEL,
         how="left",
         maintain_order="left",
         nulls_equal=True,
     )
-    status, no_value = pl.col("status"), pl.col("value").is_null()
+    status = pl.col("status")
     is_blank = said.filter(attribute="blank", value="yes", status="ok")["image_id"].unique().sort().to_list()
-    of_blank = pl.lit(blank) & (pl.col("attribute") != "blank") & pl.col("image_id").is_in(is_blank)
+    of_blank = (pl.col("attribute") != "blank") & pl.col("image_id").is_in(is_blank)
     reason = pl.coalesce(
         picture_reason(pl.col("picture"), status.is_not_null()),
         pl.when(status.is_null())
@@ -135,7 +121,7 @@ def tidy_labels(
         .then(status)
         .when(of_blank)
         .then(pl.lit(BLANK))
-        .when(no_value)
+        .when(pl.col("value").is_null())
         .then(pl.lit("missing")),
     )
     value = pl.when(pl.col("excluded").is_null()).then("value")
@@ -210,45 +196,24 @@ def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) 
     )
 
 
-def _expected(said: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str], asked: Any) -> pl.DataFrame:
+def _expected(said: pl.DataFrame, picture: pl.DataFrame, asked: Any | None) -> pl.DataFrame:
     """Every image with every attribute and annotator that it was asked about."""
     given = said.select(_LABEL).unique(maintain_order=True)
-    unasked = pl.col("attribute").is_in(list(_NOT_EXPECTED))
-    given, rest = given.filter(~unasked), given.filter(unasked)
-    everywhere: Mapping[str, Sequence[str]] = {}
-    if isinstance(asked, Mapping):
-        everywhere = asked
-    elif asked is not None:
-        frame = to_polars(asked, what="asked", needs=_LABEL)
-        listed = frame.select(pl.col(_LABEL).cast(pl.String)).unique(maintain_order=True)
+    listed = given.clear()
+    always = ~pl.col("attribute").is_in(list(_NOT_EXPECTED))
+    if asked is not None:
+        listed = to_polars(asked, what="asked", needs=_LABEL).select(pl.col(_LABEL).cast(pl.String))
         _check_known(listed, picture, "asked: {!r} is no image of this run; check image_id")
-        named = pl.col("annotator").is_in(listed["annotator"].unique().to_list())
-        # What it answered without being asked is still an answer.
-        rest = pl.concat([rest, listed, given.filter(named)]).unique()
-        given = given.filter(~named)
-    full = _known(given, picture, scope, everywhere)
-    order = picture.select("image_id").with_row_index("position")
+        always &= ~pl.col("annotator").is_in(listed["annotator"].unique().to_list())
+    everywhere = given.filter(always).select("attribute", "annotator").unique()
+    # What was answered without being asked is still an answer.
+    further = pl.concat([listed, given.filter(~always)]).unique()
     return (
-        pl.concat([full, picture.join(rest, on="image_id").select(full.columns)])
-        .join(order, on="image_id")
+        pl.concat([picture.join(everywhere, how="cross"), picture.join(further, on="image_id")])
+        .join(picture.select("image_id").with_row_index("position"), on="image_id")
         .sort("attribute", "annotator", "position", nulls_last=True)
         .drop("position")
     )
-
-
-def _known(
-    given: pl.DataFrame, picture: pl.DataFrame, scope: Sequence[str], everywhere: Mapping[str, Sequence[str]]
-) -> pl.DataFrame:
-    """Every image with what its part of the design was labelled with, and with what is asked everywhere."""
-    pairs = [(attribute, name) for name, attributes in everywhere.items() for attribute in attributes]
-    always = pl.DataFrame(pairs, schema={"attribute": pl.String, "annotator": pl.String}, orient="row")
-    if not scope:
-        known = pl.concat([given.select(always.columns), always]).unique(maintain_order=True)
-        return picture.join(known, how="cross")
-    found = given.join(picture.select("image_id", *scope), on="image_id").drop("image_id").unique()
-    full = picture.join(found, on=scope, nulls_equal=True)
-    rest = picture.join(always, how="cross")
-    return pl.concat([full.select(rest.columns), rest]).unique(maintain_order=True)
 
 
 def _check_known(listed: pl.DataFrame, images: pl.DataFrame, message: str) -> None:

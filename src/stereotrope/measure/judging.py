@@ -7,14 +7,7 @@ import polars as pl
 
 from stereotrope.measure.contract import REGISTRY, register
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
-from stereotrope.measure.shares.rates import (
-    NO_PAIR,
-    PAIRED,
-    factors_beside_attribute,
-    other_look,
-    rate_rows,
-    reason_of,
-)
+from stereotrope.measure.shares import rates
 from stereotrope.measure.tidy import estimate_frame, read_labels
 
 _NO_ANSWER = "no answer"
@@ -74,17 +67,17 @@ def order_flip_rate(
     >>> order_flip_rate(once, again)["value"].to_list()
     [0.25]
     """
-    factors = factors_beside_attribute(by, "order_flip_rate")
+    factors = rates.factors_beside(by, "order_flip_rate")
     pairs = read_labels(labels, factors=factors).join(
-        other_look(reordered, "other"), on=PAIRED, how="left", maintain_order="left"
+        rates.other_look(reordered, "other"), on=rates.PAIRED, how="left", maintain_order="left"
     )
     judged = pairs.with_columns(
         reason=pl.coalesce(
-            pl.format("label: {}", "excluded"), pl.format("reordered: {}", reason_of("other"))
+            pl.format("label: {}", "excluded"), pl.format("reordered: {}", rates.reason_of("other"))
         ),
         hit=pl.col("value") != pl.col("other_value"),
     )
-    return _estimates(judged, "order_flip_rate", {"paired": _HIT}, factors, level, NO_PAIR)
+    return _estimates(judged, "order_flip_rate", {"paired": _HIT}, factors, level, rates.NO_PAIR)
 
 
 @register(
@@ -145,11 +138,11 @@ def unfounded_rate(
     >>> round(unfounded_rate(said)["value"][0], 3)
     0.333
     """
-    factors = factors_beside_attribute(by, "unfounded_rate")
-    nothing = pl.DataFrame(schema=dict.fromkeys((*PAIRED, "value"), pl.String))
+    factors = rates.factors_beside(by, "unfounded_rate")
+    nothing = pl.DataFrame(schema=dict.fromkeys((*rates.PAIRED, "value"), pl.String))
     answers = read_labels(labels, factors=factors).join(
-        other_look(nothing if known is None else known, "known"),
-        on=PAIRED,
+        rates.other_look(nothing if known is None else known, "known"),
+        on=rates.PAIRED,
         how="left",
         maintain_order="left",
     )
@@ -222,16 +215,16 @@ def injection_rate(
     >>> injection_rate(painted, plain, claims)["value"].to_list()
     [0.5]
     """
-    factors = factors_beside_attribute(by, "injection_rate")
+    factors = rates.factors_beside(by, "injection_rate")
     pairs = (
         read_labels(labels, factors=factors)
-        .join(other_look(claims, "claim"), on=PAIRED, how="inner", maintain_order="left")
-        .join(other_look(plain, "plain"), on=PAIRED, how="left", maintain_order="left")
+        .join(rates.other_look(claims, "claim"), on=rates.PAIRED, how="inner", maintain_order="left")
+        .join(rates.other_look(plain, "plain"), on=rates.PAIRED, how="left", maintain_order="left")
     )
     judged = pairs.with_columns(
         reason=pl.coalesce(
             pl.format("label: {}", _but_unclear(pl.col("excluded"))),
-            pl.format("without the text: {}", _but_unclear(reason_of("plain"))),
+            pl.format("without the text: {}", _but_unclear(rates.reason_of("plain"))),
             pl.when(pl.col("plain_value") == pl.col("claim_value")).then(
                 pl.lit("already read so without the text")
             ),
@@ -288,7 +281,7 @@ def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: fl
     >>> nonanswer_rate(said).select("definition", "value").rows()
     [('refused', 0.25), ('invalid', 0.0), ('unclear', 0.25)]
     """
-    factors = factors_beside_attribute(by, "nonanswer_rate")
+    factors = rates.factors_beside(by, "nonanswer_rate")
     outside = pl.col("excluded").is_in([*PICTURE_REASONS, NOT_LABELLED, "missing"])
     judged = read_labels(labels, factors=factors).with_columns(
         reason=pl.when(outside).then("excluded"),
@@ -306,7 +299,7 @@ def _estimates(
     undefined: str,
 ) -> pl.DataFrame:
     source = REGISTRY[measure].source
-    rows = rate_rows(
+    rows = rates.cell_rows(
         judged, hits, measure=measure, factors=factors, level=level, undefined=undefined, source=source
     )
     return estimate_frame([row for row, _ in rows], factors=factors)

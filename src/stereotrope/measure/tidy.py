@@ -101,6 +101,7 @@ def read_labels(
     factors: Sequence[str],
     attributes: Collection[str] | None = None,
     argument: str = "by",
+    prompts: bool = False,
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 
@@ -109,6 +110,8 @@ def read_labels(
     factors: Factor columns that the caller groups by.
     attributes: Keep only these; all when None.
     argument: What the caller's own argument with these factors is called, for the hint of a message.
+
+    prompts: Give ``prompt_id`` too, null where it is not known.
 
     Returns: ``image_id, attribute, value, excluded, <factors>``, rows in their order: ``excluded`` is null
     where the label counts, else the reason (``missing`` for a null value). Factors are texts, null where one
@@ -144,7 +147,11 @@ def read_labels(
         **{f: as_text(frame, f) for f in factors},
     )
     _refuse_double_labels(tidy, factors, argument)
-    return tidy.select("image_id", "attribute", "value", "excluded", *factors)
+    kept = tidy.select("image_id", "attribute", "value", "excluded", *factors)
+    if not prompts:
+        return kept
+    prompt_ids = tidy["prompt_id"].cast(pl.String) if "prompt_id" in tidy.columns else pl.lit(None, pl.String)
+    return kept.with_columns(prompt_id=prompt_ids)
 
 
 def _refuse_double_labels(tidy: pl.DataFrame, factors: Sequence[str], argument: str) -> None:

@@ -9,14 +9,7 @@ import polars as pl
 from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.shares.rates import (
-    NO_PAIR,
-    PAIRED,
-    factors_beside_attribute,
-    other_look,
-    rate_rows,
-    reason_of,
-)
+from stereotrope.measure.shares import rates
 from stereotrope.measure.tidy import estimate_frame, read_labels
 from stereotrope.stats import cohen_kappa
 
@@ -28,7 +21,7 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
     if call is not None or tables.reference is None:
         return None
     labels = tables.every_look.join(tables.reference, on="attribute", how="semi", maintain_order="left")
-    known = tables.reference.join(labels, on=PAIRED, how="semi", maintain_order="left")
+    known = tables.reference.join(labels, on=rates.PAIRED, how="semi", maintain_order="left")
     return agreement(
         labels,
         known,
@@ -101,12 +94,18 @@ def agreement(
     >>> agreement(machine, human)["value"].to_list()
     [0.75, 0.5]
     """
-    factors = factors_beside_attribute(by, "agreement")
+    factors = rates.factors_beside(by, "agreement")
     same = {"accuracy": pl.col("value") == pl.col("reference_value")}
     pairs = _pairs(labels, reference, factors)
     rows = []
-    for row, both in rate_rows(
-        pairs, same, measure="agreement", factors=factors, level=level, undefined=NO_PAIR, source=_SOURCE
+    for row, both in rates.cell_rows(
+        pairs,
+        same,
+        measure="agreement",
+        factors=factors,
+        level=level,
+        undefined=rates.NO_PAIR,
+        source=_SOURCE,
     ):
         method = f"percentile bootstrap of images, {n_bootstrap} resamples, seed {seed}"
         kappa = {**row, "definition": "cohen_kappa", "method": method}
@@ -136,7 +135,7 @@ def confusion(labels: Any, reference: Any) -> pl.DataFrame:
     keys = ["attribute", "reference_value", "value"]
     pairs = _pairs(labels, reference, ()).with_columns(
         value=pl.coalesce(pl.format("({})", "label_reason"), "value"),
-        reference_value=pl.coalesce(pl.format("({})", reason_of("reference")), "reference_value"),
+        reference_value=pl.coalesce(pl.format("({})", rates.reason_of("reference")), "reference_value"),
     )
     return pairs.group_by(keys).agg(n=pl.len().cast(pl.Int64)).sort(keys)
 
@@ -144,10 +143,10 @@ def confusion(labels: Any, reference: Any) -> pl.DataFrame:
 def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     """Every image and attribute that one side knows; both values, and why the pair does not count."""
     said = read_labels(labels, factors=factors)
-    true = other_look(reference, "reference").join(said, on="attribute", how="semi")
+    true = rates.other_look(reference, "reference").join(said, on="attribute", how="semi")
     joined = said.join(
         true,
-        on=PAIRED,
+        on=rates.PAIRED,
         # An image that only the reference knows has no factor levels to stand under.
         how="left" if factors else "full",
         coalesce=True,
@@ -156,16 +155,16 @@ def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     missing = pl.when(pl.col("value").is_null()).then(pl.lit(NOT_LABELLED))
     paired = joined.with_columns(label_reason=pl.coalesce("excluded", missing))
     reason = pl.coalesce(
-        pl.format("label: {}", "label_reason"), pl.format("reference: {}", reason_of("reference"))
+        pl.format("label: {}", "label_reason"), pl.format("reference: {}", rates.reason_of("reference"))
     )
     return paired.with_columns(reason=reason).sort("attribute", maintain_order=True)
 
 
 def _kappa(both: pl.DataFrame, level: float, n_bootstrap: int, seed: int, flags: Any) -> dict[str, Any]:
     values = sorted({*both["value"], *both["reference_value"]})
-    place = {value: i for i, value in enumerate(values)}
     k, n = len(values), both.height
-    codes = [place[r] * k + place[v] for r, v in both.select("reference_value", "value").iter_rows()]
+    truth, given = (np.searchsorted(values, both[name].to_list()) for name in ("reference_value", "value"))
+    codes = truth * k + given
     counts = np.bincount(codes, minlength=k * k)
     value = float(cohen_kappa(counts.reshape(k, k)))
     if np.isnan(value):

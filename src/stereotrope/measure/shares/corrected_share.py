@@ -168,11 +168,11 @@ def _errors(confusion: Any) -> dict[str, _Errors]:
     table = table.filter(~bracketed, pl.col("n") > 0).sort(keys)
     found: dict[str, _Errors] = {}
     for (attribute,), part in table.group_by(["attribute"], maintain_order=True):
-        truths = part["reference_value"].unique().sort().to_list()
+        truths = sorted(set(part["reference_value"]))
         labels = sorted({*part["value"], *truths})
+        rows = np.searchsorted(truths, part["reference_value"].to_list())
         counts = np.zeros((len(truths), len(labels)))
-        for truth, label, n in part.select("reference_value", "value", "n").iter_rows():
-            counts[truths.index(truth), labels.index(label)] = n
+        counts[rows, np.searchsorted(labels, part["value"].to_list())] = part["n"]
         found[attribute] = _Errors(tuple(truths), tuple(labels), counts)
     return found
 

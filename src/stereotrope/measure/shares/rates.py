@@ -15,7 +15,7 @@ NO_PAIR = "no image with a usable label from both"
 PAIRED = ("image_id", "attribute")
 
 
-def factors_beside_attribute(by: Sequence[str], measure: str) -> tuple[str, ...]:
+def factors_beside(by: Sequence[str], measure: str) -> tuple[str, ...]:
     """The factors in ``by``, which must hold ``attribute``: values of different attributes do not mix."""
     listed = factor_names(by, measure=measure, what="by")
     if "attribute" not in listed:
@@ -41,7 +41,7 @@ def reason_of(name: str) -> pl.Expr:
     return pl.when(given != "").then(given)
 
 
-def rate_rows(
+def cell_rows(
     judged: pl.DataFrame,
     hits: Mapping[str, pl.Expr],
     *,

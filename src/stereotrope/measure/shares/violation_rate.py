@@ -8,10 +8,9 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.measure.contract import register
 from stereotrope.measure.shares.share_difference import shares_and_differences
-from stereotrope.measure.tidy import as_text, factor_names, reason_given, to_polars
-from stereotrope.tables import ALL_ATTRIBUTES, CONSTRAINTS, NOT_VALUES
+from stereotrope.measure.tidy import factor_names, read_labels, to_polars
+from stereotrope.tables import ALL_ATTRIBUTES, CONSTRAINTS
 
-YES_OR_NO = ("yes", "no")
 _ORDER = {name: at for at, name in enumerate((ALL_ATTRIBUTES, *CONSTRAINTS))}
 
 
@@ -113,19 +112,10 @@ def _pictures(labels: Any, scope: Sequence[str]) -> tuple[pl.DataFrame, list[str
             f"labels: no label of {' or '.join(map(repr, CONSTRAINTS))}; have them labelled, for example "
             "with the annotator {constraints: openai:gpt-4o}"
         )
-    value = as_text(said, "value")
-    odd = value.is_not_null() & ~value.is_in([*YES_OR_NO, *NOT_VALUES])
-    reason = pl.coalesce(
-        reason_given(said),
-        pl.when(odd)
-        .then(pl.lit("neither yes nor no"))
-        .when(value.is_null())
-        .then(pl.lit("missing"))
-        .when(value.is_in(list(NOT_VALUES)))
-        .then(value),
-    )
-    keys = list(dict.fromkeys(["image_id", *scope, *({"prompt_id"} & set(said.columns))]))
-    said = said.select(*keys, "attribute", value=value, excluded=reason)
+    said = read_labels(said, factors=scope, prompts=True)
+    odd = pl.col("excluded").is_null() & ~pl.col("value").is_in(["yes", "no"])
+    said = said.with_columns(excluded=pl.when(odd).then(pl.lit("neither yes nor no")).otherwise("excluded"))
+    keys = ["image_id", "prompt_id", *scope]
     counts, broken = pl.col("excluded").is_null(), pl.col("value") == "yes"
     listed = [name for name in CONSTRAINTS if name in said["attribute"]]
     whole = said.group_by(keys, maintain_order=True).agg(
@@ -133,10 +123,9 @@ def _pictures(labels: Any, scope: Sequence[str]) -> tuple[pl.DataFrame, list[str
         known=counts.all() & (pl.col("attribute").n_unique() == len(listed)),
         reason=pl.col("excluded").drop_nulls().sort().first().fill_null("not labelled"),
     )
-    whole = whole.select(
-        *keys,
+    whole = whole.with_columns(
         attribute=pl.lit(ALL_ATTRIBUTES),
         value=pl.when("broken").then(pl.lit("yes")).otherwise(pl.lit("no")),
         excluded=pl.when(~(pl.col("broken") | pl.col("known"))).then("reason"),
-    )
+    ).select(said.columns)
     return pl.concat([whole, said]), [ALL_ATTRIBUTES, *listed] if said.height else []
