@@ -85,6 +85,11 @@ def test_a_measure_of_another_package_is_listed_and_computed_with_its_finding_an
             MEASURE + FINDER.replace("    for row", "    len(None)\n    for row"),
             "finders: 'few_labels' of the package counting fails (TypeError: object of type 'NoneType'",
         ),
+        (
+            ("measures", "sections"),
+            MEASURE + SECTION.replace("    return [f", "    raise OSError('no')\n    return [f"),
+            "sections: 'counts' of the package counting fails (OSError: no); mend the package",
+        ),
     ],
 )
 def test_code_of_another_package_that_fails_is_one_message_that_names_it(tmp_path, groups, code, message):

@@ -102,6 +102,9 @@ SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections"
 
 def add_section(id: str, title: str, **facts: Any) -> None:
     """Register a section; ``facts`` are fields of :class:`Section`."""
+    blamed = SECTIONS.blamed
+    facts = {name: blamed(id)(fact) if callable(fact) else fact for name, fact in facts.items()}
+    facts["draws"] = {name: blamed(id)(draw) for name, draw in facts.get("draws", {}).items()}
     SECTIONS.add(id, Section(id, title, **facts))
 
 
