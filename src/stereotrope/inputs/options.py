@@ -172,7 +172,7 @@ class _Plain:
     def key(self, key: Any, at: tuple[str | int, ...]) -> Any:
         if key is None or isinstance(key, list | tuple | Mapping):
             raise self.source.error(
-                f"{_path(at)}: a key must be a text, found {shorten(key)}; put it in quotes", *at
+                f"{_path(at, 'the file')}: a key must be a text, found {shorten(key)}; put it in quotes", *at
             )
         return self.text(key, at)
 
@@ -187,8 +187,8 @@ class _Plain:
         return value
 
 
-def _path(location: Sequence[str | int]) -> str:
-    return ".".join(str(step) for step in location if step != "[key]") or "it"
+def _path(location: Sequence[str | int], whole: str = "it") -> str:
+    return ".".join(str(step) for step in location if step != "[key]") or whole
 
 
 def _message(found: Sequence[ErrorDetails], model: type[Options], example: str) -> str:
