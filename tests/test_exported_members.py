@@ -70,6 +70,14 @@ def test_importing_the_package_imports_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
+def test_to_show_a_run_neither_measures_nor_lexicons_are_loaded():
+    heavy = ("scipy", "stereotrope.measure", "stereotrope.lexicon", "stereotrope.annotate")
+    code = (
+        f"import sys, stereotrope.report.headline; print([m for m in sys.modules if m.startswith({heavy})])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         stereotrope.nothing  # noqa: B018
@@ -78,7 +86,7 @@ def test_an_unknown_name_is_an_attribute_error():
 TWINS_LEFT = """
     AGREES DIFFERS EXAMPLE FEW FEWEST FLAT Floats Function Groups Key LONGEST
     MAX_SIDE MISSING MOST_VALUES Made NO_SCORE ONE_GROUP OTHER Row
-    Scope T UNKNOWN WORK_SIDE calibrate change clusters compare create filled fold labels
+    Scope T WORK_SIDE calibrate change clusters compare create filled fold labels
     load markdown measure_words number parameters register run schema scope_of share
     with_factors words
 """

@@ -43,6 +43,9 @@ CONSTRAINTS = ("people_present", "several_products")
 CAPTION = "caption"
 """Attribute whose value is what somebody wrote of a picture, whole sentences."""
 
+UNKNOWN = "unknown"
+"""Value of what a caption is read for where it names no group of it."""
+
 CAPTION_LISTS = (
     "stereotype",
     "diversity",

@@ -15,8 +15,8 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.lexicon import built_in_lexicons, read_lexicon
 from stereotrope.lexicon.model import AND, Lexicon, Reading
-from stereotrope.lexicon.parts import UNKNOWN, Grouped
-from stereotrope.tables import CAPTION, fingerprint_of
+from stereotrope.lexicon.parts import Grouped
+from stereotrope.tables import CAPTION, UNKNOWN, fingerprint_of
 
 _FEW = 5
 """Groups up to which every double mention is a value of the list; above it those of two groups."""

@@ -185,14 +185,13 @@ def report(
 def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
     """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
-    from stereotrope.cli.console import print_headline
-    from stereotrope.measure import measure_words
+    from stereotrope.cli.console import known_words, print_headline
     from stereotrope.report.terminal import print_json
     from stereotrope.run import changes_told
     from stereotrope.run import open as open_run
 
     with changes_told(folder):
-        headline = reports.headline(open_run(folder), words=measure_words)
+        headline = reports.headline(open_run(folder), words=known_words)
         if as_json:
             print_json(headline)
         else:

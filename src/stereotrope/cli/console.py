@@ -97,6 +97,13 @@ def working(settings: Settings) -> Iterator[tuple[_Watcher, threading.Event]]:
             raise stopped(str(error), received[0] if received else signal.SIGINT) from None
 
 
+def known_words() -> dict[str, Any]:
+    """Words of the measures that are installed, for a run that stores none: loaded only then."""
+    from stereotrope.measure import measure_words
+
+    return measure_words()
+
+
 def carry_out_in_terminal(
     work: Callable[[_Watcher, threading.Event], Run],
     folder: Path,
@@ -106,7 +113,6 @@ def carry_out_in_terminal(
 ) -> None:
     """Do the work of a run in a terminal and print the headline."""
     from stereotrope import report as reports
-    from stereotrope.measure import measure_words
     from stereotrope.run import open as open_run
 
     missing: IncompleteError | BudgetError | None = None
@@ -115,7 +121,7 @@ def carry_out_in_terminal(
             work(watcher, stop)
         except (IncompleteError, BudgetError) as error:
             missing = error
-    print_headline(reports.headline(open_run(folder), words=measure_words), settings)
+    print_headline(reports.headline(open_run(folder), words=known_words), settings)
     page = folder / "report" / "index.html"
     console(settings).print(Text(f"Report: {page}"))
     if open_report:

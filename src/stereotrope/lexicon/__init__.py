@@ -7,13 +7,12 @@ each caption says.
 from stereotrope.lexicon.audit import MatchingAudit, audit_reading, matching_audit
 from stereotrope.lexicon.matching import Matches
 from stereotrope.lexicon.model import Lexicon, Reading
-from stereotrope.lexicon.parts import LISTS, THINGS, UNKNOWN, Grouped, Matching, PromptEntry, Term, TermList
+from stereotrope.lexicon.parts import LISTS, THINGS, Grouped, Matching, PromptEntry, Term, TermList
 from stereotrope.lexicon.read import built_in_lexicons, lexicon_from, read_lexicon
 
 __all__ = [
     "LISTS",
     "THINGS",
-    "UNKNOWN",
     "Grouped",
     "Lexicon",
     "Matches",

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
 from stereotrope.lexicon.model import AND, Lexicon, Mentioned, Reading
-from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.lexicon.rereading import Rereading
+from stereotrope.tables import UNKNOWN
 
 _WORDS = 5
 """Longer words and nouns named for a term, the most frequent first."""

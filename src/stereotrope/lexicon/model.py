@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import InputError, did_you_mean
 from stereotrope.lexicon.matching import Matcher, Matches
-from stereotrope.lexicon.parts import LISTS, UNKNOWN, Grouped, Matching, PromptEntry, Term
-from stereotrope.tables import fingerprint_of
+from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, Term
+from stereotrope.tables import UNKNOWN, fingerprint_of
 
 _VERSION = 3
 """Of the matching; part of a lexicon's fingerprint."""

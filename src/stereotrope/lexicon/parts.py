@@ -12,9 +12,6 @@ LISTS = CAPTION_LISTS
 THINGS = ("keyword", "implied", "hallucination", "reference", "alignment", "ppe")
 """Lists that name things and not how people look: a noun behind their terms is no surprise."""
 
-UNKNOWN = "unknown"
-"""Value of a grouped attribute where no term of any group was found."""
-
 
 @dataclass(frozen=True)
 class Matching:

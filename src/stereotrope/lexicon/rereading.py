@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import place
 from stereotrope.lexicon.model import Lexicon, Reading
-from stereotrope.lexicon.parts import UNKNOWN
+from stereotrope.tables import UNKNOWN
 
 
 class Rereading:

@@ -12,9 +12,9 @@ import polars as pl
 from stereotrope.further_tables import Filled, TableSources, further_table
 from stereotrope.lexicon.audit import MatchingAudit, audit_reading
 from stereotrope.lexicon.model import Lexicon, Reading
-from stereotrope.lexicon.parts import THINGS, UNKNOWN
+from stereotrope.lexicon.parts import THINGS
 from stereotrope.lexicon.read import built_in_lexicons, read_lexicon
-from stereotrope.tables import CAPTION, TEXT, WHOLE, Column, polars_types
+from stereotrope.tables import CAPTION, TEXT, UNKNOWN, WHOLE, Column, polars_types
 
 MOST_VALUES = 60
 """Values of a lexicon's attributes that ``run.json`` names, the most doubtful first."""

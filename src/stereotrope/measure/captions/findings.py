@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 
 from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, scope_key
-from stereotrope.measure.captions.groups import OTHERS, REST, UNKNOWN
+from stereotrope.measure.captions.groups import OTHERS, REST
 from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
 from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
-from stereotrope.tables import BANDS, ESTIMATES, plain_scores, warnings_of
+from stereotrope.tables import BANDS, ESTIMATES, UNKNOWN, plain_scores, warnings_of
 
 ONE_GROUP = 0.80
 """Share that the lower end must exceed where captions have one group: four in five leave the others together

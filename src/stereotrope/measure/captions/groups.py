@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.measure.captions.frame import Captions
+from stereotrope.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 
-UNKNOWN = "unknown"
-"""Label of a caption that names no group."""
 
 REST = "rest"
 """Stands for every group, ``unknown`` included, that is not on the first side of a parity."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.composite import cbs
 from stereotrope.measure.captions.frame import Captions
-from stereotrope.measure.captions.groups import UNKNOWN
 from stereotrope.measure.captions.rows import ScoreRow, base_row, over_cells, share_of_captions
+from stereotrope.tables import UNKNOWN
 
 OCCLUDED, BARE = "occluded", "not occluded"
 

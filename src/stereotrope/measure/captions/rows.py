@@ -11,11 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.measure.captions.frame import BY, Captions, caption_cells
-from stereotrope.measure.captions.groups import UNKNOWN, Groups
+from stereotrope.measure.captions.groups import Groups
 from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums, effective_counts, wilson
+from stereotrope.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 ScoreRow = dict[str, Any]

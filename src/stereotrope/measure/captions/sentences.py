@@ -7,10 +7,9 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.evidence import Scope
-from stereotrope.measure.captions.groups import UNKNOWN
 from stereotrope.measure.sentences import Counted, clean, number, q_text, quoted, span
 from stereotrope.stats import wilson
-from stereotrope.tables import ESTIMATES
+from stereotrope.tables import ESTIMATES, UNKNOWN
 
 SELDOM = 0.5
 """Share of captions without a group above which a sentence says so: parity of the few says little."""

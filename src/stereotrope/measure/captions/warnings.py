@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stereotrope.measure.captions.groups import UNKNOWN
 from stereotrope.measure.finder import Candidate, RunEvidence, finder
 from stereotrope.measure.sentences import clean, quoted
+from stereotrope.tables import UNKNOWN
 
 DOUBTFUL = 0.20
 """Doubtful captions among those of a group from which on it is told: a share that is a fifth too high is

@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.lexicon import UNKNOWN, Lexicon, MatchingAudit, matching_audit, read_lexicon
+from stereotrope.lexicon import Lexicon, MatchingAudit, matching_audit, read_lexicon
 from stereotrope.suites.biasbench.wordlists import GENDER, WordLists
+from stereotrope.tables import UNKNOWN
 
 _EXAMPLES = 3
 _WORDS, _LONGEST_WORD = 4, 32

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, count_cell, left_out_text
@@ -31,7 +30,7 @@ from stereotrope.report.sections.captions.scores import (
     tentative,
     warnings,
 )
-from stereotrope.tables import BANDS, CAPTION, LABELLED
+from stereotrope.tables import BANDS, CAPTION, LABELLED, UNKNOWN
 
 MOST_LINES, MOST_COLUMNS = 12, 8
 """Prompts and models that one gallery shows; the data table names the rest."""

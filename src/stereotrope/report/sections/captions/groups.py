@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.stacks import stacks
 from stereotrope.report.contract import Block
@@ -26,6 +25,7 @@ from stereotrope.report.sections.captions.alongside import (
     labeller,
 )
 from stereotrope.report.sections.captions.scores import Estimate
+from stereotrope.tables import UNKNOWN
 
 GROUP_SHARES = "representation_parity"
 SIGNED, UNSIGNED = "signed_parity", "parity_difference"

@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import Any
 
 from stereotrope.errors import RunDamaged
-from stereotrope.lexicon.parts import UNKNOWN
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, count_cell
 from stereotrope.report.escape import ellipsis
@@ -13,6 +12,7 @@ from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
+from stereotrope.tables import UNKNOWN
 
 _OPEN = 4
 """Entries of a list that are shown at once; the rest is behind a disclosure."""
