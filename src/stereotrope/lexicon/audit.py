@@ -281,7 +281,8 @@ class _Values:
 
     def several(self, name: str) -> Iterator[dict[str, Any]]:
         """A row each combination of groups of an attribute that captions name."""
-        values = self.evidence.reading.framed[name].to_list()
+        read = self.evidence.reading.framed[name]
+        values, n_read = read.to_list(), read.len() - read.null_count()
         groups = list(self.evidence.lexicon.attributes[name].groups)
         together: dict[tuple[int, ...], list[int]] = {}
         for caption, found, _ in self.found[name]:
@@ -294,7 +295,7 @@ class _Values:
                 "attribute": name,
                 "groups": AND.join(groups[group] for group in found),
                 "n": len(captions),
-                "n_captions": len(values) - values.count(None),
+                "n_captions": n_read,
                 "counted_as": _tally(values[caption] for caption in captions),
                 "examples": _texts(self.texts, places),
                 "places": places,
