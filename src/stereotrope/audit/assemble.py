@@ -73,6 +73,7 @@ def info_of(
     said = [note for a in plan.annotators for note in a.notes]
     folded = _folded(folds)
     made_by = {one.name: one for one in plan.generators}
+    drawn_by = dict(plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows())
     alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
     told = [*discovery_notes(plan, labels), *_fold_notes(folded)]
     return {
@@ -85,9 +86,7 @@ def info_of(
         "audit_base": os.path.relpath(plan.source.base, into.path),
         "generators": [
             {"name": name, **{key: getattr(made_by[by], key) for key in ("kind", "fingerprint", "note")}}
-            for name, by in dict(
-                plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows()
-            ).items()
+            for name, by in drawn_by.items()
         ],
         "annotators": [
             {

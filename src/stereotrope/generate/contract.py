@@ -60,11 +60,8 @@ REQUESTS = {
 
 def requests_frame(requests: Iterable[ImageRequest]) -> pl.DataFrame:
     """One row a request."""
-    rows = (
-        (*list(vars(r).values())[:6], json.dumps(dict(r.params), sort_keys=True), r.source, r.absent)
-        for r in requests
-    )
-    return pl.DataFrame(list(rows), schema=REQUESTS, orient="row")
+    rows = [{**vars(r), "params": json.dumps(dict(r.params), sort_keys=True)} for r in requests]
+    return pl.DataFrame(rows, schema=REQUESTS)
 
 
 def image_requests(requests: pl.DataFrame) -> Iterator[ImageRequest]:
