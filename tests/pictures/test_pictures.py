@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import io
 import random
 import struct
@@ -50,10 +49,8 @@ def photo() -> Image.Image:
 @pytest.mark.parametrize(("kind", "format"), [("PNG", "png"), ("JPEG", "jpeg"), ("WEBP", "webp")])
 def test_allowed_formats_are_read(photo, kind, format):
     data = encoded(photo, kind)
-    info = pictures.inspect(data)
     assert pictures.sniff(data) == format
-    assert (info.format, info.width, info.height, info.frames, info.notes) == (format, 60, 40, 1, ())
-    assert info.sha256 == hashlib.sha256(data).hexdigest()
+    assert pictures.inspect(data) == (60, 40)
     assert pictures.decode(data).shape == (40, 60, 3)
     assert pictures.decode(data).dtype == np.uint8
 
@@ -169,16 +166,16 @@ def test_polyglots_are_refused(photo, kind, tail, what):
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_harmless_bytes_after_the_end_are_noted_and_change_nothing(photo, kind):
+def test_harmless_bytes_after_the_end_change_nothing(photo, kind):
     data = encoded(photo, kind)
-    info = pictures.inspect(data + bytes(7))
-    assert info.notes == ("7 bytes after the end of the picture ignored",)
+    assert pictures.inspect(data + bytes(7)) == (60, 40)
     np.testing.assert_array_equal(pictures.decode(data + bytes(7)), pictures.decode(data))
 
 
 def test_a_jpeg_with_an_appended_preview_is_read_as_its_first_picture(photo):
     first, preview = encoded(photo, "JPEG"), encoded(photo.resize((6, 4)), "JPEG")
-    assert (pictures.inspect(first + preview).width, pictures.decode(first + preview).shape[1]) == (60, 60)
+    assert pictures.inspect(first + preview) == (60, 40)
+    assert pictures.decode(first + preview).shape == (40, 60, 3)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -191,7 +188,7 @@ def test_pictures_are_turned_upright(photo, orientation, kind):
     upright = pictures.decode(data)
     width, height = (60, 40) if orientation < 5 else (40, 60)
     assert upright.shape == (height, width, 3)
-    assert (pictures.inspect(data).width, pictures.inspect(data).height) == (width, height)
+    assert pictures.inspect(data) == (width, height)
     corners = {1: (0, 0), 2: (0, -1), 3: (-1, -1), 4: (-1, 0), 5: (0, 0), 6: (0, -1), 7: (-1, -1), 8: (-1, 0)}
     red = upright[corners[orientation]]
     assert red[0] > 200
@@ -200,7 +197,7 @@ def test_pictures_are_turned_upright(photo, orientation, kind):
 
 def test_broken_exif_is_read_as_upright(photo):
     data = encoded(photo, "JPEG", exif=b"Exif\x00\x00II*\x00\xff\xff\xff\xff")
-    assert pictures.inspect(data).notes == ()
+    assert pictures.inspect(data) == (60, 40)
 
 
 def test_alpha_is_laid_over_white():
@@ -226,7 +223,7 @@ def test_palettes_with_and_without_a_clear_colour():
 @pytest.mark.parametrize(("deep", "shallow"), [(0, 0), (65535, 255), (257 * 100, 100)])
 def test_sixteen_bits_become_eight(deep, shallow):
     data = encoded(Image.fromarray(np.full((3, 3), deep, dtype=np.uint16)), "PNG")
-    assert pictures.inspect(data).mode.startswith("I")
+    assert data[24] == 16
     assert (pictures.decode(data) == shallow).all()
 
 
@@ -244,12 +241,9 @@ def test_cmyk_keeps_its_colours():
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP"])
-def test_animations_give_their_first_frame_and_say_so(photo, kind):
+def test_animations_give_their_first_frame(photo, kind):
     red, blue = Image.new("RGB", (8, 8), (250, 0, 0)), Image.new("RGB", (8, 8), (0, 0, 250))
     data = encoded(red, kind, save_all=True, append_images=[blue], duration=100)
-    info = pictures.inspect(data)
-    assert info.frames == 2
-    assert info.notes == ("animated: the first of 2 frames is measured",)
     assert pictures.decode(data)[0, 0, 0] > 240
 
 
@@ -264,26 +258,30 @@ def test_an_srgb_profile_changes_nothing_seen(photo, kind):
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_a_broken_profile_is_ignored_and_noted(photo, kind):
+def test_a_broken_profile_is_ignored(photo, kind):
     data = encoded(photo, kind, icc_profile=b"broken" * 30)
-    assert pictures.inspect(data).notes == ("broken colour profile ignored",)
+    assert pictures.inspect(data) == (60, 40)
     np.testing.assert_array_equal(pictures.decode(data), pictures.decode(encoded(photo, kind)))
 
 
-def test_a_profile_of_other_primaries_is_applied():
-    red_green_swapped = bytearray(SRGB)
+def swapped_primaries() -> bytes:
+    """A profile that takes red for green."""
+    profile = bytearray(SRGB)
     tags = {SRGB[at : at + 4]: at for at in range(132, 132 + 12 * int.from_bytes(SRGB[128:132]), 12)}
-    red_green_swapped[tags[b"rXYZ"] : tags[b"rXYZ"] + 4] = b"gXYZ"
-    red_green_swapped[tags[b"gXYZ"] : tags[b"gXYZ"] + 4] = b"rXYZ"
-    data = encoded(Image.new("RGB", (4, 4), (255, 0, 0)), "PNG", icc_profile=bytes(red_green_swapped))
+    profile[tags[b"rXYZ"] : tags[b"rXYZ"] + 4] = b"gXYZ"
+    profile[tags[b"gXYZ"] : tags[b"gXYZ"] + 4] = b"rXYZ"
+    return bytes(profile)
+
+
+def test_a_profile_of_other_primaries_is_applied():
+    data = encoded(Image.new("RGB", (4, 4), (255, 0, 0)), "PNG", icc_profile=swapped_primaries())
     assert pictures.decode(data)[0, 0].tolist() == pytest.approx([0, 255, 0], abs=3)
 
 
-def test_a_profile_that_inflates_without_end_is_ignored(photo, monkeypatch):
+def test_a_profile_that_inflates_without_end_is_ignored(monkeypatch):
     monkeypatch.setattr("stereotrope.pictures.container.MAX_PROFILE_BYTES", 100)
-    assert pictures.inspect(encoded(photo, "PNG", icc_profile=SRGB)).notes == (
-        "broken colour profile ignored",
-    )
+    data = encoded(Image.new("RGB", (4, 4), (255, 0, 0)), "PNG", icc_profile=swapped_primaries())
+    assert pictures.decode(data)[0, 0].tolist() == [255, 0, 0]
 
 
 def test_pictures_are_shrunk_and_never_enlarged(photo):
@@ -320,6 +318,4 @@ def test_mangled_bytes_are_read_or_refused_and_nothing_else(photo):
 def test_real_pictures_are_all_accepted(shared: Path):
     files = sorted((shared / "data" / "occupations" / "images").iterdir())
     for file in files[::10]:
-        info = pictures.inspect(file.read_bytes())
-        assert info.notes == ()
-        assert max(info.width, info.height) == 384
+        assert max(pictures.inspect(file.read_bytes())) == 384

@@ -46,7 +46,7 @@ def test_a_profile_that_gets_no_memory_is_not_ignored(data, monkeypatch):
         raise ImageCms.PyCMSError("cannot build transform")
 
     monkeypatch.setattr(ImageCms, "ImageCmsTransform", broken)
-    assert pictures.inspect(data).notes == ("broken colour profile ignored",)
+    assert pictures.decode(data).shape == (40, 60, 3)
     monkeypatch.setattr(room, "is_spare", lambda pixels: False)
     with pytest.raises(PictureUnavailable, match="memory is short"):
         pictures.decode(data)

@@ -29,8 +29,7 @@ def test_the_same_model_prompt_and_number_give_the_same_bytes_and_others_give_ot
 @pytest.mark.parametrize("size", [16, 64, 200])
 def test_a_picture_is_a_bare_png_of_its_size(size):
     data = Plant(size=size)("m", CUP, 0)
-    info = pictures.inspect(data)
-    assert (info.format, info.width, info.height, info.notes) == ("png", size, size, ())
+    assert (pictures.sniff(data), *pictures.inspect(data)) == ("png", size, size)
     assert pictures.plain(data, max_side=1024) == data
 
 

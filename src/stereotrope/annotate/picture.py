@@ -43,9 +43,7 @@ class Picture:
     @property
     def size(self) -> tuple[int, int]:
         """Width and height of the upright original, as its header says."""
-        found = container.read(self.original())
-        width, height = found.stored
-        return (width, height) if found.orientation < 5 else (height, width)
+        return container.read(self.original()).upright
 
     def pixels(self, max_side: int | None = None) -> NDArray[np.uint8]:
         """Return the normalised copy: uint8 sRGB, (height, width, 3), upright, read-only.

@@ -91,11 +91,11 @@ def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
     if result.data is None:
         return payload
     try:
-        found = inspect_picture(result.data)
+        width, height = inspect_picture(result.data)
     except PictureError as error:
         return {**payload, "status": "excluded", "reason": error.reason, "proven": True}
     sha256, path = into.store.put(result.data)
-    return {**payload, "sha256": sha256, "path": path, "width": found.width, "height": found.height}
+    return {**payload, "sha256": sha256, "path": path, "width": width, "height": height}
 
 
 def retry_passing(plan: Plan, into: RunFolder) -> None:

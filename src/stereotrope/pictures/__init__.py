@@ -4,8 +4,8 @@ Everything else is a :class:`~stereotrope.errors.PictureError` with a short, sta
 """
 
 from stereotrope.pictures.container import MAX_BYTES, sniff
-from stereotrope.pictures.decoding import PictureInfo, decode, inspect
+from stereotrope.pictures.decoding import decode, inspect
 from stereotrope.pictures.plain import crop, plain
 from stereotrope.pictures.room import PIXELS_AT_ONCE
 
-__all__ = ["MAX_BYTES", "PIXELS_AT_ONCE", "PictureInfo", "crop", "decode", "inspect", "plain", "sniff"]
+__all__ = ["MAX_BYTES", "PIXELS_AT_ONCE", "crop", "decode", "inspect", "plain", "sniff"]

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from stereotrope.errors import PictureError
+from stereotrope.errors import PictureError, PictureUnavailable
+from stereotrope.pictures.room import SHORT
 
 Format = Literal["jpeg", "png", "webp"]
 
@@ -81,7 +82,11 @@ class Container:
     profile: bytes | None
     needed: bytes
     trailing: int
-    broken_profile: bool = False
+
+    @property
+    def upright(self) -> tuple[int, int]:
+        """Width and height after the EXIF orientation is applied."""
+        return self.stored if self.orientation < 5 else self.stored[::-1]
 
 
 def sniff(data: bytes) -> Format:
@@ -126,6 +131,8 @@ def read(data: bytes) -> Container:
     walk = {"png": _read_png, "jpeg": _read_jpeg, "webp": _read_webp}[sniff(data)]
     try:
         found = walk(data)
+    except MemoryError as error:
+        raise PictureUnavailable(SHORT) from error
     except (struct.error, IndexError) as error:
         raise PictureError("truncated") from error
     width, height = found.stored
@@ -160,7 +167,7 @@ def png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _read_png(data: bytes) -> Container:
-    parts, frames, orientation, profile, broken, size, end = [_PNG], 1, 1, None, False, None, 0
+    parts, frames, orientation, profile, size, end = [_PNG], 1, 1, None, None, 0
     for kind, at, end in png_chunks(data):
         body = data[at + 8 : end - 4] if kind not in (b"IDAT", b"fdAT") else b""
         if size is None and kind != b"IHDR":
@@ -175,11 +182,10 @@ def _read_png(data: bytes) -> Container:
             orientation = _orientation(body)
         elif kind == b"iCCP":
             profile = _inflated_profile(body)
-            broken = profile is None
         if kind in _PNG_NEEDED:
             parts.append(data[at:end])
     assert size is not None
-    return Container("png", size, frames, orientation, profile, b"".join(parts), len(data) - end, broken)
+    return Container("png", size, frames, orientation, profile, b"".join(parts), len(data) - end)
 
 
 def _inflated_profile(body: bytes) -> bytes | None:
@@ -242,10 +248,9 @@ def _read_jpeg(data: bytes) -> Container:
         raise PictureError("damaged: too many scans")
     if size is None or not scans:
         raise PictureError("damaged: no header")
-    profile = b"".join(pieces[i] for i in sorted(pieces)) or None
-    broken = profile is not None and len(profile) > MAX_PROFILE_BYTES
-    kept = None if broken else profile
-    return Container("jpeg", size, 1, orientation, kept, b"".join(parts), len(data) - end, broken)
+    profile = b"".join(pieces[i] for i in sorted(pieces))
+    kept = profile if 0 < len(profile) <= MAX_PROFILE_BYTES else None
+    return Container("jpeg", size, 1, orientation, kept, b"".join(parts), len(data) - end)
 
 
 def webp_chunks(data: bytes, at: int = 12) -> Iterator[tuple[bytes, bytes]]:

@@ -2,20 +2,19 @@
 
 import hashlib
 import io
+import math
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms, JpegImagePlugin, PngImagePlugin, WebPImagePlugin  # noqa: F401
 
-from stereotrope.errors import PictureError, PictureUnavailable
-from stereotrope.pictures import container
-from stereotrope.pictures.container import Container, Format
-from stereotrope.pictures.room import SHORT, decoding_alone, room_for
+from stereotrope.errors import PictureError
+from stereotrope.pictures.container import Container, read
+from stereotrope.pictures.room import decoding_alone, room_for
 from stereotrope.pictures.wholeness import probes, refuse_missing_rows
 
 _T = TypeVar("_T")
@@ -39,69 +38,23 @@ _WIDE = ("I", "F")
 # What Pillow raises on bytes that are no sound picture, and where it gets no memory; `-W error` makes
 # exceptions of warnings.
 _UNSOUND = (
-    *(
-        OSError,
-        SyntaxError,
-        ValueError,
-        EOFError,
-        LookupError,
-        TypeError,
-        ArithmeticError,
-        RuntimeError,
-        Warning,
-    ),
-    *(struct.error, zlib.error, Image.DecompressionBombError, ImageCms.PyCMSError),
+    *(OSError, SyntaxError, ValueError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError),
+    *(Warning, struct.error, zlib.error, Image.DecompressionBombError, ImageCms.PyCMSError),
 )
 
 
-@dataclass(frozen=True)
-class PictureInfo:
-    """An accepted picture.
-
-    format: ``png``, ``jpeg`` or ``webp``, by its bytes.
-    width, height: In pixels, upright (after the EXIF orientation).
-    frames: More than 1 where it is animated; the first is measured.
-    mode: Pixel mode as stored, in Pillow's words (``RGB``, ``P``, ``I;16``, ``CMYK`` …).
-    sha256: Of the original bytes, hexadecimal.
-    notes: What was unusual and accepted, one short text each.
-    """
-
-    format: Format
-    width: int
-    height: int
-    frames: int
-    mode: str
-    sha256: str
-    notes: tuple[str, ...] = ()
-
-
-def inspect(data: bytes) -> PictureInfo:
-    """Say what a picture is, or why it is refused; it is decoded once, so that what passes can be measured.
+def inspect(data: bytes) -> tuple[int, int]:
+    """Return width and height of a picture, upright; it is decoded once, so that what passes can be measured.
 
     Raises PictureError: Empty, another kind of file, over a limit, truncated (its coded pixels end early),
         damaged, or a polyglot: a picture with a ZIP, PDF, HTML page, script or program behind its end. Other
-        bytes behind the end are accepted and noted: no decoder here reads them.
+        bytes behind the end are accepted: no decoder here reads them. So is a broken colour profile.
     Raises PictureUnavailable: Memory is short, which says nothing about the picture.
     """
-    found = _read(data)
-    with room_for(_pixels(found)):
-        image = _opened(found)
-        _refuse_early_end(found, image)
-        broken = found.broken_profile or (
-            found.profile is not None and _to_srgb(image.mode, found.profile, found) is None
-        )
-    width, height = found.stored if found.orientation < 5 else found.stored[::-1]
-    notes = []
-    if found.frames > 1:
-        notes.append(f"animated: the first of {found.frames} frames is measured")
-    if found.trailing:
-        notes.append(f"{found.trailing} bytes after the end of the picture ignored")
-    if found.orientation != 1:
-        notes.append("turned upright by its EXIF orientation")
-    if broken:
-        notes.append("broken colour profile ignored")
-    sha256 = hashlib.sha256(data).hexdigest()
-    return PictureInfo(found.format, width, height, found.frames, image.mode, sha256, tuple(notes))
+    found = read(data)
+    with room_for(math.prod(found.stored)):
+        _refuse_early_end(found, _opened(found))
+    return found.upright
 
 
 def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
@@ -115,8 +68,8 @@ def decode(data: bytes, *, max_side: int | None = None) -> NDArray[np.uint8]:
     Raises PictureError: As :func:`inspect`, which alone looks whether the coded pixels end early.
     Raises PictureUnavailable: As :func:`inspect`.
     """
-    found = _read(data)
-    with room_for(_pixels(found)):
+    found = read(data)
+    with room_for(math.prod(found.stored)):
         return _judged(lambda: _normalised(found, max_side), found)
 
 
@@ -125,19 +78,8 @@ def stored_mode(found: Container) -> str:
 
     Raises PictureError, PictureUnavailable: As :func:`decode`.
     """
-    with room_for(_pixels(found)):
+    with room_for(math.prod(found.stored)):
         return _opened(found).mode
-
-
-def _read(data: bytes) -> Container:
-    try:
-        return container.read(data)
-    except MemoryError as error:
-        raise PictureUnavailable(SHORT) from error
-
-
-def _pixels(found: Container) -> int:
-    return found.stored[0] * found.stored[1]
 
 
 def _opened(found: Container) -> Image.Image:
@@ -151,7 +93,7 @@ def _judged(work: Callable[[], _T], found: Container) -> _T:
     except PictureError:
         raise
     except _UNSOUND:
-        with decoding_alone(_pixels(found)):
+        with decoding_alone(math.prod(found.stored)):
             try:
                 return work()
             except _UNSOUND as error:
