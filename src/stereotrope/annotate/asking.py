@@ -12,9 +12,8 @@ from stereotrope.annotate.answers import labels_of, schema_of
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
-from stereotrope.annotate.order import ORDERS, permuted
 from stereotrope.annotate.picture import Picture
-from stereotrope.annotate.protocol import filled, question_wording
+from stereotrope.annotate.protocol import ORDERS, filled, permuted, question_wording
 from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation, expectation
 from stereotrope.errors import UsageError
 from stereotrope.tables import fingerprint_of

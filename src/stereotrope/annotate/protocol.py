@@ -1,15 +1,21 @@
-"""The wording of what model annotators are asked, from ``questions.yaml``."""
+"""What model annotators are asked: its wording, from ``questions.yaml``, and the order of the options."""
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
-from ruamel.yaml import YAML
+import numpy as np
 
+from stereotrope.shipped import shipped
+
+ORDERS = 12
+"""Orders in use. Endpoints compile an answer's schema the first time they meet it, so that a schema of
+its own for every picture would make every request a first one. Twelve are few enough to be compiled
+once, and 2, 3, 4 and 6 divide them: each option then stands in each place equally often."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -17,7 +23,6 @@ _PLACE = re.compile(r"\{(\w+)\}")
 class QuestionWording:
     """The texts of one kind of question; ``data`` are all of them as bytes, for fingerprints."""
 
-    version: int
     system: str
     texts: Mapping[str, Any]
     data: bytes
@@ -36,8 +41,26 @@ def filled(template: str, **values: str) -> str:
 @cache
 def question_wording(kind: str) -> QuestionWording:
     """Return the wording of a kind of question: ``questions``, ``caption``, ``discovery`` …"""
-    whole = resources.files("stereotrope.annotate").joinpath("questions.yaml").read_text(encoding="utf-8")
-    data = YAML(typ="safe").load(whole)
-    texts = data[kind]
-    used = json.dumps([data["system"], texts], sort_keys=True, ensure_ascii=False).encode()
-    return QuestionWording(data["version"], data["system"], texts, used)
+    whole = shipped("annotate", "questions.yaml")
+    used = json.dumps([whole["system"], whole[kind]], sort_keys=True, ensure_ascii=False).encode()
+    return QuestionWording(whole["system"], whole[kind], used)
+
+
+def permuted(values: Sequence[str], *, seed: int, sha256: str, attribute: str) -> tuple[str, ...]:
+    """Return the values in the order in which one picture's question offers them.
+
+    The picture's hash and the seed choose one of :data:`ORDERS` orders; an order is a shuffle drawn from
+    seed and attribute, rotated. Of k ≤ 12 values each stands in each place ⌊12/k⌋ or ⌈12/k⌉ times; of more
+    than twelve the rotations are spread evenly.
+    """
+    k = len(values)
+    number = _number(f"{seed}\n{sha256}") % ORDERS
+    block, shift = divmod(number, k) if k <= ORDERS else (0, number * k // ORDERS)
+    rng = np.random.default_rng(_number(f"{seed}\n{attribute}\n{block}"))
+    shuffled = [values[i] for i in rng.permutation(k)]
+    return tuple(shuffled[shift:] + shuffled[:shift])
+
+
+def _number(text: str) -> int:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big")

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from stereotrope.annotate.order import ORDERS, permuted
+from stereotrope.annotate.protocol import ORDERS, permuted
 
 HASHES = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(1200)]
 
