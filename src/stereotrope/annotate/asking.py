@@ -5,9 +5,10 @@ import copy
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from stereotrope import pictures
+from pydantic import BeforeValidator, Field
+
 from stereotrope.annotate.answers import labels_of, schema_of
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.contract import Annotator
@@ -16,12 +17,16 @@ from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import ORDERS, filled, permuted, question_wording
 from stereotrope.clients import Account, Answer, ChatClient, Endpoint, Expectation, expectation
 from stereotrope.errors import UsageError
+from stereotrope.inputs.entries import Context
+from stereotrope.inputs.serving import ModelOptions
 from stereotrope.tables import fingerprint_of
 
 MAX_SIDE = 1024
 """Longest side in pixels at which a picture is sent, unless asked otherwise."""
 Variant = Literal["reversed", "blind"]
 _VARIANTS: tuple[Variant, ...] = ("reversed", "blind")
+_OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
+_OF_CLIENT = {"temperature", "max_tokens", "seed", "logprobs", "response_format"}
 VERSION = 1
 """Of the way a question is put together and its answer read."""
 
@@ -82,20 +87,21 @@ class ModelAnnotator(ChatAnnotator):
     """
 
     kind: str
+    attributes: Attributes
 
     def __init__(
         self,
         client: ChatClient,
         *,
         name: str,
-        attributes: Attributes,
+        attributes: Attributes | None = None,
         subject: str | None = None,
         order_seed: int = 0,
         max_side: int = MAX_SIDE,
         version: str | None = None,
     ) -> None:
         super().__init__(client, name=name, product=one_line(subject), version=version)
-        self.attributes: Attributes = dict(attributes)
+        self.attributes = dict(self.attributes if attributes is None else attributes)
         self.order_seed = order_seed
         self.max_side = max_side
         self._variant: Variant | None = None
@@ -152,7 +158,7 @@ class ModelAnnotator(ChatAnnotator):
         blind = self._variant == "blind"
         return await self._client.ask(
             self.text(offered),
-            images=() if blind else (await asyncio.to_thread(self._shown, picture),),
+            images=() if blind else (await asyncio.to_thread(picture.plain, self.max_side),),
             schema=schema_of(offered),
             system=question_wording(self.kind).system,
             name=self.kind,
@@ -203,9 +209,6 @@ class ModelAnnotator(ChatAnnotator):
         order = permuted(values, seed=self.order_seed, sha256=sha256, attribute=attribute)
         return order[::-1] if self._variant == "reversed" else order
 
-    def _shown(self, picture: Picture) -> bytes:
-        return pictures.plain(picture.original(), max_side=self.max_side)
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}: {', '.join(self.attributes)}>"
 
@@ -232,3 +235,39 @@ def text_tokens(text: str) -> tuple[int, int]:
 
 def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+class ChatOptions(ModelOptions):
+    """As of :class:`~stereotrope.clients.ChatClient`; ``response_format: null`` sends none."""
+
+    decided: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(_OURS, "the question decides it; remove it"),
+        "response_format": "it stands beside the model; write it there",
+    }
+
+    temperature: float | None = 0.0
+    max_tokens: int = Field(1000, ge=1)
+    seed: int | None = Field(None, ge=0)
+    logprobs: bool = False
+    response_format: Annotated[
+        Literal["json_schema", "json_object", "text"] | None,
+        BeforeValidator(lambda given: "text" if given is None else given),
+    ] = None
+    max_side: int = Field(MAX_SIDE, ge=64)
+
+    def asking(self, written: str, context: Context, default: str = "{model}") -> dict[str, Any]:
+        """Return what every annotator that asks takes: client, name, picture size and version.
+
+        ``written`` is the model as the entry names it, ``default`` the name where it has none.
+        """
+        served = self.served(written)
+        client = ChatClient(
+            served.endpoint,
+            served.model,
+            account=context.account,
+            price=served.price,
+            extra=served.parameters,
+            **self.model_dump(include=_OF_CLIENT),
+        )
+        name = self.name or default.format(model=served.model)
+        return {"client": client, "name": name, "max_side": self.max_side, "version": self.version}

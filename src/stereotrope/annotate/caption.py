@@ -4,15 +4,14 @@ import unicodedata
 from collections.abc import Mapping
 from typing import ClassVar
 
-from stereotrope.annotate.answers import inert
-from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator
+from stereotrope.annotate.answers import inert, labels_of
+from stereotrope.annotate.asking import ChatOptions, ModelAnnotator
 from stereotrope.annotate.attributes import UNCLEAR
-from stereotrope.annotate.chat import ChatOptions
-from stereotrope.annotate.label import Label
+from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients import ChatClient, Expectation
+from stereotrope.clients import Expectation
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text
 from stereotrope.tables import CAPTION
@@ -33,23 +32,13 @@ class CaptionAnnotator(ModelAnnotator):
     """
 
     kind = "caption"
-
-    def __init__(
-        self, client: ChatClient, *, name: str, max_side: int = MAX_SIDE, version: str | None = None
-    ) -> None:
-        super().__init__(client, name=name, attributes={CAPTION: None}, max_side=max_side, version=version)
+    attributes: Attributes = dict.fromkeys([CAPTION])
 
     async def process(self, picture: Picture) -> list[Label]:
         """Caption one picture; raises as a question does."""
         answer = await self._asked(picture, self.attributes)
-        if answer.status == "refused":
-            reason = inert(answer.reason or "the model declined to answer")
-            return [Label(CAPTION, None, status="refused", rationale=reason)]
         said = answer.content.get(CAPTION) if isinstance(answer.content, Mapping) else None
-        if not isinstance(said, str):
-            reason = inert(answer.reason or "no caption in the answer")
-            return [Label(CAPTION, None, status="invalid", rationale=reason)]
-        return [_label(said)]
+        return [_label(said)] if isinstance(said, str) else labels_of(answer, self.attributes)
 
     def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
         """Return the question in words."""

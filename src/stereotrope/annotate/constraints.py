@@ -5,10 +5,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator
-from stereotrope.annotate.chat import ChatOptions
+from stereotrope.annotate.asking import ChatOptions, ModelAnnotator
+from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients import ChatClient
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Text
 from stereotrope.tables import CONSTRAINTS
@@ -25,24 +24,7 @@ class ConstraintAnnotator(ModelAnnotator):
     """
 
     kind = "constraints"
-
-    def __init__(
-        self,
-        client: ChatClient,
-        *,
-        name: str,
-        order_seed: int = 0,
-        max_side: int = MAX_SIDE,
-        version: str | None = None,
-    ) -> None:
-        super().__init__(
-            client,
-            name=name,
-            attributes=dict.fromkeys(CONSTRAINTS, ("yes", "no")),
-            order_seed=order_seed,
-            max_side=max_side,
-            version=version,
-        )
+    attributes: Attributes = dict.fromkeys(CONSTRAINTS, ("yes", "no"))
 
 
 class ConstraintOptions(ChatOptions):

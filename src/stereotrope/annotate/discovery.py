@@ -14,7 +14,6 @@ import polars as pl
 from PIL import ImageColor
 from pydantic import TypeAdapter
 
-from stereotrope import pictures
 from stereotrope.annotate import palette
 from stereotrope.annotate.answers import inert
 from stereotrope.annotate.asking import VERSION, ChatAnnotator, one_line, picture_tokens
@@ -173,9 +172,8 @@ class Discoverer(ChatAnnotator):
                 f"{len(shown)} for {self._where()}; generate more, or write them into a file and "
                 "name it as `taxonomy:`"
             )
-        images = await asyncio.gather(
-            *(asyncio.to_thread(_small, picture) for picture in self._shuffled(shown))
-        )
+        shuffled = self._shuffled(shown)
+        images = await asyncio.gather(*(asyncio.to_thread(each.plain, SIDE) for each in shuffled))
         wording = question_wording("discovery")
         answer = await self._client.ask(
             self.text(self.product, len(shown)),
@@ -235,10 +233,9 @@ class Discoverer(ChatAnnotator):
             return [f"{_said(name)} is there twice; names must differ"]
         if fold(name) in {fold(taken) for taken in self.taken}:
             return [f"{_said(name)} is asked already; name another attribute"]
-        if words & set(not_wanted["color"]):
-            return [f"{_said(name)} is an attribute of color, which is asked already; name another"]
-        if words & set(not_wanted["text"]):
-            return [f"{_said(name)} is an attribute of text, which is asked already; name another"]
+        for kind in ("color", "text"):
+            if words & set(not_wanted[kind]):
+                return [f"{_said(name)} is an attribute of {kind}, which is asked already; name another"]
         return []
 
     def _shuffled(self, given: Sequence[Picture]) -> list[Picture]:
@@ -259,10 +256,6 @@ class Discoverer(ChatAnnotator):
 
     def _where(self) -> str:
         return ", ".join(self._levels.values()) or self.product or "the sample"
-
-
-def _small(picture: Picture) -> bytes:
-    return pictures.plain(picture.original(), max_side=SIDE)
 
 
 def _lists(attributes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:

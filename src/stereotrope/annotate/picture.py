@@ -59,6 +59,10 @@ class Picture:
                 self._decoded[max_side] = pixels
             return self._decoded[max_side]
 
+    def plain(self, max_side: int) -> bytes:
+        """Return a file that shows it to others as it is measured; see :func:`stereotrope.pictures.plain`."""
+        return pictures.plain(self.original(), max_side=max_side)
+
     def cropped(self, box: str) -> Picture:
         """Return a region of it as a picture; ``box`` is JSON ``[x0, y0, x1, y1]`` in upright pixels."""
         digest = hashlib.sha256(f"{self.sha256}\n{box}".encode()).hexdigest()

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Self
 import polars as pl
 from pydantic import AfterValidator, Field
 
-from stereotrope.annotate.asking import MAX_SIDE, ModelAnnotator, one_line
+from stereotrope.annotate.asking import MAX_SIDE, ChatOptions, ModelAnnotator, one_line
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN, check_attributes
-from stereotrope.annotate.chat import ChatOptions
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
