@@ -22,8 +22,14 @@ from stereotrope.annotate.marks import discount_marks
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.registry import ANNOTATORS, annotator, create
-from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
-from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
+from stereotrope.annotate.taxonomy import (
+    Scope,
+    Taxonomy,
+    read_taxonomies,
+    scope_of,
+    taxonomy_for,
+    write_taxonomies,
+)
 from stereotrope.annotate.text import TextAnnotator
 from stereotrope.folding import fold
 

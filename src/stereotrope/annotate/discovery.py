@@ -22,8 +22,14 @@ from stereotrope.annotate.contract import Outcomes
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.protocol import filled, question_wording
-from stereotrope.annotate.taxonomy import Scope, Taxonomy, scope_of, taxonomy_for
-from stereotrope.annotate.taxonomy_file import read_taxonomies, write_taxonomies
+from stereotrope.annotate.taxonomy import (
+    Scope,
+    Taxonomy,
+    read_taxonomies,
+    scope_of,
+    taxonomy_for,
+    write_taxonomies,
+)
 from stereotrope.clients import Answer, ChatClient, Expectation, Problem, redact
 from stereotrope.errors import InputError, ModelError, UsageError
 from stereotrope.folding import fold

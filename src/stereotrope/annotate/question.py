@@ -12,8 +12,7 @@ from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN, check_attrib
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
-from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, taxonomy_for
-from stereotrope.annotate.taxonomy_file import read_taxonomies
+from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY, Scope, Taxonomy, read_taxonomies, taxonomy_for
 from stereotrope.clients import ChatClient
 from stereotrope.errors import UsageError
 from stereotrope.inputs.entries import Context
