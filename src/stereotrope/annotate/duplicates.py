@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from stereotrope.annotate.label import Attributes, Label, image_labels
-from stereotrope.annotate.offline import OfflineAnnotator
+from stereotrope.annotate.offline import OfflineAnnotator, offline
 from stereotrope.annotate.picture import Picture
-from stereotrope.annotate.registry import annotator
-from stereotrope.inputs.entries import Context
-from stereotrope.inputs.options import Options
 from stereotrope.tables import fingerprint_of
 
 HASH_COLUMNS, HASH_ROWS = 9, 8
@@ -24,6 +21,7 @@ FLAT = 2.0
 """Grey levels by which the copy must vary (standard deviation); a flat picture has no hash."""
 
 
+@offline("exact and near duplicates", whole=True)
 class DuplicatesAnnotator(OfflineAnnotator):
     """Finds pictures that are in a run twice.
 
@@ -105,15 +103,3 @@ def _close_pairs(words: NDArray[np.uint64]) -> Iterator[tuple[int, int, int]]:
                 yield at, originals[int(near[0])], int(distances[near[0]])
                 continue
         originals.append(at)
-
-
-class DuplicatesOptions(Options):
-    """None: its labels belong together."""
-
-    duplicates: None = None
-
-
-@annotator(DuplicatesOptions, summary="exact and near duplicates", example="duplicates")
-def duplicates(options: DuplicatesOptions, context: Context) -> DuplicatesAnnotator:
-    """All that it says."""
-    return DuplicatesAnnotator()

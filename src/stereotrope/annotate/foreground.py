@@ -74,10 +74,7 @@ class Relief:
 
 def relief(pixels: NDArray[np.uint8]) -> Relief:
     """Find what stands out in a picture of at most about :data:`WORK_SIDE` pixels a side."""
-    lab = np.stack(
-        [ndimage.median_filter(srgb_to_lab(pixels)[..., c], size=3, mode="nearest") for c in range(3)],
-        axis=-1,
-    )
+    lab = ndimage.median_filter(srgb_to_lab(pixels), size=(3, 3, 1), mode="nearest")
     common = _border_colours(lab)
     cost, away = _path_cost(lab, common), _colour_cost(lab, common)
     return Relief(lab, (cost > _threshold(cost, EDGE)) | (away > _threshold(away, OTHER)))

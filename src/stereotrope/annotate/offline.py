@@ -42,12 +42,15 @@ class OfflineAnnotator(Annotator):
 Offline = TypeVar("Offline", bound=OfflineAnnotator)
 
 
-def offline(summary: str) -> Callable[[type[Offline]], type[Offline]]:
-    """Return the decorator that registers a class as the entry of its name, with the attributes to take."""
+def offline(summary: str, *, whole: bool = False) -> Callable[[type[Offline]], type[Offline]]:
+    """Return the decorator that registers a class as the entry of its name, with the attributes to take.
+
+    ``whole`` is one whose labels belong together, so that an entry takes all of them.
+    """
 
     def register(kind: type[Offline]) -> type[Offline]:
-        fields: Any = {kind.name: (Texts | None, None)}
-        options = create_model(f"{kind.__name__}Options", __base__=Options, **fields)
+        fields: Any = {kind.name: (None if whole else Texts | None, None)}
+        options = create_model(f"{kind.__name__}Options", __base__=Options, __doc__=kind.__doc__, **fields)
 
         def make(options: Options, context: Context) -> OfflineAnnotator:
             return kind(getattr(options, kind.name))
