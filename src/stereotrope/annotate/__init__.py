@@ -6,7 +6,7 @@ sets or texts and at no prompt, or derives labels from tables.
 
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES
 from stereotrope.annotate.blank import BlankAnnotator
-from stereotrope.annotate.caption import CaptionAnnotator
+from stereotrope.annotate.caption import CaptionAnnotator, ImportedCaptions
 from stereotrope.annotate.colour import ColourAnnotator
 from stereotrope.annotate.constraints import ConstraintAnnotator
 from stereotrope.annotate.contract import Annotator
@@ -15,7 +15,6 @@ from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
 from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.imported import ImportedLabels
-from stereotrope.annotate.imported_captions import ImportedCaptions
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
 from stereotrope.annotate.marks import discount_marks

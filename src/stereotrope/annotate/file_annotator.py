@@ -22,9 +22,11 @@ class FileAnnotator(Annotator):
     notes: What was odd about the file, and what could not be matched last, one sentence each.
     trouble: Why nothing in it could be used last; None where something could.
     design: What the prompts of the audit say, where that is known.
+    place: What the place of a row is called: ``line`` or ``row``.
     """
 
     version = 1
+    place = "line"
 
     def __init__(self, file: Path | str, *, name: str, folder: Path | str | None = None) -> None:
         self.name: str = name
@@ -40,7 +42,7 @@ class FileAnnotator(Annotator):
 
     def matched(self, images: pl.DataFrame, rows: Iterable[tuple[int, str]], **how: Any) -> PictureMatching:
         """Find the images of rows, given by place and name; keywords as of :class:`PictureMatching`."""
-        matching = PictureMatching(images, rows, file=self.file, **how)
+        matching = PictureMatching(images, rows, file=self.file, place=self.place, **how)
         self.notes += matching.notes
         self.trouble = matching.trouble
         return matching
@@ -59,17 +61,17 @@ class FileAnnotator(Annotator):
             again += [rows[at][0]] * any(one in first for one in ids)
             for one in ids:
                 first.setdefault(one, at)
-        self.note_rows(several, "whose name several images have; left out", matching.place)
-        self.note_rows(again, f"of images that have a {what} already; the first counts", matching.place)
+        self.note_rows(several, "whose name several images have; left out")
+        self.note_rows(again, f"of images that have a {what} already; the first counts")
         usable = images.filter(pl.col("status").is_in(LABELLED))["image_id"]
         self.note_lacking(usable.len() - len(first), usable.len(), f"images have no {what}")
         return {one: first[one] for one in usable if one in first}
 
-    def note_rows(self, numbers: Sequence[int], why: str, place: str = "line") -> None:
+    def note_rows(self, numbers: Sequence[int], why: str) -> None:
         """Note which rows something is said of, where there are such."""
         if numbers:
             rows = "row" if len(numbers) == 1 else "rows"
-            self.notes.append(f"{self.file}: {len(numbers)} {rows} {places(numbers, place)} {why}")
+            self.notes.append(f"{self.file}: {len(numbers)} {rows} {places(numbers, self.place)} {why}")
 
     def note_lacking(self, missing: int, of: int, what: str) -> None:
         """Note how many have nothing, where some have."""

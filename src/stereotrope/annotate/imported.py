@@ -14,7 +14,7 @@ from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError, UsageError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.lookup import normal_path, outside_design
+from stereotrope.inputs.lookup import SAMPLE, normal_path, outside_design
 from stereotrope.inputs.options import File, Name, Options, Text, Texts
 from stereotrope.inputs.rows import PICTURE_KEYS, Row, RowFile, picture_column, read_rows
 from stereotrope.tables import LABELLED, NOT_VALUES, fingerprint_of, whole_problem
@@ -23,8 +23,6 @@ _NO_LABEL = frozenset(["nan", "null", "none", "na", "n/a", "#n/a", "<na>", "unde
 """Words that mostly mean that there is no label; they are told, and count as values."""
 _ROW_NUMBER = re.compile(r"Unnamed: \d+(_level_\d+)?")
 """What pandas calls a column without a name."""
-_FIRST = 200
-"""So many rows say what another column holds."""
 _LONGEST = 131_072
 """Characters a label may have; the standard library's limit of a CSV field."""
 _TIDY = ("attribute", "value")
@@ -72,7 +70,7 @@ class ImportedLabels(FileAnnotator):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         found = read_rows(self.path, name=self.file)
         self._columns, rows = found.columns, self._rows(found)
-        self._head = f"{self.file}:{found.header}"
+        self._head = found.where
         for option, column in (("key", key), ("model", model)):
             if column is not None:
                 self._require(column, option)
@@ -80,7 +78,7 @@ class ImportedLabels(FileAnnotator):
         self._only: str | None = None
         self._values = {row.line: row.values for row in rows}
         others = [column for column in self._columns if column != self.key]
-        self._others = {c: [text for row in rows[:_FIRST] if (text := row.text(c))] for c in others}
+        self._others = {c: [text for row in rows[:SAMPLE] if (text := row.text(c))] for c in others}
         tidy = layout == "tidy" or (layout is None and set(_TIDY) <= set(self._columns))
         said = list(self._tidy(rows) if tidy else self._wide(rows, attributes))
         self._said = self._checked(pl.DataFrame(said, _SAID, orient="row"))
@@ -161,7 +159,7 @@ class ImportedLabels(FileAnnotator):
         """Return the rows with every value as text in composed form (NFC)."""
         if found.unnamed:
             raise MetadataError(
-                f"{self.file}:{found.header}: every column needs a name, found none for column "
+                f"{found.where}: every column needs a name, found none for column "
                 f"{found.unnamed[0]} beside {', '.join(found.columns)}; name it, or leave it out (pandas: "
                 "to_csv(index=False))"
             )

@@ -35,7 +35,8 @@ _BY_BYTES = (HASH, "path")
 Design = Mapping[str, Collection[str]]
 """What the prompts of an audit say, by the column in which a file may say it too."""
 
-_SAMPLE = 200
+SAMPLE = 200
+"""So many rows say what a column holds."""
 
 
 class Lookup:
@@ -192,7 +193,7 @@ class PictureMatching:
     def _cause(self) -> str:
         """What most of the strays have in common, or what the pictures are called."""
         few = len(self._strays) * 2 > self.n_rows
-        strays = dict(list(self._strays.items())[:_SAMPLE])
+        strays = dict(list(self._strays.items())[:SAMPLE])
         named = self._named_otherwise(list(strays.values()))
         if named is None:
             names = [source or one for source, one in self.images.select("source", "image_id").iter_rows()]

@@ -99,7 +99,7 @@ class RowFile:
 
     columns: Names of its columns, stripped and in Unicode's composed form (NFC); columns without a name are
         left out.
-    header: Line of the header; 1 for JSON lines.
+    header: Line of the header; 1 for JSON lines, 0 where there is none.
     unnamed: Positions, from 1, of the columns without a name that hold something.
     """
 
@@ -110,6 +110,11 @@ class RowFile:
     unnamed: tuple[int, ...] = ()
     data: bytes = field(default=b"", repr=False)
 
+    @property
+    def where(self) -> str:
+        """The file and the line of its header, for messages."""
+        return f"{self.file}:{self.header}" if self.header else self.file
+
     def require(self, column: str, purpose: str) -> str:
         """Return ``column`` as it is called here, or raise naming the nearest one there is."""
         name = _clean(column)
@@ -117,7 +122,7 @@ class RowFile:
             return name
         there = f"There are {', '.join(map(repr, self.columns)) or 'none'}"
         hint = f"{did_you_mean(name, self.columns)} {there}".lstrip()
-        raise MetadataError(f"{self.file}:{self.header}: no column {column!r} ({purpose}); {hint}")
+        raise MetadataError(f"{self.where}: no column {column!r} ({purpose}); {hint}")
 
 
 def picture_column(found: RowFile, *, option: str) -> str:
@@ -133,11 +138,11 @@ def picture_column(found: RowFile, *, option: str) -> str:
             return plain[name]
     if any(_PICTURE.search(column) for column in found.columns):
         raise MetadataError(
-            f"{found.file}:{found.header}: the first line must be the header, found "
+            f"{found.where}: the first line must be the header, found "
             f"{shorten(', '.join(found.columns))}; write above it what the columns are: file_name,gender"
         )
     raise MetadataError(
-        f"{found.file}:{found.header}: a column must name the picture ({', '.join(PICTURE_KEYS)}), found "
+        f"{found.where}: a column must name the picture ({', '.join(PICTURE_KEYS)}), found "
         f"{', '.join(found.columns)}; rename one, or name it with {option}: {found.columns[0]}"
         f"{reads_like(found.columns, _PICTURE_NAMES)}"
     )

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from stereotrope import annotate
-from stereotrope.annotate.embeddings import pack, read_embeddings, unit_vector, unpack
+from stereotrope.annotate.embeddings.vectors import pack, unit_vector, unpack
 from stereotrope.errors import MetadataError, UsageError
 
 IMAGES = pl.DataFrame(
@@ -62,8 +62,8 @@ def test_every_form_of_a_file_gives_the_same(tmp_path, kind):
     else:
         file = tmp_path / "e.csv"
         file.write_text('image_id,vector\ni1,"[3, 4]"\ni2,"[0, 2]"\n')
-    found = {image: vector.tolist() for _, image, vector in read_embeddings(file).images}
-    assert found == {"i1": pytest.approx([0.6, 0.8]), "i2": [0.0, 1.0]}
+    given = annotate.create({"embeddings": file.name, "name": "clip"}, relative_to=tmp_path)
+    assert vectors(given) == {("image", "i1"): pytest.approx([0.6, 0.8]), ("image", "i2"): [0.0, 1.0]}
 
 
 def test_hashes_find_every_copy(tmp_path):

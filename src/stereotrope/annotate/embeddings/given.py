@@ -1,31 +1,57 @@
-"""Vectors made elsewhere as an annotator."""
+"""Vectors made elsewhere as an annotator: a Parquet, JSON Lines or CSV file; what is odd about it is said."""
 
+import io
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from stereotrope.annotate.embeddings.file import read_embeddings
-from stereotrope.annotate.embeddings.vectors import Vector, embeddings_rows
+from stereotrope.annotate.embeddings.vectors import Vector, embeddings_rows, unit_vector
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.registry import annotator
+from stereotrope.errors import MetadataError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.lookup import HASH
+from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS
 from stereotrope.inputs.options import File, Name, Options, Text
+from stereotrope.inputs.rows import Row, RowFile, read_rows
 from stereotrope.tables import fingerprint_of
+
+_COLUMNS = {
+    "image": ("the picture", (*IMAGE_COLUMNS, HASH)),
+    "vector": (
+        "the vector",
+        ("vector", "embedding", "embeddings", "features", "image_embeds", "image_embedding"),
+    ),
+}
+"""Option that names a column → what that gives, and its usual names."""
+_TEXT = ("prompt_id", "text", "prompt")
+_OTHERS = (".npz", ".npy", ".pt", ".pkl", ".safetensors", ".h5")
+_MOST_BYTES = 2**33
+
+Named = tuple[int, str, Vector]
+"""Place in the file, what it calls the picture or the prompt, and the vector at unit length."""
 
 
 class GivenEmbeddings(FileAnnotator):
     """Vectors of pictures, and of prompts' texts, from a Parquet, JSON Lines or CSV file.
 
-    Its texts are found by ``prompt_id`` or by the prompt's text, word for word. Every vector is brought to
-    unit length. ``trouble`` stays None where the file has no vectors of pictures.
+    A vector is a list of numbers, in CSV a JSON list; every one is brought to unit length. A row with an
+    image is the vector of a picture; a row without one is that of a prompt's text, named by its
+    ``prompt_id``, or by the text itself, word for word, in a column ``text`` or ``prompt``. Rows that have no
+    vector, no name, or a vector that is not finite or all 0 are left out and noted. ``trouble`` stays None
+    where the file has no vectors of pictures.
 
-    image, vector: Columns; found by their usual names when None (see :func:`read_embeddings`).
+    image, vector: Columns; found by their usual names when None.
 
-    Raises MetadataError: The file cannot be used.
+    Raises MetadataError: The file cannot be read or lacks a column, a vector is no list of numbers, or two
+        differ in length.
     """
 
     gives = ("embeddings",)
@@ -41,42 +67,147 @@ class GivenEmbeddings(FileAnnotator):
     ) -> None:
         super().__init__(file, name=name, folder=folder)
         self.attributes: Attributes = {}
-        self._read = read = read_embeddings(self.path, image=image, vector=vector, name=self.file)
-        self.notes += read.notes
+        suffix = self.path.suffix.lower()
+        if suffix in _OTHERS:
+            raise MetadataError(
+                f"{self.file}: must be Parquet, JSON Lines or CSV, found {self.path.suffix}; write a table "
+                "with a column image and a column vector"
+            )
+        is_parquet = suffix == ".parquet"
+        found = _parquet(self.path, self.file) if is_parquet else read_rows(self.path, name=self.file)
+        self.place = "row" if is_parquet else "line"
+        self._image = _column(found, image, "image")
+        self._pictures: list[Named] = []
+        self._texts: list[Named] = []
+        self._read(found, _column(found, vector, "vector"))
+        self._oddities = list(self.notes)
         parameters = {"image": image, "vector": vector}
-        self.fingerprint: str = fingerprint_of(f"embeddings:{name}", self.version, parameters, read.data)
+        self.fingerprint: str = fingerprint_of(f"embeddings:{name}", self.version, parameters, found.data)
+
+    def _read(self, found: RowFile, vector: str) -> None:
+        """Tell vectors of pictures from those of texts, and note the rows that give neither."""
+        texts = [
+            column for column in _TEXT if column in found.columns and column not in (self._image, vector)
+        ]
+        odd: dict[str, list[int]] = {}
+        first: tuple[int, int] | None = None
+        for row in found.rows:
+            where = f"{self.file}: {self.place} {row.line}"
+            numbers = _numbers(row.values.get(vector), where)
+            if numbers is None:
+                odd.setdefault("without a vector", []).append(row.line)
+                continue
+            first = first or (len(numbers), row.line)
+            if len(numbers) != first[0]:
+                raise MetadataError(
+                    f"{where}: vectors must have one length, found {len(numbers)} numbers and {first[0]} in "
+                    f"{self.place} {first[1]}; keep those of one encoder"
+                )
+            unit = unit_vector(numbers)
+            called = _text(row.values.get(self._image))
+            text = next(filter(None, (_text(row.values.get(column)) for column in texts)), None)
+            if unit is None:
+                odd.setdefault("whose vector is not finite or all 0", []).append(row.line)
+            elif called is not None:
+                self._pictures.append((row.line, called, unit))
+            elif text is not None:
+                self._texts.append((row.line, text, unit))
+            else:
+                odd.setdefault("that name neither a picture nor a prompt", []).append(row.line)
+        for why, lines in odd.items():
+            self.note_rows(lines, f"{why} left out")
 
     def embed(
         self, images: pl.DataFrame, prompts: pl.DataFrame, outcomes: Mapping[str, Mapping[str, Any]]
     ) -> pl.DataFrame:
         """Return the vectors of the images and prompts of a run, in the order of the tables."""
-        read = self._read
-        self.notes = list(read.notes)
-        named = [(place, called) for place, called, _ in read.images]
-        column = HASH if read.by_hash else read.image
-        seen = self.first_rows(images, named, "vector", column=column, place=read.place)
-        texts = self._texts(prompts)
-        rows = [("image", one, read.images[at][2]) for one, at in seen.items()]
+        self.notes = list(self._oddities)
+        named = [(place, called) for place, called, _ in self._pictures]
+        column = HASH if self._image.strip().casefold() == HASH else self._image
+        seen = self.first_rows(images, named, "vector", column=column)
+        texts = self._of_prompts(prompts)
+        rows = [("image", one, self._pictures[at][2]) for one, at in seen.items()]
         rows += [("text", one, texts[one]) for one in prompts["prompt_id"] if one in texts]
         return embeddings_rows(self.name, rows)
 
-    def _texts(self, prompts: pl.DataFrame) -> dict[str, Vector]:
+    def _of_prompts(self, prompts: pl.DataFrame) -> dict[str, Vector]:
         by_name: dict[str, list[str]] = {one: [one] for one in prompts["prompt_id"]}
         for one, text in prompts.select("prompt_id", "text").drop_nulls("text").iter_rows():
             by_name.setdefault(text.strip(), []).append(one)
         found: dict[str, Vector] = {}
         strays, again = [], []
-        for place, called, vector in self._read.texts:
+        for place, called, vector in self._texts:
             ids = by_name.get(called, [])
             strays += [place] * (not ids)
             again += [place] * any(one in found for one in ids)
             for one in ids:
                 found.setdefault(one, vector)
-        kind = self._read.place
-        self.note_rows(strays, "of texts that are no prompt of the run, word for word; left out", kind)
-        self.note_rows(again, "of texts that have a vector already; the first counts", kind)
+        self.note_rows(strays, "of texts that are no prompt of the run, word for word; left out")
+        self.note_rows(again, "of texts that have a vector already; the first counts")
         self.note_lacking(prompts.height - len(found), prompts.height, "prompts have no vector of their text")
         return found
+
+
+def _parquet(path: Path, name: str) -> RowFile:
+    try:
+        data = read_whole(path, _MOST_BYTES)
+        frame = pl.read_parquet(io.BytesIO(data))
+    except OSError as error:
+        raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        found = " ".join(str(error).split())
+        raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
+    rows = [Row(name, at, values) for at, values in enumerate(frame.iter_rows(named=True), start=1)]
+    if not rows:
+        raise MetadataError(f"{name}: must have at least one row, found none; add the rows")
+    return RowFile(name, tuple(frame.columns), tuple(rows), header=0, data=data)
+
+
+def _column(found: RowFile, given: str | None, option: str) -> str:
+    what, usual = _COLUMNS[option]
+    if given is not None:
+        return found.require(given, what)
+    by_plain = {column.strip().casefold(): column for column in reversed(found.columns)}
+    column = next((by_plain[name] for name in usual if name in by_plain), None)
+    if column is None:
+        raise MetadataError(
+            f"{found.where}: a column must give {what} ({', '.join(usual)}), found "
+            f"{', '.join(map(repr, found.columns)) or 'none'}; rename one, or name it with `{option}:`"
+        )
+    return column
+
+
+def _numbers(value: Any, where: str) -> NDArray[np.float64] | None:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, list) or not value or not all(map(_is_number, value)):
+        listed = "a list of something else" if value else "an empty list"
+        found = listed if isinstance(value, list) else type(value).__name__
+        raise MetadataError(
+            f"{where}: a vector must be a list of numbers, found {found}; write [0.1, 0.2, …]"
+        )
+    return np.array([_real(number) for number in value], np.float64)
+
+
+def _real(number: Any) -> float:
+    """A number as a float; not finite where it is none or larger than any."""
+    try:
+        return float("nan") if number is None else float(number)
+    except OverflowError:
+        return float("inf")
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, list | dict):
+        return None
+    return str(value).strip() or None
 
 
 class EmbeddingOptions(Options):
