@@ -234,7 +234,7 @@ def test_attributes_can_be_chosen(tmp_path):
             b"image_id,g\ni1,x,y\n",
             "human.csv:2: must have 2 fields as the header, found 3; add or remove commas",
         ),
-        (b'image_id,g\ni1,"x\n', "human.csv:2: is not well-formed CSV (unexpected end of data); close every"),
+        (b'image_id,g\ni1,"x\n', "human.csv:2: a quote is opened in this row and never closed; close it"),
         (b"image_id,g\n,x\n", "human.csv:2: 'image_id' must name a picture, found nothing; fill it in"),
         (
             b"image_id,attribute,value\ni1,,x\n",

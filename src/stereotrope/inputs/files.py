@@ -6,9 +6,10 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from stereotrope.errors import InputError
+from stereotrope.errors import InputError, MetadataError
 
 _PART = 2**20
+_MOST_DATA = 2**31
 _MOST_TEXT = 4_000_000
 """Bytes of a text that people write by hand; long lists of prompts belong into a CSV file."""
 
@@ -28,6 +29,17 @@ def read_whole(path: Path, most: int) -> bytes:
     if (size := max(found.st_size, len(data))) > most:
         raise OSError(errno.EFBIG, f"larger than {most:,} bytes, found {size:,}")
     return bytes(data)
+
+
+def read_data(path: Path, name: str, *, most: int = _MOST_DATA) -> bytes:
+    """Read a file of data that messages call ``name``; of at most ``most`` bytes.
+
+    Raises MetadataError: It cannot be read, or is larger.
+    """
+    try:
+        return read_whole(path, most)
+    except OSError as error:
+        raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error
 
 
 def read_text(

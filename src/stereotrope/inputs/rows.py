@@ -8,24 +8,21 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from stereotrope.confusables import reads_like
 from stereotrope.errors import MetadataError, did_you_mean
-from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.files import read_data
 from stereotrope.inputs.options import shorten
 
 PICTURE_KEYS = ("image_id", "file_name", "source", "sha256")
 """Columns that name the picture of a label, in the order they are looked for; they are no attributes."""
 
 _PICTURE_NAMES = (*PICTURE_KEYS, "image", "image_name", "image_file", "filename", "file", "path", "id")
-
-_MAX_BYTES = 2**31
-"""A file of rows larger than this is refused."""
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -158,21 +155,13 @@ def read_rows(path: Path, *, name: str | None = None) -> RowFile:
     Raises MetadataError: Not there, not CSV or JSON lines, not UTF-8, ragged, badly quoted, or without rows.
         The message begins with ``file:line:``.
     """
-    try:
-        data = read_whole(path, _MAX_BYTES)
-    except OSError as error:
-        raise MetadataError(f"{name or path}: cannot be read ({error.strerror}); check the path") from error
+    data = read_data(path, name or str(path))
     name = name or path.name
     text = _decoded(name, data)
-    columns: list[str]
-    if _kind_of(path, name, text) == "json":
-        header, (columns, rows) = 1, _jsonl(name, text)
-        unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
-    else:
-        header, columns, rows, unnamed = _csv(name, text)
-    if not rows:
-        raise MetadataError(f"{name}:{header}: must have at least one row, found none; add the rows")
-    return RowFile(name, tuple(filter(None, columns)), tuple(rows), header, unnamed, data)
+    found = _jsonl(name, text) if _kind_of(path, name, text) == "json" else _csv(name, text)
+    if not found.rows:
+        raise MetadataError(f"{found.where}: must have at least one row, found none; add the rows")
+    return replace(found, data=data)
 
 
 def _kind_of(path: Path, name: str, text: str) -> str:
@@ -223,13 +212,11 @@ def _decoded(name: str, data: bytes) -> str:
     return text
 
 
-def _csv(name: str, text: str) -> tuple[int, list[str], list[Row], tuple[int, ...]]:
-    """Return the line of the header, columns, rows, and which columns without a name hold something."""
+def _csv(name: str, text: str) -> RowFile:
     if told := _SEP.match(text):
         text = text[: told.start()] + text[told.end() - 1 :]
     delimiter = _delimiter(text)
-    records = _records(name, text, delimiter)
-    header, cells = next(records, (1, []))
+    (header, cells), *records = csv_records(name, text, delimiter) or [(1, [])]
     columns = [_clean(cell) for cell in cells]
     named = [column for column in columns if column]
     if len(named) == 1 and (mark := next((m for m in ";\t|," if m in named[0]), None)):
@@ -246,13 +233,13 @@ def _csv(name: str, text: str) -> tuple[int, list[str], list[Row], tuple[int, ..
             alone = f", {shorten(named[0])}" if len(named) == 1 else ""
             raise MetadataError(
                 f"{name}:{line}: must have {len(columns)} fields as the header{alone}, found {len(record)}; "
-                f"add or "
-                f"remove {_MARKS[delimiter]}, and put values that hold {_MARKS[delimiter]} in double quotes"
+                f"add or remove {_MARKS[delimiter]}, and put values that hold {_MARKS[delimiter]} in double "
+                "quotes"
             )
         values = {column: value for column, value in zip(columns, record, strict=True) if column}
         rows.append(Row(name, line, values))
         unnamed |= {at for at, cell in enumerate(record, start=1) if not columns[at - 1] and cell.strip()}
-    return header, columns, rows, tuple(sorted(unnamed))
+    return RowFile(name, tuple(named), tuple(rows), header, tuple(sorted(unnamed)))
 
 
 def _delimiter(text: str) -> str:
@@ -283,29 +270,43 @@ def long_fields() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def _records(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records that are not blank, each with the line it begins on."""
+def csv_records(name: str, text: str, delimiter: str, *, strict: bool = True) -> list[tuple[int, list[str]]]:
+    """Return the records of a CSV text that are not blank, each with the line it begins on.
+
+    name: What messages call the file.
+    strict: Whether signs beside a quoted value are refused; a quote that is never closed always is.
+    Raises MetadataError: It is no CSV.
+    """
+    found, line, error = _parsed(text, delimiter, strict=True)
+    is_open = "unexpected end" in str(error)
+    if error is not None and not strict and not is_open:
+        found, line, error = _parsed(text, delimiter, strict=False)
+    if error is not None:
+        what = f'is not well-formed CSV ({error}); close every quote, and write one inside a value as ""'
+        if is_open:
+            what = "a quote is opened in this row and never closed; close it, or double it inside a value"
+        raise MetadataError(f"{name}:{line}: {what}") from error
+    return found
+
+
+def _parsed(
+    text: str, delimiter: str, *, strict: bool
+) -> tuple[list[tuple[int, list[str]]], int, csv.Error | None]:
+    """Records that are not blank; the line on which reading ended, and why where that is before the end."""
+    found, line = [], 1
     with long_fields():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        found = []
-        line = 1
-        while True:
-            try:
-                record = next(reader)
-            except StopIteration:
-                break
-            except csv.Error as error:
-                raise MetadataError(
-                    f"{name}:{line}: is not well-formed CSV ({error}); close every double quote, and "
-                    'write a quote inside a value as ""'
-                ) from error
-            if any(cell.strip() for cell in record):
-                found.append((line, record))
-            line = reader.line_num + 1
-    yield from found
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict)
+        try:
+            for record in reader:
+                if any(cell.strip() for cell in record):
+                    found.append((line, record))
+                line = reader.line_num + 1
+        except csv.Error as error:
+            return found, line, error
+    return found, line, None
 
 
-def _jsonl(name: str, text: str) -> tuple[list[str], list[Row]]:
+def _jsonl(name: str, text: str) -> RowFile:
     rows = []
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
@@ -332,7 +333,9 @@ def _jsonl(name: str, text: str) -> tuple[list[str], list[Row]]:
                 "character itself"
             ) from error
         rows.append(Row(name, line, dict(values)))
-    return list(dict.fromkeys(key for row in rows for key in row.values)), rows
+    columns = list(dict.fromkeys(key for row in rows for key in row.values))
+    unnamed = tuple(at for at, column in enumerate(columns, start=1) if not column)
+    return RowFile(name, tuple(filter(None, columns)), tuple(rows), unnamed=unnamed)
 
 
 def _refuse_constant(constant: str) -> None:
@@ -343,12 +346,10 @@ class _Pairs(list[tuple[str, Any]]):
     """A JSON object as its pairs, so that a key given twice is seen."""
 
 
-def _refuse_twins(name: str, line: int, columns: Iterable[str]) -> None:
-    seen = set()
-    for column in columns:
-        if column in seen:
-            raise MetadataError(f"{name}:{line}: column {column!r} is there twice; rename or remove one")
-        seen.add(column)
+def _refuse_twins(name: str, line: int, columns: Sequence[str]) -> None:
+    if len(set(columns)) < len(columns):
+        twin = next(column for column in columns if columns.count(column) > 1)
+        raise MetadataError(f"{name}:{line}: column {twin!r} is there twice; rename or remove one")
 
 
 def _kind(value: object) -> str:

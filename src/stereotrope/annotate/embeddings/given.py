@@ -17,7 +17,7 @@ from stereotrope.annotate.label import Attributes
 from stereotrope.annotate.registry import annotator
 from stereotrope.errors import MetadataError
 from stereotrope.inputs.entries import Context
-from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.files import read_data
 from stereotrope.inputs.lookup import HASH, IMAGE_COLUMNS
 from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.inputs.rows import Row, RowFile, read_rows
@@ -149,12 +149,10 @@ class GivenEmbeddings(FileAnnotator):
 
 
 def _parquet(path: Path, name: str) -> RowFile:
+    data = read_data(path, name, most=_MOST_BYTES)
     try:
-        data = read_whole(path, _MOST_BYTES)
         frame = pl.read_parquet(io.BytesIO(data))
-    except OSError as error:
-        raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         found = " ".join(str(error).split())
         raise MetadataError(f"{name}: is no Parquet file ({found}); write it anew") from error
     rows = [Row(name, at, values) for at, values in enumerate(frame.iter_rows(named=True), start=1)]

@@ -3,8 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,10 @@ from stereotrope.inputs.captions.headings import (
     named_roles,
     plain_heading,
 )
-from stereotrope.inputs.files import read_whole
+from stereotrope.inputs.files import read_data
 from stereotrope.inputs.options import shorten
-from stereotrope.inputs.rows import Row, long_fields
+from stereotrope.inputs.rows import Row, RowFile, csv_records, long_fields
 
-_MAX_BYTES = 2**31
 _BY_WIDTH = {
     2: ("image", "caption"),
     3: ("prompt", "image", "caption"),
@@ -35,6 +34,7 @@ _WIDE_MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+_NOT_UTF8 = "the text is not UTF-8 and is read as Windows-1252; check letters with accents"
 _JSON = (".json", ".jsonl", ".ndjson")
 _SHOWN, _MOST_NAMED = 60, 6
 
@@ -44,26 +44,20 @@ class NoCaptions(MetadataError):
 
 
 @dataclass(frozen=True)
-class CaptionTable:
-    """A file of captions as read.
+class CaptionTable(RowFile):
+    """A file of captions as read; a column without a header is called by its place (``column 2``).
 
-    columns: Names of its columns, cleaned; a place (``column 2``) where it has no header.
-    roles: ``image``, ``caption``, ``prompt``, ``model`` → the column that is it, where there is one.
     header: Line of the header; 0 where the first row is data.
+    roles: ``image``, ``caption``, ``prompt``, ``model`` → the column that is it, where there is one.
     notes: What was odd about the file as such, one sentence each.
     renamed, guessed: What was made of columns under other names and without any, and without regard to their
         names, likewise.
     """
 
-    file: str
-    columns: tuple[str, ...]
-    roles: Mapping[str, str]
-    rows: tuple[Row, ...]
-    header: int
+    roles: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     guessed: tuple[str, ...] = ()
-    data: bytes = field(default=b"", repr=False)
 
     def text(self, row: Row, role: str) -> str | None:
         """Return what a row says of a role, without outer blanks; None where it says nothing."""
@@ -95,78 +89,36 @@ def read_caption_table(
     Raises MetadataError: It cannot be read, or is malformed; :class:`NoCaptions` where no column can be
         ``needed``.
     """
-    name = name or str(path)
-    try:
-        data = read_whole(path, _MAX_BYTES)
-    except OSError as error:
-        raise MetadataError(f"{name}: cannot be read ({error.strerror}); check the path") from error
+    name, given = name or str(path), given or {}
+    data = read_data(path, name)
     text, notes = _decoded(data, name)
-    given = given or {}
-    if path.suffix.lower() in _JSON or (text.lstrip()[:1] == "{" and path.suffix.lower() != ".csv"):
-        read = _objects(text, name)
-    else:
-        with long_fields():
-            read = _cells(text, name, given)
-    roles, renamed, guessed = _roles(read, given, needed, among_others=among_others)
-    if read.of_objects:
-        _check_values(read, roles)
-    return CaptionTable(
-        name,
-        read.columns,
-        roles,
-        tuple(read.rows),
-        read.header,
-        (*notes, *read.notes),
-        (*renamed, *read.unnamed),
-        tuple(guessed),
-        data,
-    )
-
-
-@dataclass
-class _Read:
-    """A file's rows, before it is known what its columns are."""
-
-    file: str
-    columns: tuple[str, ...]
-    rows: list[Row]
-    header: int
-    notes: tuple[str, ...] = ()
-    unnamed: tuple[str, ...] = ()
-    by_width: bool = False
-    of_objects: bool = False
-
-    @property
-    def where(self) -> str:
-        return f"{self.file}:{self.header or 1}"
+    suffix = path.suffix.lower()
+    is_json = suffix in _JSON or (text.lstrip()[:1] == "{" and suffix != ".csv")
+    read = _objects(text, name) if is_json else _cells(text, name, given)
+    table = _with_roles(read, given, needed, among_others=among_others)
+    for row in table.rows:
+        for role, column in table.roles.items():
+            value = row.values.get(column)
+            if isinstance(value, dict | list) or (role == "caption" and not isinstance(value, str | None)):
+                raise row.error(f"{role} must be a text, found {shorten(value)}")
+    return replace(table, notes=(*notes, *table.notes), data=data)
 
 
 def _decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
-    for mark, encoding in _WIDE_MARKS.items():
-        if data.startswith(mark):
-            try:
-                return data.decode(encoding), ()
-            except UnicodeDecodeError as error:
-                raise MetadataError(
-                    f"{name}: begins as {encoding.upper()} and is not ({error.reason}); save it as UTF-8"
-                ) from None
-    if b"\0" in data:
+    wide = next((encoding for mark, encoding in _WIDE_MARKS.items() if data.startswith(mark)), None)
+    if wide is None and b"\0" in data:
         raise NoCaptions(f"{name}: holds bytes that are no text (byte {data.index(0)}); expected captions")
-    try:
-        return data.decode("utf-8-sig"), ()
-    except UnicodeDecodeError:
-        pass
-    try:
-        text = data.decode("cp1252")
-    except UnicodeDecodeError:
-        raise MetadataError(
-            f"{name}: the captions are neither UTF-8 nor Windows-1252; save them as UTF-8"
-        ) from None
-    return text, ("the text is not UTF-8 and is read as Windows-1252; check letters with accents",)
+    tried: dict[str, tuple[str, ...]] = {wide: ()} if wide else {"utf-8-sig": (), "cp1252": (_NOT_UTF8,)}
+    found = "the captions are neither UTF-8 nor Windows-1252"
+    for encoding, notes in tried.items():
+        try:
+            return data.decode(encoding), notes
+        except UnicodeDecodeError as error:
+            found = f"begins as {wide.upper()} and is not ({error.reason})" if wide else found
+    raise MetadataError(f"{name}: {found}; save the file as UTF-8")
 
 
-def _cells(text: str, name: str, given: Mapping[str, str]) -> _Read:
-    tried = [(_first(text, delimiter), delimiter) for delimiter in _DELIMITERS]
+def _cells(text: str, name: str, given: Mapping[str, str]) -> CaptionTable:
     wanted = {plain_heading(column) for column in given.values()}
 
     def known(cells: Sequence[str]) -> tuple[bool, int, int]:
@@ -174,51 +126,41 @@ def _cells(text: str, name: str, given: Mapping[str, str]) -> _Read:
         fits = len(wanted & {plain_heading(cell) for cell in cells})
         return "caption" in roles or fits > 0, len(roles) + fits, len(cells)
 
+    tried = [(_first(text, delimiter), delimiter) for delimiter in _DELIMITERS]
     first, delimiter = max(tried, key=lambda one: known(one[0]))
     if not known(first)[0]:
         first, delimiter = next((one for one in tried if _is_row(one[0])), (first, delimiter))
-    records = list(_records(text, name, delimiter))
+    records = csv_records(name, text, delimiter, strict=False)
     if not records:
         raise MetadataError(f"{name}: holds no row; expected captions")
     usual = named_roles(first) or wanted & {plain_heading(cell) for cell in first}
-    if usual or not any(len(cell) >= LONG or looks_like_image(cell) for cell in first):
-        header, *rest = records
-        columns, notes = _headings(header[1])
-        empty = sum(not clean_heading(cell) for cell in header[1])
-        unnamed = (f"{empty} column{'s' if empty > 1 else ''} without a name left out",) if empty else ()
-        return _Read(
-            name, tuple(filter(None, columns)), _rows(rest, columns, name), header[0], notes, unnamed
-        )
-    columns = [f"column {place}" for place in range(1, len(first) + 1)]
-    rows = _rows(records, columns, name)
-    return _Read(name, tuple(columns), rows, 0, by_width=_is_row(first))
+    if not usual and any(len(cell) >= LONG or looks_like_image(cell) for cell in first):
+        columns = [f"column {place}" for place in range(1, len(first) + 1)]
+        return CaptionTable(name, tuple(columns), _rows(records, columns, name), 0)
+    (header, cells), *records = records
+    clean = list(map(clean_heading, cells))
+    columns = ["" if heading in clean[:at] else heading for at, heading in enumerate(clean)]
+    twice = [heading for at, heading in enumerate(clean) if heading and heading in clean[:at]]
+    empty = clean.count("")
+    return CaptionTable(
+        name,
+        tuple(filter(None, columns)),
+        _rows(records, columns, name),
+        header,
+        notes=tuple(f"column {heading!r} is there twice; the first counts" for heading in twice),
+        renamed=(f"{empty} column{'s' if empty > 1 else ''} without a name left out",) if empty else (),
+    )
 
 
-def _headings(cells: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Columns, empty where they have no name or one that is there already."""
-    columns: list[str] = []
-    twice = []
-    for cell in map(clean_heading, cells):
-        if cell and cell in columns:
-            twice.append(cell)
-        columns.append("" if cell in columns else cell)
-    notes = [f"column {cell!r} is there twice; the first counts" for cell in twice]
-    return columns, tuple(notes)
-
-
-def _rows(records: Sequence[tuple[int, list[str]]], columns: Sequence[str], name: str) -> list[Row]:
+def _rows(records: Sequence[tuple[int, list[str]]], columns: Sequence[str], name: str) -> tuple[Row, ...]:
     rows = []
     for line, cells in records:
-        if any(cell.strip() for cell in cells[len(columns) :]):
-            raise MetadataError(
-                f"{name}:{line}: {len(columns)} columns expected, found {len(cells)}; quote cells with commas"
-            )
-        if len(cells) < len(columns):
-            raise MetadataError(
-                f"{name}:{line}: {len(columns)} columns expected, found {len(cells)}; is a quote left open?"
-            )
+        more = any(cell.strip() for cell in cells[len(columns) :])
+        if more or len(cells) < len(columns):
+            hint = "quote cells with commas" if more else "is a quote left open?"
+            raise MetadataError(f"{name}:{line}: {len(columns)} columns expected, found {len(cells)}; {hint}")
         rows.append(Row(name, line, {c: v for c, v in zip(columns, cells, strict=False) if c}))
-    return rows
+    return tuple(rows)
 
 
 def _is_row(cells: Sequence[str]) -> bool:
@@ -227,51 +169,24 @@ def _is_row(cells: Sequence[str]) -> bool:
 
 
 def _first(text: str, delimiter: str) -> list[str]:
+    """The cells of the first row that is not blank."""
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        return next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+        with long_fields():
+            return next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
     except csv.Error:
         return []
 
 
-def _records(text: str, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that hold something, each with the line it begins on."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    begin = start = 1
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield begin, cells
-            start = begin
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise MetadataError(f"{name}:{begin}: not a CSV row ({error}); is a quote left open?") from error
-    if _is_open(text, delimiter):
-        raise MetadataError(
-            f"{name}:{start}: a quote is opened in this row and never closed; close or double it"
-        )
-
-
-def _is_open(text: str, delimiter: str) -> bool:
-    try:
-        for _ in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
-            pass
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
-
-
-def _objects(text: str, name: str) -> _Read:
+def _objects(text: str, name: str) -> CaptionTable:
     """One object a line, one object, or one list of objects."""
-    records: list[tuple[int, Any]]
     if text.lstrip().startswith("["):
         records = list(enumerate(_json(text, name, 1), start=1))
     else:
         lines = [(line, record) for line, record in enumerate(text.split("\n"), start=1) if record.strip()]
         if lines and lines[0][1].strip() == "{":  # written over several lines
-            records = [(1, _json(text, name, 1))]
-        else:
-            records = [(line, _json(record, name, line)) for line, record in lines]
+            lines = [(1, text)]
+        records = [(line, _json(record, name, line)) for line, record in lines]
     if not records:
         raise MetadataError(f"{name}: holds no row; expected captions")
     rows = []
@@ -281,7 +196,7 @@ def _objects(text: str, name: str) -> _Read:
         values = {clean_heading(str(key)): _whole(value) for key, value in reversed(record.items())}
         rows.append(Row(name, line, dict(reversed(values.items()))))
     columns = dict.fromkeys(key for row in rows for key in row.values if key)
-    return _Read(name, tuple(columns), rows, records[0][0], of_objects=True)
+    return CaptionTable(name, tuple(columns), tuple(rows), records[0][0])
 
 
 def _json(text: str, name: str, line: int) -> Any:
@@ -298,36 +213,24 @@ def _whole(value: Any) -> Any:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _check_values(read: _Read, roles: Mapping[str, str]) -> None:
-    for row in read.rows:
-        for role, column in roles.items():
-            value = row.values.get(column)
-            if isinstance(value, dict | list) or (role == "caption" and not isinstance(value, str | None)):
-                raise MetadataError(f"{read.file}:{row.line}: {role} must be a text, found {shorten(value)}")
-
-
-def _roles(
-    read: _Read, given: Mapping[str, str], needed: Sequence[str], *, among_others: bool
-) -> tuple[dict[str, str], list[str], list[str]]:
-    """What each column is, and what was made of columns under other names, and of those without."""
-    own = {plain_heading(column): column for column in reversed(read.columns)}
-    roles: dict[str, str] = {}
+def _with_roles(
+    table: CaptionTable, given: Mapping[str, str], needed: Sequence[str], *, among_others: bool
+) -> CaptionTable:
+    """The table with what each column is, and what was made of columns under other names or none."""
+    own = {plain_heading(column): column for column in reversed(table.columns)}
+    roles = {
+        role: own.get(plain_heading(column)) or table.require(column, _WHAT[role])
+        for role, column in given.items()
+    }
     renamed: list[str] = []
     guessed: list[str] = []
-    for role, column in given.items():
-        if plain_heading(column) not in own:
-            there = f"There are {', '.join(map(repr, read.columns)) or 'none'}"
-            hint = f"{did_you_mean(column, read.columns)} {there}".lstrip()
-            raise MetadataError(f"{read.where}: no column {column!r} ({_WHAT[role]}); {hint}")
-        roles[role] = own[plain_heading(column)]
-    if read.header == 0:
-        line = read.rows[0].line
-        guessed.append(f"the first row is data and no header; it counts as a row (line {line})")
-    if read.by_width:
-        for role, column in zip(_BY_WIDTH[len(read.columns)], read.columns, strict=True):
-            roles.setdefault(role, column)
-        return roles, renamed, guessed
-    found = {role: read.columns[at] for role, at in named_roles(read.columns).items()} if read.header else {}
+    if table.header == 0:
+        first = table.rows[0]
+        guessed.append(f"the first row is data and no header; it counts as a row (line {first.line})")
+        if _is_row(list(first.values.values())):
+            roles = {**dict(zip(_BY_WIDTH[len(table.columns)], table.columns, strict=True)), **roles}
+            return replace(table, roles=roles, guessed=tuple(guessed))
+    found = {role: table.columns[at] for role, at in named_roles(table.columns).items() if table.header}
     for role in ROLES:
         if role not in roles and role in found and found[role] not in roles.values():
             roles[role] = found[role]
@@ -337,31 +240,33 @@ def _roles(
         if role in roles:
             continue
         hidden = role == "caption" and among_others and "image" not in roles
-        best = None if hidden else _by_values(read, fits, set(roles.values()))
+        best = None if hidden else _by_values(table, fits, set(roles.values()))
         if best is not None:
             roles[role] = best
-            place = read.columns.index(best) + 1
+            place = table.columns.index(best) + 1
             guessed.append(f"column {place} is taken as {_WHAT[role]} by its values")
         elif role in needed:
-            hint = did_you_mean(ROLES[role][0], read.columns)
-            shown = ", ".join(repr(column[:_SHOWN]) for column in read.columns[:_MOST_NAMED])
-            more = len(read.columns) - _MOST_NAMED
-            shown += f" and {more} more" if more > 0 else ""
-            raise NoCaptions(
-                f"{read.where}: a column must give {_WHAT[role]} ({', '.join(ROLES[role][:4])}, …), found "
-                f"{shown or 'none'}; "
-                f"{hint or 'rename one, or name it'}"
-            )
-    return roles, renamed, guessed
+            raise _without(table, role)
+    return replace(table, roles=roles, renamed=(*renamed, *table.renamed), guessed=tuple(guessed))
 
 
-def _by_values(read: _Read, fits: Callable[[str], bool] | None, taken: set[str]) -> str | None:
+def _without(table: CaptionTable, role: str) -> NoCaptions:
+    hint = did_you_mean(ROLES[role][0], table.columns, otherwise="rename one, or name it")
+    shown = ", ".join(repr(column[:_SHOWN]) for column in table.columns[:_MOST_NAMED]) or "none"
+    more = len(table.columns) - _MOST_NAMED
+    return NoCaptions(
+        f"{table.where}: a column must give {_WHAT[role]} ({', '.join(ROLES[role][:4])}, …), found "
+        f"{shown}{f' and {more} more' if more > 0 else ''}; {hint}"
+    )
+
+
+def _by_values(table: CaptionTable, fits: Callable[[str], bool] | None, taken: set[str]) -> str | None:
     """The column of images by its values, or that of captions as the one of longest texts."""
     best, score = None, 0.0
-    for column in read.columns if read.rows else ():
-        if column in taken or any(isinstance(row.values.get(column), dict | list) for row in read.rows):
+    for column in table.columns if table.rows else ():
+        if column in taken or any(isinstance(row.values.get(column), dict | list) for row in table.rows):
             continue
-        texts = [row.text(column) or "" for row in read.rows]
+        texts = [row.text(column) or "" for row in table.rows]
         of_column = sum(map(fits or len, texts)) / len(texts)
         if of_column > score and (of_column > 0.5 if fits else of_column >= LONG):
             best, score = column, of_column
