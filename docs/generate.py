@@ -161,6 +161,27 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def palette_page() -> str:
+    """Return the anchors of the colour palette."""
+    lines = [
+        "# Colour palette",
+        "",
+        "The `colour` annotator gives a colour the name of its nearest anchor by CIEDE2000",
+        "(D65, 2° observer, k_L = k_C = k_H = 1). `css` anchors are named colours of CSS Color",
+        "Module Level 4 (W3C); `own` ones are ours, and so is the grouping under a name. This page",
+        "is made from `annotate/palette.yaml` by `make docs`.",
+        "",
+        "| name | sRGB | L* | a* | b* | source |",
+        "|---|---|---:|---:|---:|---|",
+    ]
+    known = palette.load()
+    for anchor, lab in zip(known.anchors, known.lab, strict=True):
+        rgb = "#" + bytes(anchor.rgb).hex()
+        cells = " | ".join(f"{v + 0.0:.1f}".replace("-0.0", "0.0") for v in lab)
+        lines.append(f"| {anchor.name} | `{rgb}` | {cells} | {anchor.source} |")
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "tables.md": tables_page,
@@ -169,7 +190,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "measures.md": measures_page,
     "annotators.md": lambda: entries("Annotators", ANNOTATORS),
     "generators.md": lambda: entries("Generators", GENERATORS),
-    "palette.md": palette.markdown,
+    "palette.md": palette_page,
 }
 
 

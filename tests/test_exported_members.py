@@ -87,7 +87,7 @@ TWINS_LEFT = """
     AGREES DIFFERS EXAMPLE FEW FEWEST FLAT Floats Function Groups Key LONGEST
     MAX_SIDE MISSING MOST_VALUES Made NO_SCORE ONE_GROUP OTHER Row
     Scope T WORK_SIDE calibrate change clusters compare create filled fold labels
-    load markdown measure_words number parameters register run schema scope_of share
+    load measure_words number parameters register run schema scope_of share
     with_factors words
 """
 """Names that still stand in several modules: a list to be shortened, never lengthened."""

@@ -16,7 +16,7 @@ class Anchor:
     """One sRGB colour that stands for a name, and where it is from."""
 
     name: str
-    rgb: tuple[int, int, int]
+    rgb: tuple[int, ...]
     source: str
 
 
@@ -55,34 +55,8 @@ def load() -> Palette:
     data = resources.files("stereotrope.annotate").joinpath("palette.yaml").read_bytes()
     names = YAML(typ="safe").load(data.decode())["names"]
     anchors = tuple(
-        Anchor(name, _rgb(entry["rgb"]), entry["source"])
+        Anchor(name, tuple(bytes.fromhex(entry["rgb"][1:])), entry["source"])
         for name, entries in names.items()
         for entry in entries
     )
     return Palette(anchors, srgb_to_lab(np.array([a.rgb for a in anchors], dtype=np.uint8)), data)
-
-
-def _rgb(text: str) -> tuple[int, int, int]:
-    red, green, blue = bytes.fromhex(text.removeprefix("#"))
-    return red, green, blue
-
-
-def markdown() -> str:
-    """Return the palette as the page docs/reference/palette.md."""
-    lines = [
-        "# Colour palette",
-        "",
-        "The `colour` annotator gives a colour the name of its nearest anchor by CIEDE2000",
-        "(D65, 2° observer, k_L = k_C = k_H = 1). `css` anchors are named colours of CSS Color",
-        "Module Level 4 (W3C); `own` ones are ours, and so is the grouping under a name. This page",
-        "is made from `annotate/palette.yaml` by `make docs`.",
-        "",
-        "| name | sRGB | L* | a* | b* | source |",
-        "|---|---|---:|---:|---:|---|",
-    ]
-    known = load()
-    for anchor, lab in zip(known.anchors, known.lab, strict=True):
-        rgb = "#" + bytes(anchor.rgb).hex()
-        cells = " | ".join(f"{v + 0.0:.1f}".replace("-0.0", "0.0") for v in lab)
-        lines.append(f"| {anchor.name} | `{rgb}` | {cells} | {anchor.source} |")
-    return "\n".join(lines) + "\n"
