@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 from stereotrope.annotate.contract import Annotator
@@ -26,6 +24,9 @@ from stereotrope.inputs.entries import Context
 from stereotrope.inputs.options import Name, Options, Text
 from stereotrope.pictures import PIXELS_AT_ONCE
 from stereotrope.tables import fingerprint_of
+
+if TYPE_CHECKING:
+    from stereotrope.annotate.embeddings._local import LocalModel
 
 ENCODER_KINDS = ("clip", "siglip")
 """Families of encoders, the part of an entry before the colon."""
@@ -49,16 +50,6 @@ class Encoded(NamedTuple):
     vector: Vector | None
     tokens: int
     most: int
-
-
-class Loaded(Protocol):
-    """A model in memory."""
-
-    def pictures(self, pixels: Sequence[Pixels]) -> NDArray[np.float32]:
-        """Vectors of pictures, shape (n, d), of any length."""
-
-    def texts(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], Sequence[int], int]:
-        """Vectors of texts, their lengths in tokens, and the most that the model reads."""
 
 
 class Encoder(Annotator):
@@ -97,7 +88,7 @@ class Encoder(Annotator):
         self.notes: list[str] = []
         self.parts = (_Texts(self),)
         self._guard = threading.Lock()
-        self._loaded: Loaded | None = None
+        self._loaded: LocalModel | None = None
 
     @property
     def written(self) -> str:
@@ -141,12 +132,16 @@ class Encoder(Annotator):
 
         Raises ModelUnusable: It cannot be loaded.
         """
+        self._model()
+
+    def _model(self) -> "LocalModel":
         with self._guard:
             if self._loaded is None:
                 self.require()
                 from stereotrope.annotate.embeddings._local import load  # noqa: PLC0415
 
                 self._loaded = load(self.kind, self.model, revision=self.revision, device=self.device)
+            return self._loaded
 
     def process(self, picture: Picture) -> Mapping[str, Any]:
         """Encode one picture."""
@@ -206,19 +201,14 @@ class Encoder(Annotator):
 
     def encode_pictures(self, pixels: Sequence[Pixels]) -> list[Vector | None]:
         """Unit vectors of pictures (uint8 RGB, upright), None where the model gives no finite one."""
-        return [unit_vector(row) for row in self._ready().pictures(pixels)] if pixels else []
+        return [unit_vector(row) for row in self._model().pictures(pixels)] if pixels else []
 
     def encode_texts(self, texts: Sequence[str]) -> list[Encoded]:
         """Unit vectors of texts; what is longer than the model reads is cut by it."""
         if not texts:
             return []
-        vectors, tokens, most = self._ready().texts(texts)
+        vectors, tokens, most = self._model().texts(texts)
         return [Encoded(unit_vector(row), n, most) for row, n in zip(vectors, tokens, strict=True)]
-
-    def _ready(self) -> Loaded:
-        self.setup()
-        assert self._loaded is not None
-        return self._loaded
 
     def _folder(self) -> Path:
         folder = Path(self.model)
