@@ -70,16 +70,15 @@ class ImportedLabels(FileAnnotator):
             raise UsageError(f"annotator {name!r}: 'layout' must be 'tidy' or 'wide', found {layout!r}")
         found = read_rows(self.path, name=self.file)
         self._columns, rows = found.columns, self._rows(found)
-        self._head = found.where
-        for option, column in (("key", key), ("model", model)):
-            if column is not None:
-                self._require(column, option)
-        self.model, self.key = model, key or picture_column(found, option="key")
+        self.model = model if model is None else found.require(model, "model")
+        self.key = picture_column(found, option="key") if key is None else found.require(key, "key")
         self._only: str | None = None
         self._values = {row.line: row.values for row in rows}
         others = [column for column in self._columns if column != self.key]
         self._others = {c: [text for row in rows[:SAMPLE] if (text := row.text(c))] for c in others}
         tidy = layout == "tidy" or (layout is None and set(_TIDY) <= set(self._columns))
+        for column in _TIDY if tidy else attributes or ():
+            found.require(column, "a tidy file needs it; else give layout: wide" if tidy else "attributes")
         said = list(self._tidy(rows) if tidy else self._wide(rows, attributes))
         self._said = self._checked(pl.DataFrame(said, _SAID, orient="row"))
         self._doubled = len(said) - self._said.height
@@ -169,12 +168,6 @@ class ImportedLabels(FileAnnotator):
             rows.append(Row(row.file, row.line, texts))
         return rows
 
-    def _require(self, column: str, option: str) -> None:
-        if column not in self._columns:
-            raise MetadataError(
-                f"{self._head}: no column {column!r}, found {', '.join(self._columns)}; correct {option!r}"
-            )
-
     def _oddities(self, layout: str | None) -> list[str]:
         """What was taken for granted of the file, one sentence each."""
         told = []
@@ -205,12 +198,6 @@ class ImportedLabels(FileAnnotator):
         return column not in names and not _ROW_NUMBER.fullmatch(column)
 
     def _tidy(self, rows: Iterable[Row]) -> Iterator[tuple[Any, ...]]:
-        for column in _TIDY:
-            if column not in self._columns:
-                raise MetadataError(
-                    f"{self._head}: a tidy file needs the column {column!r}, found "
-                    f"{', '.join(self._columns)}; add it or give layout: wide"
-                )
         for row in rows:
             written = row.text("status") or ""
             status = written.casefold()
@@ -226,8 +213,6 @@ class ImportedLabels(FileAnnotator):
                 yield *self._place(row), attribute, value, _confidence(row), row.text("rationale")
 
     def _wide(self, rows: Iterable[Row], attributes: Sequence[str] | None) -> Iterator[tuple[Any, ...]]:
-        for attribute in attributes or ():
-            self._require(attribute, "attributes")
         given = attributes or [c for c in self._columns if self._is_attribute(c)]
         for row in rows:
             for attribute in given:
