@@ -10,8 +10,6 @@ from stereotrope.folding import fold
 from stereotrope.inputs.options import shorten
 from stereotrope.tables import NOT_VALUES, QUALITY_ATTRIBUTES, whole_problem
 
-__all__ = ["FIXED_ATTRIBUTES", "LONGEST_VALUE", "OPEN", "UNCLEAR", "check_attributes", "name_problem"]
-
 FIXED_ATTRIBUTES: Attributes = {
     "product_colour": None,
     "text_presence": ("present", "absent"),
@@ -49,7 +47,7 @@ def check_attributes(given: Mapping[Any, Any], *, open_allowed: bool = True) -> 
     checked: dict[str, tuple[str, ...] | None] = {}
     by_fold: dict[str, str] = {}
     for name, values in given.items():
-        problem = name_problem(name)
+        problem = _name_problem(name)
         if problem:
             raise UsageError(problem)
         clean = unicodedata.normalize("NFC", name)
@@ -61,7 +59,7 @@ def check_attributes(given: Mapping[Any, Any], *, open_allowed: bool = True) -> 
     return checked
 
 
-def name_problem(name: Any) -> str | None:
+def _name_problem(name: Any) -> str | None:
     """Return what is wrong with the name of an attribute, None where nothing is."""
     if not isinstance(name, str):
         return f"an attribute's name must be a text, found {shorten(name)}; put it in quotes"

@@ -14,10 +14,7 @@ from stereotrope.folding import fold
 from stereotrope.tables import LABELS
 
 _FOLDS = {
-    "annotator": pl.String,
-    "attribute": pl.String,
-    "value": pl.String,
-    "written": pl.String,
+    **dict.fromkeys(("annotator", "attribute", "value", "written"), pl.String),
     "n": pl.Int64,
     "distance": pl.Float64,
 }
@@ -51,16 +48,15 @@ def fold_labels(
         .group_by(*keys, written="value", maintain_order=True)
         .agg(n=pl.len().cast(pl.Int64))
     )
-    rows: list[dict[str, object]] = []
+    rows: list[tuple[object, ...]] = []
     for (name, attribute), part in given.group_by(keys, maintain_order=True):
         counts = dict(part.select("written", "n").iter_rows())
         folded = _folded(counts, (listed or {}).get(str(attribute), ()))
         merged = {} if merge is None else _colour_merges(counts, folded, merge)
         for written, n in counts.items():
             value, distance = merged.get(folded[written], (folded[written], None))
-            row = {"value": value, "written": written, "n": n, "distance": distance}
-            rows.append({"annotator": name, "attribute": attribute, **row})
-    found = pl.DataFrame(rows, schema=_FOLDS)
+            rows.append((name, attribute, value, written, n, distance))
+    found = pl.DataFrame(rows, schema=_FOLDS, orient="row")
     joined = labels.drop("written", strict=False).join(
         found.select(*keys, value="written", folded="value"),
         on=[*keys, "value"],

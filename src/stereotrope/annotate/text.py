@@ -30,14 +30,17 @@ MIN_CHARACTERS = 2
 ON_PRODUCT = 0.5
 """Share of a box on the product from which the text is the product's."""
 
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in shares of the picture."""
+
 
 @dataclass(frozen=True)
 class TextReading:
-    """A line of text found: the words, recognition confidence in [0, 1], box in shares of the picture."""
+    """A line of text found: the words, recognition confidence in [0, 1], and where."""
 
     words: str
     confidence: float
-    box: tuple[float, float, float, float]
+    box: Box
 
     @property
     def counts(self) -> bool:
@@ -150,9 +153,7 @@ def _engine(side: int) -> Any:
     )
 
 
-def _readings(
-    engine: Any, pixels: NDArray[np.uint8], part: tuple[float, float, float, float]
-) -> Iterator[TextReading]:
+def _readings(engine: Any, pixels: NDArray[np.uint8], part: Box) -> Iterator[TextReading]:
     """Read a part of the picture, given in shares; boxes come back in shares of the whole."""
     height, width = pixels.shape[:2]
     left, top, right, bottom = (round(v * s) for v, s in zip(part, (width, height) * 2, strict=True))
@@ -161,13 +162,8 @@ def _readings(
     if result.txts is None or result.boxes is None:
         return
     for words, score, corners in zip(result.txts, result.scores, result.boxes, strict=True):
-        x, y = np.asarray(corners, dtype=float).T
-        box = (
-            (left + x.min()) / width,
-            (top + y.min()) / height,
-            (left + x.max()) / width,
-            (top + y.max()) / height,
-        )
+        x, y = (np.add(corners, (left, top), dtype=float) / (width, height)).T
+        box = (x.min(), y.min(), x.max(), y.max())
         yield TextReading(str(words), float(score), box)
 
 
@@ -178,20 +174,20 @@ def _product(relief: foreground.Relief, readings: list[TextReading]) -> NDArray[
     return foreground.convex_hull(product) if product.any() else product
 
 
-def _cells(shape: tuple[int, ...], box: tuple[float, float, float, float]) -> tuple[slice, slice]:
+def _cells(shape: tuple[int, ...], box: Box) -> tuple[slice, slice]:
     height, width = shape
     left, top = min(max(int(box[0] * width), 0), width - 1), min(max(int(box[1] * height), 0), height - 1)
     right, bottom = max(left + 1, round(box[2] * width)), max(top + 1, round(box[3] * height))
     return slice(top, bottom), slice(left, right)
 
 
-def _bounds(product: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+def _bounds(product: NDArray[np.bool_]) -> Box:
     height, width = product.shape
     rows, columns = np.flatnonzero(product.any(axis=1)), np.flatnonzero(product.any(axis=0))
     return columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
 
 
-def _share_on(product: NDArray[np.bool_], box: tuple[float, float, float, float]) -> float:
+def _share_on(product: NDArray[np.bool_], box: Box) -> float:
     return float(product[_cells(product.shape, box)].mean())
 
 
@@ -218,7 +214,7 @@ def _distinct(readings: Iterable[TextReading]) -> list[TextReading]:
     return sorted(kept, key=lambda r: (r.box[1], r.box[0]))
 
 
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+def _overlap(a: Box, b: Box) -> float:
     """Intersection over the smaller of two boxes."""
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     smaller = min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))

@@ -71,10 +71,10 @@ def _smallest(
     for size in range(1, len(WAYS) + 1):
         for ways in combinations(WAYS, size):
             agreeing = {
-                at: [name for name in found if _without(name, ways) == _without(strays[at], ways)]
+                at: alike
                 for at, found in paired.items()
+                if (alike := [name for name in found if _without(name, ways) == _without(strays[at], ways)])
             }
-            agreeing = {at: found for at, found in agreeing.items() if found}
             if len(agreeing) * 2 > len(paired):
                 return _said(", and ".join(ways), strays, agreeing, place, column)
     return None

@@ -63,11 +63,13 @@ class ModelOptions(Options):
         for key, value in parameters.items():
             if key in self.decided:
                 raise UsageError(f"{written}: {key!r} cannot be set as a parameter: {self.decided[key]}")
-            if not _is_json(value):
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError):
                 raise UsageError(
                     f"{written}: parameter {key!r} must be a JSON value (text, number, true, false, list or "
                     f"mapping), found {type(value).__name__}; put it in quotes"
-                )
+                ) from None
         price = price_of(provider, model, endpoint) if self.price is None else Price.from_option(self.price)
         return ServedModel(provider, model, endpoint, price, parameters)
 
@@ -80,11 +82,3 @@ class ModelOptions(Options):
                 f"{written}: unknown key {shorten(key)}; {hint} A parameter of the model by this name goes "
                 f"under `parameters: {{{key}: …}}`"
             )
-
-
-def _is_json(value: object) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -120,16 +120,12 @@ def _webp_cuts(data: bytes) -> Iterator[bytes]:
     pixels = chunks.get(name)
     if pixels is None:
         return
-    yield _riff((name, _cut(pixels)))
+    yield _riff((name, pixels[:-_CUT]))
     alpha = chunks.get(b"ALPH")
     if alpha and name == b"VP8 " and alpha[0] & 3 == 1:
         width, height = (side & 0x3FFF for side in struct.unpack_from("<HH", pixels, 6))
         size = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
-        yield _riff((b"VP8X", b"\x10\0\0\0" + size), (b"ALPH", _cut(alpha)), (name, pixels))
-
-
-def _cut(coded: bytes) -> bytes:
-    return coded[: max(0, len(coded) - _CUT)]
+        yield _riff((b"VP8X", b"\x10\0\0\0" + size), (b"ALPH", alpha[:-_CUT]), (name, pixels))
 
 
 def _riff(*chunks: tuple[bytes, bytes]) -> bytes:

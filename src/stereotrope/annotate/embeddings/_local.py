@@ -62,7 +62,8 @@ def load(kind: str, model: str | Path, *, revision: str | None, device: str) -> 
             loaded, told = getattr(transformers, _MODELS[kind]).from_pretrained(
                 where, dtype=torch.float32, output_loading_info=True, **options
             )
-        processor = _first(_PROCESSORS[kind]).from_pretrained(where, **options)
+        there = next(each for each in _PROCESSORS[kind] if hasattr(transformers, each))
+        processor = getattr(transformers, there).from_pretrained(where, **options)
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options, **_NO_CODE)
     except _UNREADABLE as error:
         found = _said(error)
@@ -152,10 +153,6 @@ def _device(device: str, written: str) -> str:
                 f"encoder {written!r}: there is no device {device!r} here; write device: auto"
             )
     return device
-
-
-def _first(names: Sequence[str]) -> Any:
-    return next(getattr(transformers, name) for name in names if hasattr(transformers, name))
 
 
 @contextlib.contextmanager

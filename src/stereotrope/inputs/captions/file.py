@@ -52,15 +52,19 @@ def read_captions(
         belongs to another prompt than their row says (kept as the row says).
     Raises MetadataError: The file cannot be read, or has no column of images or captions.
     """
+    needed = ("image", "caption") if need_images else ("caption",)
     given = {"image": image, "caption": caption, "prompt": prompt}
     table = read_caption_table(
         Path(path),
         name=name or str(path),
         given={role: column for role, column in given.items() if column is not None},
-        needed=("image", "caption") if need_images else ("caption",),
+        needed=needed,
     )
     notes = _Notes(table.file, [*table.notes, *table.renamed, *table.guessed])
-    frame = _without_gaps(_rows(table, notes), ("image", "caption") if need_images else ("caption",), notes)
+    frame = _rows(table, notes)
+    for column in needed:
+        notes.add(frame.filter(pl.col(column).is_null()), "row", f"without {column} left out")
+        frame = frame.drop_nulls(column)
     if "prompt" in table.roles:
         _note_mislabelled(frame, notes)
     _note_misplaced(frame, notes)
@@ -108,13 +112,6 @@ def _rows(table: CaptionTable, notes: _Notes) -> pl.DataFrame:
     )
     notes.add(frame.filter(stray), "header row", "among the data left out")
     return frame.filter(~stray)
-
-
-def _without_gaps(frame: pl.DataFrame, needed: Sequence[str], notes: _Notes) -> pl.DataFrame:
-    for column in needed:
-        notes.add(frame.filter(pl.col(column).is_null()), "row", f"without {column} left out")
-        frame = frame.drop_nulls(column)
-    return frame
 
 
 def _counted(frame: pl.DataFrame, keys: Sequence[str], notes: _Notes, *, need_images: bool) -> pl.DataFrame:
