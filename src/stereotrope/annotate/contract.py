@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,7 +148,7 @@ class Annotator:
 
     def payload(self, result: Any) -> Mapping[str, Any]:
         """What the ledger keeps of the result of a look."""
-        return {"labels": [label.stored() for label in result]}
+        return {"labels": list(map(asdict, result))}
 
     def unreadable(self, reason: str) -> Mapping[str, Any] | None:
         """What it keeps where the picture cannot be decoded; None where that is tried again."""

@@ -191,7 +191,12 @@ class Discoverer(ChatAnnotator):
         )
         if answer.status != "ok":
             raise ModelError(self._failure(answer))
-        found = {part: _lists(answer.content[part]) for part in _PARTS}
+        found = {
+            part: check_attributes(
+                {one["name"]: [v.strip() for v in one["values"]] for one in answer.content[part]}
+            )
+            for part in _PARTS
+        }
         return Taxonomy(
             product=found["product_attributes"],
             background=found["background_attributes"],
@@ -254,7 +259,7 @@ class Discoverer(ChatAnnotator):
         head = f"annotator {self.name!r}: no attributes found for {self._where()}"
         if answer.status == "refused":
             return f"{head}: the model declined: {redact(answer.reason or 'no reason given')}"
-        told = "; ".join(f"{_place(p)}{p.message}" for p in answer.problems) or answer.reason or "no answer"
+        told = "; ".join(map(str, answer.problems)) or answer.reason or "no answer"
         return (
             f"{head}: after one repair turn its answer still breaks the rules: {redact(told)}; "
             "run again, take another model, or write the attributes into a file and name it as `taxonomy:`"
@@ -262,12 +267,6 @@ class Discoverer(ChatAnnotator):
 
     def _where(self) -> str:
         return ", ".join(self._levels.values()) or self.product or "the sample"
-
-
-def _lists(attributes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
-    return check_attributes(
-        {each["name"]: [value.strip() for value in each["values"]] for each in attributes}
-    )
 
 
 def _of_values(values: Sequence[str]) -> list[str]:
@@ -286,11 +285,6 @@ def _of_values(values: Sequence[str]) -> list[str]:
 def _is_colour(value: str) -> bool:
     word = fold(value)
     return word in palette.load().names or word.replace(" ", "") in ImageColor.colormap
-
-
-def _place(problem: Problem) -> str:
-    where = ".".join(str(step) for step in problem.path)
-    return f"{where}: " if where else ""
 
 
 def _said(text: str) -> str:

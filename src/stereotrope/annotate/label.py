@@ -1,7 +1,7 @@
 """What an annotator says."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
@@ -41,10 +41,6 @@ class Label:
                 f"label of {self.attribute!r}: a value belongs to status 'ok' and to no other; "
                 f"found value {self.value!r} with status {self.status!r}"
             )
-
-    def stored(self) -> dict[str, Any]:
-        """Return it as JSON values, for a ledger."""
-        return {**asdict(self), "value": self.value if self.status == "ok" else None}
 
 
 def labels_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

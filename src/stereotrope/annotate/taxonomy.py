@@ -107,17 +107,14 @@ def write_taxonomies(path: Path | str, taxonomies: Mapping[Scope, Taxonomy]) -> 
 
 
 def _entry(scope: Scope, taxonomy: Taxonomy) -> CommentedMap:
-    entry = CommentedMap({"scope": _flow(CommentedMap(scope))})
-    if taxonomy.subject is not None:
-        entry["subject"] = taxonomy.subject
-    for place in ("product", "background"):
-        listed = getattr(taxonomy, place)
-        entry[place] = CommentedMap({name: _flow(CommentedSeq(values)) for name, values in listed.items()})
-    if taxonomy.found_by is not None:
-        entry["found_by"] = taxonomy.found_by
-    if taxonomy.pictures:
-        entry["pictures"] = _flow(CommentedSeq(taxonomy.pictures))
-    return entry
+    listed = {
+        place: CommentedMap({name: _flow(CommentedSeq(values)) for name, values in attributes.items()})
+        for place, attributes in (("product", taxonomy.product), ("background", taxonomy.background))
+    }
+    entry: dict[str, Any] = {"scope": _flow(CommentedMap(scope)), "subject": taxonomy.subject, **listed}
+    entry["found_by"] = taxonomy.found_by
+    entry["pictures"] = _flow(CommentedSeq(taxonomy.pictures)) if taxonomy.pictures else None
+    return CommentedMap({key: value for key, value in entry.items() if value is not None})
 
 
 def _flow(node: Any) -> Any:

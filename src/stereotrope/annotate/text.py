@@ -104,7 +104,8 @@ class TextAnnotator(OfflineAnnotator):
         if product.any():
             readings += _readings(close, pixels, _bounds(product))
             product = _product(relief, readings)
-        on = [_share_on(product, reading.box) >= ON_PRODUCT for reading in readings]
+        shares = (product[_cells(product.shape, reading.box)].mean() for reading in readings)
+        on = [bool(share >= ON_PRODUCT) for share in shares]
         sides = (
             [r for r, here in zip(readings, on, strict=True) if here is wanted] for wanted in (True, False)
         )
@@ -185,10 +186,6 @@ def _bounds(product: NDArray[np.bool_]) -> Box:
     height, width = product.shape
     rows, columns = np.flatnonzero(product.any(axis=1)), np.flatnonzero(product.any(axis=0))
     return columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height
-
-
-def _share_on(product: NDArray[np.bool_], box: Box) -> float:
-    return float(product[_cells(product.shape, box)].mean())
 
 
 def _labels(attribute: str, readings: list[TextReading], picture: Picture) -> Iterator[Label]:

@@ -90,19 +90,15 @@ def read_entry(
     # `{captions: FILE, caption: COLUMN}` is one entry: the name of another may be an option of it.
     fitting = [name for name in named if set(named) <= set(registry[name].options.model_fields)]
     if not named:
-        raise UsageError(_unknown(item, options, registry, what))
+        hint = next((near for key in options if (near := did_you_mean(key, registry))), None)
+        written = (
+            shorten(item) if isinstance(item, str) else ", ".join(map(shorten, options)) or "an empty one"
+        )
+        known = f"known are {', '.join(registry)}, and PROVIDER:MODEL with one of {', '.join(PROVIDERS)}"
+        raise UsageError(f"{what} {written} is unknown; {hint or known}")
     if len(fitting) != 1:
         raise UsageError(f"{what}: an entry is one of them, found {' and '.join(named)}; give each its own")
     entry = registry[fitting[0]]
     if options[entry.name] is None:
         del options[entry.name]
     return entry, options_of(entry.options, options, f"{what} {entry.name}", example=entry.example)
-
-
-def _unknown(
-    item: str | Mapping[str, Any], options: Mapping[Any, Any], registry: Mapping[str, Entry[T]], what: str
-) -> str:
-    hint = next((near for key in options if (near := did_you_mean(key, registry))), None)
-    written = shorten(item) if isinstance(item, str) else ", ".join(map(shorten, options)) or "an empty one"
-    known = f"known are {', '.join(registry)}, and PROVIDER:MODEL with one of {', '.join(PROVIDERS)}"
-    return f"{what} {written} is unknown; {hint or known}"

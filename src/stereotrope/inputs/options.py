@@ -218,15 +218,13 @@ def _sentence(error: ErrorDetails, model: type[Options], example: str) -> str:
             return f"{path} must list at least {context['min_length']}, found {found}; add one"
         case kind if kind in _BOUNDS:
             key, rule, fix = _BOUNDS[kind]
-            return f"{path} must be {rule} {_number(context[key])}, found {found}; {fix} it"
+            limit = context[key]
+            shown = f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+            return f"{path} must be {rule} {shown}, found {found}; {fix} it"
     rule = error["msg"].split(" or instance of")[0]
     for theirs, ours in _WORDS.items():
         rule = rule.replace(theirs, ours)
     return f"{path} {rule}, found {found}; {example}"
-
-
-def _number(limit: float) -> str:
-    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 
 
 def _unknown_key(location: Sequence[str | int], model: type[Options]) -> str:

@@ -75,9 +75,10 @@ class Row:
             return str(value).strip() or None
         if isinstance(value, float) and math.isfinite(value):
             return repr(int(value)) if value.is_integer() else repr(value)
+        found = "an object" if isinstance(value, _Pairs) else f"{type(value).__name__} {shorten(value)}"
         raise self.error(
-            f"column {column!r} must hold text, a number, true, false or null, found "
-            f"{_kind(value)}; write one plain value"
+            f"column {column!r} must hold text, a number, true, false or null, found {found}; write one "
+            "plain value"
         )
 
     def raw(self, column: str) -> str | None:
@@ -350,7 +351,3 @@ def _refuse_twins(name: str, line: int, columns: Sequence[str]) -> None:
     if len(set(columns)) < len(columns):
         twin = next(column for column in columns if columns.count(column) > 1)
         raise MetadataError(f"{name}:{line}: column {twin!r} is there twice; rename or remove one")
-
-
-def _kind(value: object) -> str:
-    return "an object" if isinstance(value, _Pairs) else f"{type(value).__name__} {shorten(value)}"

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 ENCODER_KINDS = ("clip", "siglip")
 """Families of encoders, the part of an entry before the colon."""
 
-INSTALL = "pip install 'stereotrope[local]'"
 BATCH = 16
 _DECODING_THREADS = 4
 _NO_VECTOR = "the model gives no finite vector"
@@ -122,7 +121,7 @@ class Encoder(Annotator):
         if absent := [name for name in _PACKAGES if importlib.util.find_spec(name) is None]:
             raise UsageError(
                 f"encoder {self.written!r} needs {' and '.join(absent)}, not installed here; install the "
-                f"extra `local`: {INSTALL}"
+                "extra `local`: pip install 'stereotrope[local]'"
             )
         if isinstance(self.model, Path):
             self._folder()

@@ -68,13 +68,8 @@ def read_captions(
     if "prompt" in table.roles:
         _note_mislabelled(frame, notes)
     _note_misplaced(frame, notes)
-    keys = [table.roles.get("model"), *(role for role in ("prompt", "image") if role in table.roles)]
-    frame = _counted(
-        frame,
-        [key for key in keys if key is not None and key in frame.columns],
-        notes,
-        need_images=need_images,
-    )
+    keys = [table.roles.get("model", ""), *(role for role in ("prompt", "image") if role in table.roles)]
+    frame = _counted(frame, [key for key in keys if key in frame.columns], notes, need_images=need_images)
     by_hash = plain_heading(table.roles.get("image", "")) == _HASH
     return CaptionFile(frame, tuple(f"{table.file}: {note}" for note in notes.said), by_hash, table.data)
 

@@ -67,14 +67,9 @@ def named_roles(headings: Sequence[str]) -> dict[str, int]:
 
 def is_header_row(image: str, caption: str) -> bool:
     """Say whether a row names columns: by its image, or a caption that is such names run together."""
-    named = plain_heading(image) in ROLES["image"]
-    bare = caption.casefold()
-    snake = bool(re.fullmatch(r"[a-z]+(_[a-z]+)+", bare)) and bare.count("_") > 2
-    return (
-        (named and not re.search(r"\s", caption.strip()))
-        or snake
-        or plain_heading(caption) in ROLES["caption"]
-    )
+    named = plain_heading(image) in ROLES["image"] and not re.search(r"\s", caption.strip())
+    run_together = re.fullmatch(r"[a-z]+(_[a-z]+){3,}", caption.casefold()) is not None
+    return named or run_together or plain_heading(caption) in ROLES["caption"]
 
 
 def looks_like_image(text: str) -> bool:
