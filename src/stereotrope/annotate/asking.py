@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field
 
 from stereotrope.annotate.answers import labels_of, schema_of
-from stereotrope.annotate.attributes import UNCLEAR
+from stereotrope.annotate.attributes import UNCLEAR, check_attributes
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Picture
@@ -69,7 +69,7 @@ class ChatAnnotator(Annotator):
 
         seen, answered: Fewest and most tokens of the pictures of a question, and of its answer.
         """
-        asked = text_tokens(question)
+        asked = len(question) // 6, math.ceil(len(question) / 2.5)
         return expectation(
             self.endpoint,
             self._client.price,
@@ -101,7 +101,8 @@ class ModelAnnotator(ChatAnnotator):
         version: str | None = None,
     ) -> None:
         super().__init__(client, name=name, product=one_line(subject), version=version)
-        self.attributes = dict(self.attributes if attributes is None else attributes)
+        if attributes is not None:
+            self.attributes = self.checked(attributes)
         self.order_seed = order_seed
         self.max_side = max_side
         self._variant: Variant | None = None
@@ -120,6 +121,13 @@ class ModelAnnotator(ChatAnnotator):
             "variant": self._variant,
         }
         return fingerprint_of(self.kind, VERSION, parameters, wording.data)
+
+    def checked(self, attributes: Attributes) -> Attributes:
+        """Return attributes that can be asked for; raises :class:`UsageError` where one cannot."""
+        try:
+            return check_attributes(attributes)
+        except UsageError as error:
+            raise UsageError(f"annotator {self.name!r}: attributes: {error}") from None
 
     def variant(self, which: Variant) -> Self:
         """Return this annotator for a check of itself.
@@ -193,8 +201,8 @@ class ModelAnnotator(ChatAnnotator):
     def expect(self, n: int) -> Expectation:
         """Say what asking about ``n`` pictures takes: calls, tokens, price and seconds.
 
-        Tokens are a rule of thumb: :func:`picture_tokens` and
-        :func:`text_tokens`; an answer takes 8 to 30 tokens an attribute.
+        Tokens are a rule of thumb: :func:`picture_tokens`, one for 2.5 to 6 characters of text, and 8 to 30
+        for an attribute that is answered.
         """
         offered = self.offered("")
         asked = question_wording(self.kind).system + self.text(offered) + _quoted(schema_of(offered))
@@ -226,11 +234,6 @@ def picture_tokens(max_side: int) -> tuple[int, int]:
     (Qwen2.5-VL), 2,520 (GPT-4.1 nano). Some do not: models that count a picture many times over to price it.
     """
     return 250, max(250, math.ceil(2.5 * math.ceil(max_side / 32) ** 2))
-
-
-def text_tokens(text: str) -> tuple[int, int]:
-    """Return the fewest and the most tokens a text may count as: one for 6 characters, one for 2.5."""
-    return len(text) // 6, math.ceil(len(text) / 2.5)
 
 
 def _quoted(value: Any) -> str:

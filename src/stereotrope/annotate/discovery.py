@@ -277,14 +277,10 @@ def _of_values(values: Sequence[str]) -> list[str]:
         check_attributes({"values": clean})
     except UsageError as error:
         return [str(error).removeprefix("'values': ")]
-    if all(_is_colour(value) for value in clean):
+    known = {*palette.load().names, *ImageColor.colormap}
+    if all({fold(value), fold(value).replace(" ", "")} & known for value in clean):
         return ["all values are colors, which are asked already; name another attribute"]
     return []
-
-
-def _is_colour(value: str) -> bool:
-    word = fold(value)
-    return word in palette.load().names or word.replace(" ", "") in ImageColor.colormap
 
 
 def _said(text: str) -> str:

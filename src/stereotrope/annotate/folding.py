@@ -100,9 +100,10 @@ def _colour_merges(
 
 
 def _colour_of(word: str) -> NDArray[np.float64] | None:
-    css = ImageColor.colormap.get(word.replace(" ", ""))
-    if css is not None:
-        return srgb_to_lab(np.array(ImageColor.getrgb(word.replace(" ", ""))[:3], dtype=np.uint8))
+    name = word.replace(" ", "")
+    if name in ImageColor.colormap:
+        return srgb_to_lab(np.array(ImageColor.getrgb(name)[:3], dtype=np.uint8))
     known = palette.load()
-    anchors = [lab for anchor, lab in zip(known.anchors, known.lab, strict=True) if anchor.name == word]
-    return anchors[0] if anchors else None
+    return next(
+        (lab for anchor, lab in zip(known.anchors, known.lab, strict=True) if anchor.name == word), None
+    )

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 import polars as pl
 from pydantic import AfterValidator, Field
 
-from stereotrope.annotate.asking import MAX_SIDE, ChatOptions, ModelAnnotator, one_line
-from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN, check_attributes
+from stereotrope.annotate.asking import ChatOptions, ModelAnnotator, one_line
+from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, image_labels
 from stereotrope.annotate.registry import annotator
@@ -42,40 +42,28 @@ class QuestionAnnotator(ModelAnnotator):
     """
 
     kind = "questions"
+    attributes: Attributes = FIXED_ATTRIBUTES
     variants = ("reversed", "blind")
 
     def __init__(
         self,
         client: ChatClient,
         *,
-        name: str,
-        attributes: Attributes | None = None,
-        subject: str | None = None,
-        order_seed: int = 0,
-        max_side: int = MAX_SIDE,
-        version: str | None = None,
         discover: bool = False,
         taxonomies: Mapping[Scope, Taxonomy] | None = None,
+        **asked: Any,
     ) -> None:
-        super().__init__(
-            client,
-            name=name,
-            attributes=_checked(name, FIXED_ATTRIBUTES if attributes is None else attributes),
-            subject=subject,
-            order_seed=order_seed,
-            max_side=max_side,
-            version=version,
-        )
+        super().__init__(client, **asked)
         self._given = dict(taxonomies or {})
         self.discoverer: Discoverer | None = None
         if discover:
             self.discoverer = Discoverer(
                 client,
-                name=name,
+                name=self.name,
                 product=self.product,
                 taken=tuple(self.attributes),
-                seed=order_seed,
-                version=version,
+                seed=self.order_seed,
+                version=self.version,
             )
             self.parts, self.needs = (self.discoverer,), self.discoverer.gives
 
@@ -120,17 +108,10 @@ class QuestionAnnotator(ModelAnnotator):
         Raises UsageError: A name or value list cannot be used.
         """
         made = copy.copy(self)
-        made.attributes = _checked(self.name, attributes)
+        made.attributes = self.checked(attributes)
         made.product = one_line(subject) or self.product
         made.discoverer, made.parts, made.needs = None, (), ()
         return made
-
-
-def _checked(name: str, attributes: Attributes) -> Attributes:
-    try:
-        return check_attributes(attributes)
-    except UsageError as error:
-        raise UsageError(f"annotator {name!r}: attributes: {error}") from None
 
 
 def _given(attributes: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -34,6 +34,7 @@ _COLUMNS = {
 _TEXT = ("prompt_id", "text", "prompt")
 _OTHERS = (".npz", ".npy", ".pt", ".pkl", ".safetensors", ".h5")
 _MOST_BYTES = 2**33
+_NUMBERS = {int, float, type(None)}
 
 Named = tuple[int, str, Vector]
 """Place in the file, what it calls the picture or the prompt, and the vector at unit length."""
@@ -181,7 +182,7 @@ def _numbers(value: Any, where: str) -> NDArray[np.float64] | None:
             value = json.loads(value)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if not isinstance(value, list) or not value or not all(map(_is_number, value)):
+    if not isinstance(value, list) or not value or not _NUMBERS.issuperset(map(type, value)):
         listed = "a list of something else" if value else "an empty list"
         found = listed if isinstance(value, list) else type(value).__name__
         raise MetadataError(
@@ -196,10 +197,6 @@ def _real(number: Any) -> float:
         return float("nan") if number is None else float(number)
     except OverflowError:
         return float("inf")
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _text(value: Any) -> str | None:
