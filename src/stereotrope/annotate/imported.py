@@ -126,7 +126,12 @@ class ImportedLabels(FileAnnotator):
         for attribute in self.attributes:
             lacking = usable.height - given[attribute]
             self.note_lacking(lacking, usable.height, f"images have no label of {attribute!r}")
-        self._note_doubtful(told["value"])
+        if doubtful := Counter(value for value in told["value"] if value.casefold() in _NO_LABEL):
+            listed = ", ".join(f"{n} × {value!r}" for value, n in doubtful.most_common(5))
+            self.notes.append(
+                f"{self.file}: {listed} count as values; where there is no label leave the cell empty, or "
+                "write unclear"
+            )
         folded = pl.col("value").str.to_lowercase()
         is_status = folded.is_in(NOT_VALUES)
         status = pl.when(is_status).then(folded).otherwise(pl.lit("ok"))
@@ -182,16 +187,6 @@ class ImportedLabels(FileAnnotator):
         if numbers:
             told.append(f"{self.file}: column {numbers[0]!r} is a row number by its name, and no label")
         return told
-
-    def _note_doubtful(self, values: Iterable[str]) -> None:
-        """Note how many values are words that mostly mean that there is none."""
-        found = Counter(value for value in values if value.casefold() in _NO_LABEL)
-        if found:
-            listed = ", ".join(f"{n} × {value!r}" for value, n in found.most_common(5))
-            self.notes.append(
-                f"{self.file}: {listed} count as values; where there is no label leave the cell empty, or "
-                "write unclear"
-            )
 
     def _is_attribute(self, column: str) -> bool:
         names = (self.key, self.model, *PICTURE_KEYS)

@@ -39,18 +39,15 @@ JPEG_SOF = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_NEEDED_APP = 0xEE  # Adobe's segment says whether CMYK is inverted and which transform applies
 _JPEG_NEXT_MARKER = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")
 
-_LOOKS_LIKE: tuple[tuple[bytes, str], ...] = (
+_LOOKS_LIKE: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     (b"GIF8", "GIF"),
     (b"%PDF", "PDF"),
-    (b"%!PS", "PostScript"),
-    (b"\xc5\xd0\xd3\xc6", "PostScript"),
-    (b"II*\x00", "TIFF"),
-    (b"MM\x00*", "TIFF"),
+    ((b"%!PS", b"\xc5\xd0\xd3\xc6"), "PostScript"),
+    ((b"II*\x00", b"MM\x00*"), "TIFF"),
     (b"BM", "BMP"),
     (b"PK\x03\x04", "ZIP"),
     (b"\x00\x00\x01\x00", "ICO"),
-    (b"\x7fELF", "a program"),
-    (b"MZ", "a program"),
+    ((b"\x7fELF", b"MZ"), "a program"),
 )
 _TEXT_LOOKS_LIKE: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     ((b"<!doctype html", b"<html", b"<head", b"<body", b"<script"), "HTML"),
