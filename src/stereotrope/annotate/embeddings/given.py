@@ -36,7 +36,7 @@ _OTHERS = (".npz", ".npy", ".pt", ".pkl", ".safetensors", ".h5")
 _MOST_BYTES = 2**33
 _NUMBERS = {int, float, type(None)}
 
-Named = tuple[int, str, Vector]
+NamedVector = tuple[int, str, Vector]
 """Place in the file, what it calls the picture or the prompt, and the vector at unit length."""
 
 
@@ -78,8 +78,8 @@ class GivenEmbeddings(FileAnnotator):
         found = _parquet(self.path, self.file) if is_parquet else read_rows(self.path, name=self.file)
         self.place = "row" if is_parquet else "line"
         self._image = _column(found, image, "image")
-        self._pictures: list[Named] = []
-        self._texts: list[Named] = []
+        self._pictures: list[NamedVector] = []
+        self._texts: list[NamedVector] = []
         self._read(found, _column(found, vector, "vector"))
         self._oddities = list(self.notes)
         parameters = {"image": image, "vector": vector}
