@@ -5,7 +5,7 @@ import copy
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -24,7 +24,6 @@ from stereotrope.tables import fingerprint_of
 MAX_SIDE = 1024
 """Longest side in pixels at which a picture is sent, unless asked otherwise."""
 Variant = Literal["reversed", "blind"]
-_VARIANTS: tuple[Variant, ...] = ("reversed", "blind")
 _OURS = ("messages", "model", "n", "stream", "stream_options", "tools")
 _OF_CLIENT = {"temperature", "max_tokens", "seed", "logprobs", "response_format"}
 VERSION = 1
@@ -137,10 +136,10 @@ class ModelAnnotator(ChatAnnotator):
 
         Raises UsageError: Another word.
         """
-        if which not in _VARIANTS:
+        if which not in get_args(Variant):
             raise UsageError(
-                f"annotator {self.name!r}: a variant must be {' or '.join(_VARIANTS)}, found {which!r}; "
-                "correct it"
+                f"annotator {self.name!r}: a variant must be {' or '.join(get_args(Variant))}, found "
+                f"{which!r}; correct it"
             )
         made = copy.copy(self)
         made.name = f"{self.name} ({which})"

@@ -13,8 +13,6 @@ from stereotrope.pictures import container
 from stereotrope.pictures.container import Container
 from stereotrope.pictures.decoding import decode, stored_mode
 
-_PLAIN_MODES = frozenset({"RGB", "L"})
-
 
 def plain(data: bytes, *, max_side: int) -> bytes:
     """Return bytes that show the picture everywhere as it is measured, and say nothing else.
@@ -25,7 +23,7 @@ def plain(data: bytes, *, max_side: int) -> bytes:
     normalised copy of :func:`decode`.
     """
     found = container.read(data)
-    if max(found.stored) <= max_side and _shows_alike(found) and stored_mode(found) in _PLAIN_MODES:
+    if max(found.stored) <= max_side and _shows_alike(found) and stored_mode(found) in ("RGB", "L"):
         return data if _bare(data, found) else found.needed
     return _png(decode(data, max_side=max_side))
 

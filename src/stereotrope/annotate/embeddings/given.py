@@ -200,9 +200,7 @@ def _real(number: Any) -> float:
 
 
 def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, list | dict):
-        return None
-    return str(value).strip() or None
+    return None if value is None or isinstance(value, list | dict) else str(value).strip() or None
 
 
 class EmbeddingOptions(Options):

@@ -79,7 +79,5 @@ def looks_like_image(text: str) -> bool:
 
 def numbered_stem(image: str | None) -> str | None:
     """Return what the numbered names of a series share, None where a name has no number."""
-    if image is None:
-        return None
-    found = _NUMBERED.match(_EXTENSION.sub("", image.replace("\\", "/").rsplit("/", 1)[-1]))
+    found = _NUMBERED.match(_EXTENSION.sub("", (image or "").replace("\\", "/").rsplit("/", 1)[-1]))
     return found["stem"] if found else None
