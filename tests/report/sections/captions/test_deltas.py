@@ -5,11 +5,17 @@ from pathlib import Path
 import polars as pl
 from tests.report.sections.captions.made_up_captions import captions_material, row
 
-from stereotrope.report.sections.captions.composites import deltas_blocks
+from stereotrope.report.contract import Block
+from stereotrope.report.material import Material
+from stereotrope.report.sections.captions.measured import measured_blocks
+
+
+def deltas(material: Material) -> list[Block]:
+    return [block for block in measured_blocks(material) if block.figures[0].name == "captions-delta"]
 
 
 def test_a_panel_is_a_prompt_with_dots_around_a_line_that_is_the_baseline(tmp_path: Path) -> None:
-    (block,) = deltas_blocks(captions_material(tmp_path, models=3))
+    (block,) = deltas(captions_material(tmp_path, models=3))
     (made,) = block.figures
     assert made.title == "How far the scores are from those of model 0"
     assert [p.title for p in made.panels] == ["prompt 0", "prompt 1"]
@@ -30,7 +36,7 @@ def test_the_composite_comes_first_and_what_says_nothing_new_is_left_to_the_tabl
         row("gmr", 0.1, **{**scope, "attribute": None}, category="person"),
         row("shannon_entropy", 0.1, **scope),
     ]
-    (block,) = deltas_blocks(captions_material(tmp_path, extra=extra, prompts=1))
+    (block,) = deltas(captions_material(tmp_path, extra=extra, prompts=1))
     (made,) = block.figures
     labels = [v["label"] for v in made.panels[0].spec["data"]["values"]]
     assert labels == ["CBS", "a against b", "H, gender", "GMR"]
@@ -43,7 +49,7 @@ def test_differences_by_two_encoders_are_lines_of_their_own(tmp_path: Path) -> N
     extra = [row("prompt_alignment", v, annotator=e, **scope) for e, v in (("a", 0.1), ("b", -0.1))]
     material = captions_material(tmp_path, prompts=1)
     material.estimates = pl.concat([material.estimates, pl.DataFrame(extra)], how="diagonal")
-    (block,) = deltas_blocks(material)
+    (block,) = deltas(material)
     (panel,) = block.figures[0].panels
     drawn = {v["label"].replace("\n", " "): v["value"] for v in panel.spec["data"]["values"]}
     assert drawn["Prompt alignment of pictures, by a"] == 0.1
@@ -52,10 +58,10 @@ def test_differences_by_two_encoders_are_lines_of_their_own(tmp_path: Path) -> N
 
 def test_a_run_whose_only_differences_are_left_to_the_table_says_so(tmp_path: Path) -> None:
     only = row("parity_difference", 0.1, generator="model 0", prompt="prompt 0", baseline="b")
-    (block,) = deltas_blocks(captions_material(tmp_path, models=1, extra=[only]))
+    (block,) = deltas(captions_material(tmp_path, models=1, extra=[only]))
     assert block.figures[0].panels == []
     assert any(note.startswith("1 row is in the table") for note in block.figures[0].notes)
 
 
 def test_without_a_baseline_there_is_no_figure(tmp_path: Path) -> None:
-    assert deltas_blocks(captions_material(tmp_path, models=1)) == []
+    assert deltas(captions_material(tmp_path, models=1)) == []

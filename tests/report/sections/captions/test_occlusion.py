@@ -7,11 +7,11 @@ from tests.report.sections.captions.made_up_captions import captions_material
 
 from stereotrope.report.contract import Block
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.groups import groups_blocks
+from stereotrope.report.sections.captions.measured import measured_blocks
 
 
 def block(tmp_path: Path, **of: Any) -> Block:
-    blocks = groups_blocks(captions_material(tmp_path, **of))
+    blocks = measured_blocks(captions_material(tmp_path, **of))
     return next(block for block in blocks if block.figures[0].name == "captions-covered")
 
 
@@ -48,4 +48,4 @@ def test_the_composite_itself_keeps_its_own_place(tmp_path: Path) -> None:
 def test_runs_that_measured_no_covers_have_no_such_figure(objects_run: Any) -> None:
     from stereotrope.report.material import Material
 
-    assert groups_blocks(Material(objects_run)) == []
+    assert measured_blocks(Material(objects_run)) == []

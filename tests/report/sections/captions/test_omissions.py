@@ -6,11 +6,11 @@ from typing import Any
 from tests.report.sections.captions.made_up_captions import captions_material, row
 
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.wording import elements_blocks
+from stereotrope.report.sections.captions.measured import measured_blocks
 
 
 def figure(tmp_path: Path, name: str, **of: Any) -> Figure:
-    blocks = elements_blocks(captions_material(tmp_path, **of))
+    blocks = measured_blocks(captions_material(tmp_path, **of))
     return next(f for block in blocks for f in block.figures if f.name == name)
 
 
@@ -63,9 +63,9 @@ def test_terms_nobody_asked_for_and_markers_share_one_figure(tmp_path: Path) -> 
 def test_an_element_without_captions_says_so(tmp_path: Path) -> None:
     scope = {"generator": "model 0", "prompt": "prompt 0"}
     material = captions_material(tmp_path, extra=[row("gmr", None, **scope, category="zebra")])
-    block = elements_blocks(material)[0]
-    values = block.figures[0].panels[0].spec["data"]["values"]
+    made = next(f for block in measured_blocks(material) for f in block.figures if f.name == "gmr")
+    values = made.panels[0].spec["data"]["values"]
     zebra = next(v for v in values if v["label"] == "zebra")
     assert "value" not in zebra
     assert zebra["text"] == "not defined: no usable caption"
-    assert labels(block.figures[0])[-1] == "zebra"
+    assert labels(made)[-1] == "zebra"

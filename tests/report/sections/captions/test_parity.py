@@ -8,7 +8,8 @@ from tests.report.sections.captions.made_up_captions import captions_material, c
 
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.groups import groups_blocks, sides_words
+from stereotrope.report.sections.captions.groups import sides_words
+from stereotrope.report.sections.captions.measured import measured_blocks
 
 
 def figure(tmp_path: Path, **of: Any) -> Figure:
@@ -16,7 +17,7 @@ def figure(tmp_path: Path, **of: Any) -> Figure:
 
 
 def drawn(material: Material) -> Figure:
-    figures = [figure for block in groups_blocks(material) for figure in block.figures]
+    figures = [figure for block in measured_blocks(material) for figure in block.figures]
     return next(figure for figure in figures if figure.name == "captions-parity")
 
 

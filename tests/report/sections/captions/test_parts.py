@@ -10,7 +10,7 @@ from tests.report.sections.captions.made_up_captions import captions_material, c
 from stereotrope import report
 from stereotrope.report.charts.drawing import side_by_side
 from stereotrope.report.panels import MOST_PANELS, Figure
-from stereotrope.report.sections.captions.parts import measured_blocks
+from stereotrope.report.sections.captions.measured import measured_blocks
 from stereotrope.report.series import series_in
 
 SIZES: dict[str, dict[str, Any]] = {

@@ -8,11 +8,11 @@ from tests.report.sections.captions.made_up_captions import captions_material
 
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.panels import Figure, Panel
-from stereotrope.report.sections.captions.groups import groups_blocks
+from stereotrope.report.sections.captions.measured import measured_blocks
 
 
 def figure(tmp_path: Path, name: str = "captions-groups", **of: Any) -> Figure:
-    blocks = groups_blocks(captions_material(tmp_path, **of))
+    blocks = measured_blocks(captions_material(tmp_path, **of))
     return next(f for block in blocks for f in block.figures if f.name == name)
 
 

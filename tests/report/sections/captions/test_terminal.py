@@ -9,7 +9,7 @@ from tests.report.sections.captions.made_up_captions import captions_material, c
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.report import headline
 from stereotrope.report.material import Material
-from stereotrope.report.sections.captions.terminal import captions_tables
+from stereotrope.report.sections.captions.parts import captions_tables
 
 
 def tables(tmp_path: Path, **of: Any) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,6 @@ import polars as pl
 
 from stereotrope.report.charts.dots import LABEL_SIGNS, dots
 from stereotrope.report.charts.heat import heat
-from stereotrope.report.contract import Block
 from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
@@ -26,13 +25,7 @@ from stereotrope.report.panels import (
     safe_name,
 )
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.sections.captions.scores import (
-    Basis,
-    Estimate,
-    band_words,
-    bases_of,
-    in_band,
-)
+from stereotrope.report.sections.captions.scores import Basis, Estimate, band_words, in_band
 from stereotrope.report.series import series_in
 
 MOST_SERIES = 3
@@ -89,46 +82,6 @@ class SeriesStyle:
         return {name: getattr(self, name) for name in ("unit", "domain", "zero_line", "bars", "ticks")}
 
 
-def prompt_columns(material: Material, frame: pl.DataFrame) -> list[str]:
-    """Factors that tell prompts apart, those of the estimates only."""
-    named = [c for c in material.shown if c in frame.columns and frame[c].drop_nulls().len()]
-    return named or [c for c in material.scope_columns(frame) if c not in ("generator", "annotator")]
-
-
-def prompt_words(row: Estimate, scope: Sequence[str]) -> str:
-    """The prompt of an estimate in words."""
-    return ", ".join(words(str(row[c])) for c in scope if row.get(c) is not None)
-
-
-def entries_by_scope(
-    material: Material, frame: pl.DataFrame, scope: Sequence[str], label: Labeller
-) -> list[ScoreEntry]:
-    """A line for each different label, in the order of the design."""
-    rows = sorted(frame.iter_rows(named=True), key=lambda r: [material.position(c, r.get(c)) for c in scope])
-    found: dict[str, dict[str, Estimate]] = {}
-    for row in rows:
-        found.setdefault(label(row), {}).setdefault(str(row.get("generator") or ""), row)
-    return [ScoreEntry(name, by_model) for name, by_model in found.items()]
-
-
-def labeller(
-    rows: pl.DataFrame, scope: Sequence[str], extra: Sequence[str] = (), *, otherwise: str = "all captions"
-) -> Labeller:
-    """The label of a line: the prompt, and of ``extra`` what else tells lines apart."""
-    varying = [c for c in extra if rows[c].drop_nulls().n_unique() > 1]
-
-    def label(row: Estimate) -> str:
-        return ", ".join(filter(None, [prompt_words(row, scope), prompt_words(row, varying)])) or otherwise
-
-    return label
-
-
-def models_of(material: Material, entries: Sequence[ScoreEntry]) -> list[str]:
-    """The models of these lines, in the order of the run."""
-    found = {model for entry in entries for model in entry.rows}
-    return sorted(found, key=lambda m: material.position("generator", m))
-
-
 def joined_prose(parts: Iterable[MeasureProse], title: str) -> MeasureProse:
     """The words of a figure of several measures."""
     parts = list(parts)
@@ -142,24 +95,11 @@ def joined_prose(parts: Iterable[MeasureProse], title: str) -> MeasureProse:
     )
 
 
-def blocks_by_basis(
-    material: Material,
-    frame: pl.DataFrame,
-    draw: Callable[[Drawing], Figure | None],
-    bases: Sequence[Basis] | None = None,
-) -> list[Block]:
-    """A figure of each basis, in place of the figures that its measures would have; none of no estimate."""
-    bases = bases_of(material, frame) if bases is None else bases
-    made = [draw(Drawing(material, basis)) for basis in bases]
-    figures = [figure for figure in made if figure is not None]
-    replaced = frozenset(series.name for series in series_in(frame))
-    return [Block(figures=figures, replaces=replaced)] if figures else []
-
-
 @dataclass
 class Drawing:
     """A figure in the making: panels in which models stand side by side, and a table of all rows.
 
+    scope: Factors that tell prompts apart, those of the estimates only.
     prose: Its title, unit and words; given before the first panel.
     cut: Lines that no panel has room for.
     """
@@ -171,8 +111,10 @@ class Drawing:
     cut: int = 0
 
     def __post_init__(self) -> None:
-        self.frame = self.basis.frame
-        self.scope = prompt_columns(self.material, self.frame)
+        self.frame, material = self.basis.frame, self.material
+        named = [c for c in material.shown if c in self.frame.columns and self.frame[c].drop_nulls().len()]
+        others = ("generator", "annotator")
+        self.scope = named or [c for c in material.scope_columns(self.frame) if c not in others]
         self.prose: MeasureProse
 
     def titled(self, prose: MeasureProse, title: str = "") -> None:
@@ -192,12 +134,35 @@ class Drawing:
         """The rows of each prompt with its name, in the order of the design."""
         parts = frame.partition_by(self.scope, maintain_order=True) if self.scope else [frame]
         parts.sort(key=lambda p: [self.material.position(c, p[c][0]) for c in self.scope])
-        return [(prompt_words(p.row(0, named=True), self.scope), p) for p in parts if p.height]
+        return [(_levels(p.row(0, named=True), self.scope), p) for p in parts if p.height]
 
-    def lines(self, rows: pl.DataFrame, label: Labeller | Sequence[str] = ()) -> list[ScoreEntry]:
-        """The lines of rows of several prompts, named by ``label`` or by the prompt and some columns."""
-        named = label if callable(label) else labeller(rows, self.scope, label)
-        return entries_by_scope(self.material, rows, self.scope, named)
+    def labeller(
+        self, rows: pl.DataFrame, extra: Sequence[str] = (), *, otherwise: str = "all captions"
+    ) -> Labeller:
+        """The label of a line: the prompt, and of ``extra`` what else tells lines apart."""
+        told = [*self.scope, *(c for c in extra if rows[c].drop_nulls().n_unique() > 1)]
+        return lambda row: _levels(row, told) or otherwise
+
+    def lines(
+        self, rows: pl.DataFrame, label: Labeller | Sequence[str] = (), *, apart: bool = False
+    ) -> list[ScoreEntry]:
+        """A line for each different label, in the order of the design.
+
+        label: Names them; else they are named by the prompt and these columns.
+        apart: They are set apart from the others.
+        """
+        named = label if callable(label) else self.labeller(rows, label)
+        found: dict[str, dict[str, Estimate]] = {}
+        position = self.material.position
+        ordered = sorted(rows.iter_rows(named=True), key=lambda r: [position(c, r[c]) for c in self.scope])
+        for row in ordered:
+            found.setdefault(named(row), {}).setdefault(str(row.get("generator") or ""), row)
+        return [ScoreEntry(name, by_model, apart) for name, by_model in found.items()]
+
+    def models(self, entries: Sequence[ScoreEntry]) -> list[str]:
+        """The models of these lines, in the order of the run."""
+        found = {model for entry in entries for model in entry.rows}
+        return sorted(found, key=lambda model: self.material.position("generator", model))
 
     def add(
         self, heading: str, entries: Sequence[ScoreEntry], look: SeriesStyle, most: int | None = None
@@ -205,7 +170,7 @@ class Drawing:
         """A panel of lines as dots, a colour and a shape a model, or as columns where models are many."""
         kept = entries[:most]
         self.cut += len(entries) - len(kept)
-        every = models_of(self.material, kept)
+        every = self.models(kept)
         models = every[:_MOST_MODELS]
         shown = [(entry, model) for entry in kept for model in models if model in entry.rows]
         drawn = [
@@ -219,13 +184,8 @@ class Drawing:
             self.panels.append(Panel(heading, spec, said, len(drawn)))
             return
         cells = [
-            {
-                "line": entry.label,
-                "column": model,
-                "value": dot["value"],
-                "text": dot["short"],
-                "tip": dot["tip"],
-            }
+            {"line": entry.label, "column": model}
+            | {"value": dot["value"], "text": dot["short"], "tip": dot["tip"]}
             for (entry, model), dot in zip(shown, drawn, strict=True)
         ]
         lines = [entry.label for entry in kept]
@@ -273,3 +233,8 @@ def _dot(
     base = (look.base or None) if defined and row["floor"] is not None else None
     short = number(row["value"], places=look.places) if defined else "n. d."
     return dot_of(row, label, said, series=model or None, base=base, short=short)
+
+
+def _levels(row: Estimate, columns: Sequence[str]) -> str:
+    """The levels of an estimate in words."""
+    return ", ".join(words(str(row[c])) for c in columns if row.get(c) is not None)

@@ -1,6 +1,6 @@
 """Which groups captions name: their shares, how even these are, which side more, and covered faces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +8,7 @@ import polars as pl
 
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.stacks import stacks
-from stereotrope.report.contract import Block
-from stereotrope.report.material import Material, words
+from stereotrope.report.material import words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import Figure, Panel, panel_words
 from stereotrope.report.prose import listing
@@ -19,10 +18,7 @@ from stereotrope.report.sections.captions.alongside import (
     Drawing,
     ScoreEntry,
     SeriesStyle,
-    blocks_by_basis,
-    entries_by_scope,
     joined_prose,
-    labeller,
 )
 from stereotrope.report.sections.captions.scores import Estimate
 from stereotrope.tables import UNKNOWN
@@ -30,7 +26,7 @@ from stereotrope.tables import UNKNOWN
 GROUP_SHARES = "representation_parity"
 SIGNED, UNSIGNED = "signed_parity", "parity_difference"
 _ENTROPY, _DIVERGENCE = "shannon_entropy", "kl_from_uniform"
-_EVENNESS = (_ENTROPY, "bias_amplification", _DIVERGENCE)
+EVENNESS = (_ENTROPY, "bias_amplification", _DIVERGENCE)
 _HEADS = {
     _ENTROPY: "Entropy (H): 1 all equally frequent, 0 one alone",
     "bias_amplification": "Bias amplification (BA): 0 all equally frequent",
@@ -39,31 +35,13 @@ _MOST_GROUPS, _MOST_BARS, _MOST_EVEN, _MOST_SAID = 12, 40, 36, 4
 _NEVER = "no caption names"
 _REST = {"others": "all other groups", "rest": "all others and unknown"}
 """References that stand for every other group: the named ones, or those and unknown."""
-_UNKNOWN_SHARE, _OCCLUDED_SHARE = "unknown_share", "occluded_share"
+_SHARES = _UNKNOWN_SHARE, _OCCLUDED_SHARE = "unknown_share", "occluded_share"
 _SCORE, _SCORE_WITHOUT = "cbs", "cbs_without_occluded"
+COVERED = (*_SHARES, _SCORE_WITHOUT)
 _AMONG = {None: "all captions", "occluded": "face covered", "not occluded": "not covered"}
 
 
-def groups_blocks(material: Material) -> list[Block]:
-    """The shares of all groups, how even they are, parity of the declared sides, and covered faces."""
-    figures = (
-        ((GROUP_SHARES,), _shares),
-        (_EVENNESS, _evenness),
-        ((SIGNED, UNSIGNED), _parity),
-        ((_UNKNOWN_SHARE, _OCCLUDED_SHARE, _SCORE_WITHOUT), _occlusion),
-    )
-    return [
-        block
-        for measures, draw in figures
-        for block in blocks_by_basis(material, _measured(material, *measures), draw)
-    ]
-
-
-def _measured(material: Material, *measures: str) -> pl.DataFrame:
-    return material.scores.filter(pl.col("measure").is_in(measures))
-
-
-def _shares(drawing: Drawing) -> Figure:
+def shares_figure(drawing: Drawing) -> Figure:
     """A panel an attribute: stacked bars, and of very many groups a dot each."""
     frame = drawing.frame
     drawing.titled(drawing.explained([GROUP_SHARES])[GROUP_SHARES])
@@ -95,7 +73,7 @@ def _counted(rows: pl.DataFrame) -> str:
 def _stacked(drawing: Drawing, rows: pl.DataFrame, groups: Sequence[str], heading: str) -> None:
     colours = {words(g): "var(--band)" if g == UNKNOWN else PALETTE[i] for i, g in enumerate(groups)}
     position, by = drawing.material.position, [*drawing.scope, "generator"]
-    label = labeller(rows, drawing.scope)
+    label = drawing.labeller(rows)
     bars: dict[tuple[str, str], list[Estimate]] = {}
     for row in sorted(rows.iter_rows(named=True), key=lambda r: [position(c, r[c]) for c in by]):
         bars.setdefault((label(row), str(row["generator"] or "")), []).append(row)
@@ -140,7 +118,7 @@ def _pieces(
 
 def _single(drawing: Drawing, part: pl.DataFrame, named: str, counted: str, look: SeriesStyle) -> None:
     """Of very many groups a line each, those that captions name; unknown set apart at the top."""
-    entries = entries_by_scope(drawing.material, part, (), lambda r: words(str(r["category"])))
+    entries = drawing.lines(part, lambda r: words(str(r["category"])))
     unknown = [replace(e, apart=True) for e in entries if e.label == UNKNOWN]
     others = sorted((e for e in entries if e.label != UNKNOWN), key=lambda e: -e.height)
     drawn = [e for e in others if e.height > 0]
@@ -153,10 +131,10 @@ def _single(drawing: Drawing, part: pl.DataFrame, named: str, counted: str, look
     drawing.add(f"{named}{counted}", [*unknown, *drawn[:_MOST_GROUPS]], look)
 
 
-def _evenness(drawing: Drawing) -> Figure:
+def evenness_figure(drawing: Drawing) -> Figure:
     """Entropy and bias amplification side by side, a line a prompt and attribute; KL is in the table."""
     frame = drawing.frame
-    parts = drawing.explained(_EVENNESS)
+    parts = drawing.explained(EVENNESS)
     drawing.titled(joined_prose(parts.values(), "How even the shares of the groups are"))
     drawn = [measure for measure in parts if measure != _DIVERGENCE] or list(parts)
     for measure in drawn:
@@ -193,7 +171,8 @@ def sides_words(row: Estimate) -> str:
     return f"{words(str(row['category']))} less {second}"
 
 
-def _parity(drawing: Drawing) -> Figure | None:
+def parity_figure(drawing: Drawing) -> Figure:
+    """Declared sides against each other, else every pair of groups."""
     frame = drawing.frame
     chosen = frame.filter(declared())
     rows = chosen if chosen.height else frame
@@ -201,7 +180,7 @@ def _parity(drawing: Drawing) -> Figure | None:
     drawn = rows.filter(pl.col("measure") == measure)
     drawing.titled(drawing.explained([measure])[measure])
     look = SeriesStyle.for_frame(drawn, drawing.prose.unit)
-    prompt = labeller(drawn, drawing.scope)
+    prompt = drawing.labeller(drawn)
 
     def lines(part: pl.DataFrame) -> list[ScoreEntry]:
         named = bool(drawing.scope)
@@ -222,22 +201,24 @@ def _parity(drawing: Drawing) -> Figure | None:
     return drawing.figure("captions-parity", frame=rows)
 
 
-def _occlusion(drawing: Drawing) -> Figure:
-    shares = drawing.of(_UNKNOWN_SHARE, _OCCLUDED_SHARE)
-    scores = _with_whole(drawing)
-    parts = drawing.explained((_UNKNOWN_SHARE, _OCCLUDED_SHARE, _SCORE_WITHOUT))
-    drawing.titled(joined_prose(parts.values(), "Whether covered faces explain why captions name no group"))
+def occlusion_figure(drawing: Drawing) -> Figure:
+    """Whether covered faces explain that captions name no group: shares, and scores without these."""
+    shares, scores = drawing.of(*_SHARES), _with_whole(drawing)
+    drawing.titled(
+        joined_prose(
+            drawing.explained(COVERED).values(), "Whether covered faces explain why captions name no group"
+        )
+    )
     composite = drawing.material.explain(_SCORE, drawing.basis.definition).short
-    rows = pl.concat([shares, scores])
+    rows, of_shares = pl.concat([shares, scores]), pl.col("measure").is_in(_SHARES)
     for prompt, part in drawing.by_prompt(rows):
         lead = f"{prompt}: " if prompt else ""
-        of_prompt = pl.col("measure").is_in((_UNKNOWN_SHARE, _OCCLUDED_SHARE))
-        if (here := part.filter(of_prompt)).height:
+        if (here := part.filter(of_shares)).height:
             look = SeriesStyle.for_frame(shares, "share of captions", bars=True)
-            drawing.add(f"{lead}share of captions", _covered(drawing.material, here), look)
-        if (here := part.filter(~of_prompt)).height:
+            drawing.add(f"{lead}share of captions", _covered(drawing, here), look)
+        if (here := part.filter(~of_shares)).height:
             look = SeriesStyle.for_frame(scores, composite)
-            drawing.add(f"{lead}composite with and without them", _composites(drawing.material, here), look)
+            drawing.add(f"{lead}composite with and without them", _covered(drawing, here), look)
     reads = (
         "If covered faces were the reason why captions name no group, no group would be named clearly more "
         "often where a face is covered, and the composite would move without these captions. Where neither "
@@ -251,31 +232,23 @@ def _with_whole(drawing: Drawing) -> pl.DataFrame:
     without = drawing.of(_SCORE_WITHOUT)
     named = ("generator", "annotator", *drawing.material.factors, "attribute", "category", "definition")
     same = [c for c in named if c in without.columns]
-    whole = _measured(drawing.material, _SCORE).join(
+    whole = drawing.material.scores.filter(measure=_SCORE).join(
         without.select(same).unique(), on=same, how="semi", nulls_equal=True, maintain_order="left"
     )
     return pl.concat([whole, without])
 
 
-def _several_attributes(rows: pl.DataFrame, row: Mapping[str, Any]) -> str:
-    return words(str(row["attribute"])) if rows["attribute"].drop_nulls().n_unique() > 1 else ""
+def _covered(drawing: Drawing, rows: pl.DataFrame) -> list[ScoreEntry]:
+    """How many captions name a cover, set apart; then scores, or unknown groups, and of which captions."""
+    several = rows["attribute"].drop_nulls().n_unique() > 1
 
+    def label(row: Estimate) -> str:
+        named = [words(str(row["attribute"]))] * several
+        if row["measure"] == _UNKNOWN_SHARE:
+            among = _AMONG.get(row["category"], str(row["category"]))
+            return f"{', '.join(['no group named', *named])}: {among}"
+        return ", ".join([*named, "all captions" if row["measure"] == _SCORE else "without covered faces"])
 
-def _covered(material: Material, rows: pl.DataFrame) -> list[ScoreEntry]:
-    """How many captions name a cover, set apart; then the share of unknown among which captions."""
-
-    def among(row: Estimate) -> str:
-        named = ", ".join(filter(None, ("no group named", _several_attributes(rows, row))))
-        return f"{named}: {_AMONG.get(row['category'], str(row['category']))}"
-
-    covered, unknown = (rows.filter(pl.col("measure") == m) for m in (_OCCLUDED_SHARE, _UNKNOWN_SHARE))
-    head = entries_by_scope(material, covered, (), lambda _: "face covered")
-    return [*(replace(e, apart=True) for e in head), *entries_by_scope(material, unknown, (), among)]
-
-
-def _composites(material: Material, rows: pl.DataFrame) -> list[ScoreEntry]:
-    def which(row: Estimate) -> str:
-        of = "all captions" if row["measure"] == _SCORE else "without covered faces"
-        return ", ".join(filter(None, (_several_attributes(rows, row), of)))
-
-    return entries_by_scope(material, rows, (), which)
+    covers = pl.col("measure") == _OCCLUDED_SHARE
+    head = drawing.lines(rows.filter(covers), lambda _: "face covered", apart=True)
+    return [*head, *drawing.lines(rows.filter(~covers), label)]
