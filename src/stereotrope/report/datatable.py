@@ -83,6 +83,30 @@ def estimate_text(material: Material, row: Mapping[str, Any], *, places: int | N
     return interval(*ends, row["n"], places=places)
 
 
+def table_by(
+    caption: str,
+    rows: Sequence[Any],
+    columns: Mapping[str, Callable[[Any], TableCell | str | int | None]],
+    file: str = "",
+) -> Table:
+    """A table of rows of any kind: by its head what makes the cell of a column, a text or a number of things.
+
+    file: Holds all rows: a long table is cut.
+    """
+    kept = rows[: shown_rows(len(rows))] if file else rows
+    cells = [[cell_of(make(row)) for make in columns.values()] for row in kept]
+    return Table(caption, list(columns), cells, len(rows), file)
+
+
+def cell_of(made: TableCell | str | int | None) -> TableCell:
+    """A text or a number of things as a cell; None is an empty one of a column of numbers."""
+    if isinstance(made, str):
+        return TableCell(made)
+    if isinstance(made, TableCell):
+        return made
+    return TableCell("" if made is None else thousands(made), numeric=True)
+
+
 def plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
     """A table of texts; the first ``labels`` columns name the row, the others are numbers."""
     labels = table["labels"]
@@ -93,11 +117,6 @@ def plain_table(caption: str, table: Mapping[str, Any], file: str) -> Table:
 def estimate_cell(material: Material, row: Mapping[str, Any]) -> TableCell:
     """Value and interval of an estimate, or why there is none."""
     return TableCell(estimate_text(material, row), numeric=row["value"] is not None)
-
-
-def count_cell(n: int | None) -> TableCell:
-    """A number of things; empty where it is not given."""
-    return TableCell("" if n is None else thousands(n), numeric=True)
 
 
 def pictures_cell(material: Material, scope: Mapping[str, Any]) -> TableCell:
@@ -122,8 +141,8 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[Material, Mapping[str, Any]], TableC
     "bound_low": ("bounds for what is missing", lambda _, r: _figure_cell(_bounds(r))),
     "p_value": ("p", lambda _, r: _figure_cell(probability(r["p_value"]))),
     "q_value": ("q", lambda _, r: _figure_cell(probability(r["q_value"]))),
-    "n": ("n", lambda _, r: count_cell(r["n"])),
-    "n_reference": ("n reference", lambda _, r: count_cell(r["n_reference"])),
+    "n": ("n", lambda _, r: cell_of(r["n"])),
+    "n_reference": ("n reference", lambda _, r: cell_of(r["n_reference"])),
     "excluded": ("left out", lambda material, r: TableCell(left_out_text(material, r))),
     "flags": ("warnings", lambda _, r: TableCell(words(", ".join(warnings_of(r["flags"]))))),
     "measure": ("pictures", pictures_cell),

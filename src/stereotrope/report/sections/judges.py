@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell, count_cell, level_words
+from stereotrope.report.datatable import Table, TableCell, cell_of, level_words
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
@@ -66,7 +66,7 @@ def _row(row: Mapping[str, Any]) -> list[TableCell]:
         TableCell(_VERDICTS.get(row["verdict"], str(row["verdict"]))),
         TableCell(said, numeric=value is not None),
         TableCell("" if row.get("limit") is None else f"{bound} {number(row['limit'], n)}"),
-        count_cell(n),
+        cell_of(n),
     ]
 
 

@@ -11,7 +11,7 @@ from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import (
     Table,
     TableCell,
-    count_cell,
+    cell_of,
     dot_of,
     estimate_text,
     level_words,
@@ -167,7 +167,7 @@ def _beside(
         sides = [TableCell(texts.get(s, "–"), s in pair and pair[s]["value"] is not None) for s in series]
         source = [TableCell(pair[_THEIRS]["source"])] if _THEIRS in pair else []
         scope = [TableCell(level_words(c, row[c])) for c in by]
-        cells.append([*scope, *sides, count_cell(row["n"]), *source, pictures_cell(material, row)])
+        cells.append([*scope, *sides, cell_of(row["n"]), *source, pictures_cell(material, row)])
     heads = [s if s == _THEIRS else f"{s} [interval]" for s in series]
     columns = [*map(words, by), *heads, "n", *["source"] * (_THEIRS in series), "pictures"]
     table = Table(title, columns, cells[: shown_rows(len(cells))], len(cells), f"tables/{prose.name}.csv")

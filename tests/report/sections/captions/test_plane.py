@@ -9,7 +9,7 @@ from tests.report.sections.captions.made_up_gallery import gallery_run
 
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
-from stereotrope.report.sections.captions.plane import plane_blocks
+from stereotrope.report.sections.captions.profile import plane_blocks
 
 
 def figures(run: FakeRun) -> list[Figure]:

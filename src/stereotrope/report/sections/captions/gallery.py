@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import Table, count_cell, left_out_text
+from stereotrope.report.datatable import Table, left_out_text
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
@@ -319,13 +320,13 @@ def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]
         rows,
         {
             "prompt": grid.label,
-            "model": lambda row: row["generator"],
+            "model": itemgetter("generator"),
             "score": lambda row: grid.material.explain(row["measure"]).short,
             "of": lambda row: words(row["attribute"] or "") or "–",
             "value [interval]": grid.value_cell,
             "band": lambda row: reach(row) or "–",
             "groups": lambda row: chooser.named(row) or "–",
-            "n": lambda row: count_cell(row["n"]),
+            "n": itemgetter("n"),
             "left out": lambda row: left_out_text(grid.material, row),
             "warnings": warnings,
         },

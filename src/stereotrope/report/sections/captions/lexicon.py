@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from stereotrope.errors import RunDamaged
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell, count_cell
+from stereotrope.report.datatable import Table, TableCell, table_by
 from stereotrope.report.escape import ellipsis
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
@@ -120,40 +121,29 @@ class _Lexicon:
         return " ".join(parts)
 
     def _doubted(self, rows: Sequence[Hit]) -> Table:
-        columns = {
-            "captions": "n",
-            "doubtful": "n_doubtful",
-            "inside longer words": "n_inside_only",
-            "before such a noun": "n_noun_only",
+        columns: dict[str, Callable[[Hit], Any]] = {
+            "value": _value,
+            "captions": itemgetter("n"),
+            "doubtful": itemgetter("n_doubtful"),
+            "inside longer words": itemgetter("n_inside_only"),
+            "before such a noun": itemgetter("n_noun_only"),
         }
-        texts: dict[str, Callable[[Hit], str]] = {}
         if any(row["n_named"] is not None for row in rows):
-            texts["named by the second reading"] = _named
+            columns["named by the second reading"] = _named
         if self.models > 1:
-            texts["doubtful or named, by model"] = _by_model
-        cells = [
-            [
-                TableCell(_value(row)),
-                *(count_cell(row[name]) for name in columns.values()),
-                *(TableCell(text(row)) for text in texts.values()),
-            ]
-            for row in rows
-        ]
-        return Table("Values to doubt", ["value", *columns, *texts], cells, len(cells))
+            columns["doubtful or named, by model"] = _by_model
+        return table_by("Values to doubt", rows, columns)
 
     def _others(self, rows: Sequence[Hit], which: str) -> Table:
         left = self.lexicon["n_values"] - len(self.lexicon["values"])
         more = f"; {count(left, 'rarer value')} not listed" if left > 0 else ""
-        cells = [
-            [
-                TableCell(_value(row)),
-                count_cell(row["n"]),
-                TableCell("–", True) if row["value"] == UNKNOWN else count_cell(row["n_word"]),
-            ]
-            for row in rows
-        ]
-        heads = ["value", "captions", "a word of its own, not glued"]
-        return Table(f"The {which}, without a doubtful caption{more}", heads, cells, len(cells))
+        none = TableCell("–", numeric=True)
+        columns: dict[str, Callable[[Hit], Any]] = {
+            "value": _value,
+            "captions": itemgetter("n"),
+            "a word of its own, not glued": lambda row: none if row["value"] == UNKNOWN else row["n_word"],
+        }
+        return table_by(f"The {which}, without a doubtful caption{more}", rows, columns)
 
     def _groups(self) -> Iterator[dict[str, Any]]:
         """Doubts with the captions that show them, those to read first open."""

@@ -13,8 +13,7 @@ from stereotrope.report.sections.captions.alongside import MOST_SERIES, Drawing,
 from stereotrope.report.sections.captions.gallery import chosen_pictures, gallery_blocks
 from stereotrope.report.sections.captions.groups import SIGNED, declared, sides_words
 from stereotrope.report.sections.captions.measured import LACKING, measured_blocks
-from stereotrope.report.sections.captions.plane import plane_blocks
-from stereotrope.report.sections.captions.profile import profile_blocks
+from stereotrope.report.sections.captions.profile import plane_blocks, profile_blocks
 from stereotrope.report.sections.captions.scores import (
     COMPOSITE_MEASURES,
     Estimate,

@@ -1,17 +1,20 @@
-"""The profile of each model over the prompts: a radar of its composite scores, its area and its rank."""
+"""Each model over the prompts: a radar of its composite scores, its area and rank; two scores as a plane."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
 import polars as pl
 
-from stereotrope.report.charts.radar import RADAR_HEIGHT, radar
+from stereotrope.report.charts.radar import RADAR_HEIGHT, plane, radar
 from stereotrope.report.contract import Block
-from stereotrope.report.datatable import Table, TableCell, count_cell, estimate_text, shown_rows
+from stereotrope.report.datatable import Table, TableCell, estimate_text, table_by
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number
-from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of
+from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of, panel_words
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import (
     Estimate,
@@ -20,6 +23,7 @@ from stereotrope.report.sections.captions.scores import (
     composite_grids,
     edges_text,
     reach,
+    score_grids,
     warnings,
 )
 from stereotrope.tables import BANDS
@@ -159,13 +163,13 @@ class _Radar:
 
     def _table(self) -> Table:
         grid = self.grid
-        columns = {
+        columns: dict[str, Callable[[Any], Any]] = {
             "axis": grid.label,
             "score": lambda row: self.material.explain(row["measure"]).abbreviation,
-            "model": lambda row: row["generator"],
+            "model": itemgetter("generator"),
             "value [interval]": grid.value_cell,
             "band": lambda row: reach(row) or "–",
-            "n": lambda row: count_cell(row["n"]),
+            "n": itemgetter("n"),
             "warnings": warnings,
         }
         rows = [row for axis in zip(*self.scores.values(), strict=True) for row in axis]
@@ -181,18 +185,27 @@ class _Radar:
             value = (self.stored[model].get("radar_rank") or {}).get("value")
             return float("inf") if value is None else value
 
-        columns = [m for m in _HEADS if any(m in self.stored[model] for model in there)]
-        rows = []
-        for model in sorted(there, key=rank):
-            of_model = self.stored[model]
-            texts = [_ranked(self.material, of_model.get(m), m) for m in columns]
-            n = next((row["n"] for row in of_model.values() if row["n"] is not None), None)
-            rows.append(
-                [TableCell(model), *(TableCell(t, numeric=t[:1].isdigit()) for t in texts), count_cell(n)]
-            )
+        def prompts(model: str) -> int | None:
+            return next((row["n"] for row in self.stored[model].values() if row["n"] is not None), None)
+
+        measures = [m for m in _HEADS if any(m in self.stored[model] for model in there)]
+        areas = {_HEADS[measure]: partial(self._ranked, measure) for measure in measures}
         title = "Area of each model's polygon, as a share of the greatest possible one"
-        heads = ["model", *(_HEADS[m] for m in columns), "prompts"]
-        return Table(title, heads, rows[: shown_rows(len(rows))], len(rows), "tables/radar_area.csv")
+        columns: dict[str, Callable[[Any], Any]] = {"model": str, **areas, "prompts": prompts}
+        return table_by(title, sorted(there, key=rank), columns, "tables/radar_area.csv")
+
+    def _ranked(self, measure: str, model: str) -> TableCell:
+        row = self.stored[model].get(measure)
+        value = None if row is None else row["value"]
+        if row is None:
+            text = "–"
+        elif value is not None and measure == "radar_rank":
+            text = number(value, places=0 if float(value).is_integer() else 1)
+        elif value is not None and measure == "radar_rank_orders":
+            text = _share(value)
+        else:
+            text = estimate_text(self.material, row)
+        return TableCell(text, numeric=text[:1].isdigit())
 
 
 def _stored(grid: ScoreGrid) -> Stored:
@@ -207,17 +220,6 @@ def _stored(grid: ScoreGrid) -> Stored:
     for row in grid.material.scores.filter(same).iter_rows(named=True):
         found.setdefault(row["generator"], {}).setdefault(row["measure"], row)
     return found
-
-
-def _ranked(material: Material, row: Estimate | None, measure: str) -> str:
-    if row is None:
-        return "–"
-    value = row["value"]
-    if value is not None and measure == "radar_rank":
-        return number(value, places=0 if float(value).is_integer() else 1)
-    if value is not None and measure == "radar_rank_orders":
-        return _share(value)
-    return estimate_text(material, row)
 
 
 def _share(value: float) -> str:
@@ -249,3 +251,94 @@ def _order_sentence(stored: Stored, models: Sequence[str]) -> str:
     held.sort(key=lambda place: place[0])
     told = [f"{model} keeps place {rank:g} under {_share(share)}" for rank, model, share in held]
     return f"{first} Of all orders, {listing(told, most=6)}. A place that depends on the order says nothing."
+
+
+_ACROSS, _UP = "car", "cas"
+_ROWS = 13
+_X_TITLE = ("Cultural accuracy (CAR)", "→ more captions hold a marker of the culture")
+_Y_TITLE = ("Contextual association (CAS)", "↑ more of the hits are stereotype terms")
+_READS = (
+    "To the right: more captions hold a marker of the culture asked for. Downwards: the terms that captions "
+    "use lean to the list of diversity, which is the breadth. Lines are intervals."
+)
+_NOTE = (
+    "Each line is the interval of one score on its own; both come from the same captions, so that the two "
+    "lines bound no region for the pair. Accuracy and breadth are shares of captions and of terms found, and "
+    "hang on the lists of the lexicon."
+)
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
+_Pair = tuple[Estimate, Estimate]
+
+
+def plane_blocks(material: Material) -> list[Block]:
+    """One figure a definition and level of further factors, with a panel a prompt that has both scores."""
+    both = material.scores.filter(
+        pl.col("measure").is_in([_ACROSS, _UP]), pl.col("attribute").is_null(), pl.col("category").is_null()
+    )
+    if both["measure"].n_unique() < 2:
+        return []
+    figures = [
+        _plane(grid, pairs, "plane" if i == 1 else f"plane-{i}")
+        for i, grid in enumerate(score_grids(material, both), start=1)
+        if (pairs := _pairs(grid))
+    ]
+    return [Block(figures=figures)] if figures else []
+
+
+def _pairs(grid: ScoreGrid) -> dict[str, list[_Pair]]:
+    """Prompt → the two rows of each model, where the prompt has both scores."""
+    found: dict[str, list[_Pair]] = {}
+    for rows in grid.rows_by("generator"):
+        by_measure = {row["measure"]: row for row in rows}
+        if len(by_measure) == 2:
+            found.setdefault(grid.label(rows[0]), []).append((by_measure[_ACROSS], by_measure[_UP]))
+    return found
+
+
+def _plane(grid: ScoreGrid, pairs: Mapping[str, Sequence[_Pair]], name: str) -> Figure:
+    material, every = grid.material, [pair for panel in pairs.values() for pair in panel]
+    title = f"Markers of the culture and breadth of what captions say, by model{grid.suffix}"
+    frame = pl.DataFrame([row for pair in every for row in pair], schema=grid.frame.schema)
+    models = replace(grid, frame=frame).models
+    panels, undrawn = [], []
+    for heading, of_prompt in list(pairs.items())[:MOST_PANELS]:
+        known = [(x, y) for x, y in of_prompt if x["value"] is not None and y["value"] is not None]
+        undrawn += [f"{pair[0]['generator']}, {heading}" for pair in of_prompt if pair not in known]
+        if rows := [_dot(material, x, y) for x, y in known]:
+            spec = plane(rows, x_title=_X_TITLE, y_title=_Y_TITLE, names=models)
+            panels.append(Panel(heading, spec, panel_words(title, heading, rows), _ROWS))
+    notes = [_NOTE, *notes_of(frame, max(0, len(pairs) - MOST_PANELS), 0, dots=False)]
+    if undrawn:
+        notes.append(f"Without a dot, because one of the two is not defined: {listing(undrawn)}.")
+    proses = [material.explain(measure, grid.basis.definition) for measure in (_ACROSS, _UP)]
+    notes += [f"{p.short}: {p.definition} Source: {p.source}." for p in proses if p.definition]
+    columns: dict[str, Callable[[_Pair], Any]] = {
+        "prompt": lambda pair: grid.label(pair[0]),
+        "model": lambda pair: str(pair[0]["generator"]),
+        "CAR [interval]": lambda pair: grid.value_cell(pair[0]),
+        "CAS [interval]": lambda pair: grid.value_cell(pair[1]),
+        "n of CAR": lambda pair: pair[0]["n"],
+        "n of CAS": lambda pair: pair[1]["n"],
+        "warnings": lambda pair: "; ".join(dict.fromkeys(filter(None, map(warnings, pair)))),
+    }
+    files = f"tables/{_ACROSS}.csv and tables/{_UP}.csv"
+    return Figure(
+        name=name,
+        title=title,
+        prose=proses[0],
+        n=n_text(material, frame),
+        panels=panels,
+        table=grid.table(title, every, columns, files, of=itemgetter(0)),
+        notes=notes,
+        reads=_READS,
+        defined=False,
+    )
+
+
+def _dot(material: Material, x: Estimate, y: Estimate) -> dict[str, Any]:
+    across, up = estimate_text(material, x), estimate_text(material, y)
+    return {
+        "name": str(x["generator"]),
+        **{f"{axis}{end}": row[c] for axis, row in (("x", x), ("y", y)) for end, c in _ENDS.items()},
+        "tip": f"{x['generator']}: CAR {across}, CAS {up}, n = {x['n']}",
+    }

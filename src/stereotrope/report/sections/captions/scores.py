@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.datatable import Table, TableCell, estimate_cell, pictures_cell, shown_rows
+from stereotrope.report.datatable import Table, TableCell, estimate_cell, pictures_cell, table_by
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
 from stereotrope.report.panels import safe_name
@@ -124,18 +124,14 @@ class ScoreGrid:
         self,
         title: str,
         rows: Sequence[Any],
-        columns: Mapping[str, Callable[[Any], TableCell | str]],
+        columns: Mapping[str, Callable[[Any], TableCell | str | int | None]],
         files: str,
         *,
         of: Callable[[Any], Estimate] = lambda row: row,
     ) -> Table:
         """A table of some rows, a maker of cells each column; ``of`` gives the estimate with the pictures."""
-        cells = []
-        for row in rows[: shown_rows(len(rows))]:
-            made = [make(row) for make in columns.values()]
-            named = [TableCell(cell) if isinstance(cell, str) else cell for cell in made]
-            cells.append([*named, pictures_cell(self.material, of(row))])
-        return Table(title, [*columns, "pictures"], cells, len(rows), files)
+        pictures = {"pictures": lambda row: pictures_cell(self.material, of(row))}
+        return table_by(title, rows, {**columns, **pictures}, files)
 
     def value_cell(self, row: Estimate) -> TableCell:
         """Value and interval."""
