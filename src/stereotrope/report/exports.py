@@ -4,7 +4,7 @@ import io
 import json
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,6 @@ _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
 _PNG_SCALE = 2.0
 _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 _TEXT_DIGITS = 6
-
-
-def light_colours(style: str) -> dict[str, str]:
-    """The colours of the light theme: the first value that the style sheet gives each variable."""
-    return dict(reversed(_COLOUR.findall(style)))
 
 
 class Exports:
@@ -123,8 +118,21 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
     return "\n".join(lines)
 
 
-def write_figures(figures: Sequence[Figure], out: Exports, *, style: str) -> None:
-    """Write every figure as SVG and PNG in the light theme, details as SVG only, without a browser."""
+def write_figures(
+    figures: Sequence[Figure],
+    drawings: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, Any]]],
+    out: Exports,
+    *,
+    style: str,
+) -> None:
+    """Write every chart as SVG in the light theme without a browser.
+
+    As PNG too, where one has room in :data:`MOST_PIXELS` and is no detail of another.
+    """
+    import vl_convert  # noqa: PLC0415
+
+    colours = dict(reversed(_COLOUR.findall(style)))  # the first value of each variable is of the light theme
+    vector = {f.name for f in figures if f.detail}
     specs = {
         f.name: side_by_side(
             [(p.title, p.spec) for p in f.panels], title=f.title, columns=1 if f.stacked else 2
@@ -132,20 +140,7 @@ def write_figures(figures: Sequence[Figure], out: Exports, *, style: str) -> Non
         for f in figures
         if f.panels
     }
-    write_specs(specs, out, style=style, vector={f.name for f in figures if f.detail})
-
-
-def write_specs(
-    specs: Mapping[str, Mapping[str, Any]], out: Exports, *, style: str, vector: Collection[str] = ()
-) -> None:
-    """Draw Vega-Lite charts.
-
-    As PNG too, where one has room in :data:`MOST_PIXELS` and its name is not in ``vector``.
-    """
-    import vl_convert  # noqa: PLC0415
-
-    colours = light_colours(style)
-    for name, spec in specs.items():
+    for name, spec in (specs | {name: draw(colours) for name, draw in drawings.items()}).items():
         whole = {**spec, "config": {**CONFIG, "background": colours["--paper"]}, "padding": 12}
         text = _VARIABLE.sub(
             lambda m: colours[m.group(1)], json.dumps(whole, ensure_ascii=False, sort_keys=True)

@@ -19,13 +19,12 @@ from stereotrope.report.panels import (
     SIGNIFICANT,
     Figure,
     Panel,
-    distinct_labels,
     domain_of,
     files_of,
     notes_of,
     panel_words,
     parts_of,
-    row_label,
+    row_labels,
     rows_and_panels,
     safe_name,
     without_neutral,
@@ -257,17 +256,11 @@ def dot_rows(
     series: str | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a panel: what is drawn of each defined estimate, and a label that no other row has."""
-    named = [(r[series] or "–") if series else None for r in records]
-    labels = [row_label(r, columns) for r in records]
-    for level in dict.fromkeys(named):
-        mine = [i for i, name in enumerate(named) if name == level]
-        apart = distinct_labels([records[i] for i in mine], [labels[i] for i in mine])
-        for i, label in zip(mine, apart, strict=True):
-            labels[i] = label
+    names = [(r[series] or "–") if series else None for r in records]
     rows = []
-    for i, (r, label) in enumerate(zip(records, labels, strict=True)):
+    for r, label, name in zip(records, row_labels(records, columns, names), names, strict=True):
         said, q, text, sure = estimate_text(material, r), r["q_value"], "", None
         if q is not None:
             text, sure = f"{said}{_GAP}q {'' if q < _SMALLEST else '= '}{probability(q)}", q <= SIGNIFICANT
-        rows.append(dot_of(r, label, said, series=named[i], text=text, sure=sure))
+        rows.append(dot_of(r, label, said, series=name, text=text, sure=sure))
     return rows

@@ -18,12 +18,11 @@ from stereotrope.report.panels import (
     SIGNIFICANT,
     Figure,
     Panel,
-    distinct_labels,
     files_of,
     notes_of,
     panel_words,
     parts_of,
-    row_label,
+    row_labels,
     rows_and_panels,
 )
 from stereotrope.report.prose import MeasureProse
@@ -36,6 +35,21 @@ _HEADS_BESIDE = 60
 _DEEPER = "Purple is more, orange less; the stronger the colour, the larger the difference."
 _Parts = Sequence[tuple[str, pl.DataFrame]]
 _NAMED = {"generator": "model"}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns that make panels, lines and heads; the heads in their order; the end of one scale for all.
+
+    ``told`` is what is said of lines and columns.
+    """
+
+    panels: Sequence[str]
+    lines: Sequence[str]
+    column: str
+    heads: Mapping[Any, str]
+    top: float | None = None
+    told: str = ""
 
 
 def heat_panels(material: Material, frame: pl.DataFrame) -> int:
@@ -65,21 +79,10 @@ def heat_figure(
 ) -> Figure:
     """Numbers as a coloured table: ``column`` (attribute or category) across, conditions down."""
     panels_by, lines_by = _sides(material, frame)
-    levels = frame[column].drop_nulls().unique().sort()
-    heads = {level: level_words(column, level) for level in levels}
-    drawn = _draw(material, frame, prose, title, _Layout(panels_by, lines_by, column, heads))
-    return Figure.of(
-        material,
-        frame,
-        prose,
-        title,
-        f"{prose.name}-{'attributes' if column == 'attribute' else frame['attribute'][0]}",
-        drawn.panels,
-        notes=_notes(frame, drawn=bool(drawn.panels)),
-        reads=drawn.reads(reads),
-        defined=defined,
-        stacked=drawn.stacked,
-    )
+    heads = {level: level_words(column, level) for level in frame[column].drop_nulls().unique().sort()}
+    name = f"{prose.name}-{'attributes' if column == 'attribute' else frame['attribute'][0]}"
+    layout = _Layout(panels_by, lines_by, column, heads)
+    return replace(_figure(material, frame, prose, title, name, layout, reads), defined=defined)
 
 
 def overview_figure(
@@ -98,53 +101,25 @@ def overview_figure(
     order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
     heads = {level: "–" if level is None else str(level) for level in order}
     top = max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
-    drawn = _draw(material, frame, prose, title, _Layout(panels_by, [down], column, heads, top))
     across = f"One line a level of {words(down)}, one column a level of {words(column)}."
+    layout = _Layout(panels_by, [down], column, heads, top, across)
+    figure = _figure(material, frame, prose, title, name, layout, "Lighter is more.")
     intervals = f"Intervals and tests of all {thousands(frame.height)} rows are in {files_of(prose.name)}."
-    return Figure.of(
-        material,
-        frame,
-        prose,
-        title,
-        name,
-        drawn.panels,
-        notes=[*_notes(frame, drawn=bool(drawn.panels)), intervals],
-        reads=drawn.reads("Lighter is more.", across),
-        stacked=True,
-        crowded=True,
-    )
+    return replace(figure, notes=[*figure.notes, intervals], stacked=True, crowded=True)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Columns that make panels, lines and heads; the heads in their order; the end of one scale for all."""
-
-    panels: Sequence[str]
-    lines: Sequence[str]
-    column: str
-    heads: Mapping[Any, str]
-    top: float | None = None
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Panels, whether they are too wide to stand side by side, and what is not drawn."""
-
-    panels: Sequence[Panel]
-    stacked: bool
-    signed: bool
-    said: Sequence[str]
-
-    def reads(self, plain: str, *before: str) -> str:
-        """How the panels are read, where there are any, and what is not drawn."""
-        return " ".join([*[*before, _DEEPER if self.signed else plain] * bool(self.panels), *self.said])
-
-
-def _draw(
-    material: Material, frame: pl.DataFrame, prose: MeasureProse, title: str, layout: _Layout
-) -> _Drawn:
+def _figure(
+    material: Material,
+    frame: pl.DataFrame,
+    prose: MeasureProse,
+    title: str,
+    name: str,
+    layout: _Layout,
+    reads: str,
+) -> Figure:
+    """The figure with its panels, ``stacked`` where these are too wide to stand side by side."""
     column, signed = layout.column, prose.scale == "signed"
-    parts, said = _few(material, frame, prose, parts_of(material, frame, layout.panels), layout.panels)
+    parts, undrawn = _few(material, frame, prose, parts_of(material, frame, layout.panels), layout.panels)
     panels: list[Panel] = []
     longest = widest = 0
     for heading, part in parts:
@@ -153,7 +128,7 @@ def _draw(
         records = sorted(
             part.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in layout.lines]
         )
-        labels = _lines(records, layout.lines, column)
+        labels = row_labels(records, layout.lines, [r[column] for r in records])
         rows = [
             _cell(material, r, label, column, layout.heads.get(r[column], str(r[column])))
             for r, label in zip(records, labels, strict=True)
@@ -166,44 +141,42 @@ def _draw(
         spec = heat(rows, columns=heads, lines=lines, signed=signed, top=layout.top)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
     columns = frame[column].n_unique()
-    stacked = columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
-    return _Drawn(panels, stacked, signed, said)
-
-
-def _lines(records: Sequence[Mapping[str, Any]], by: Sequence[str], column: str) -> list[str]:
-    """The line of each cell; two cells of one place are two lines, which say in what they differ."""
-    labels = [row_label(r, by) for r in records]
-    places = [f"{label}\n{r[column]}" for label, r in zip(labels, records, strict=True)]
-    apart = distinct_labels(records, places)
-    return [
-        label if said == place else f"{label}{said[len(place) :]}"
-        for label, place, said in zip(labels, places, apart, strict=True)
-    ]
+    read = [layout.told, _DEEPER if signed else reads] if panels else []
+    return Figure.of(
+        material,
+        frame,
+        prose,
+        title,
+        name,
+        panels,
+        notes=_notes(frame, drawn=bool(panels)),
+        reads=" ".join(filter(None, [*read, undrawn])),
+        stacked=columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE,
+    )
 
 
 def _few(
     material: Material, frame: pl.DataFrame, prose: MeasureProse, parts: _Parts, by: Sequence[str]
-) -> tuple[_Parts, list[str]]:
+) -> tuple[_Parts, str]:
     """The panels that are drawn, and a sentence where these are not all."""
     if len(parts) <= MOST_PANELS and frame.height <= MOST_CELLS:
-        return parts, []
+        return parts, ""
     each = " and ".join(_NAMED.get(c, words(c)) for c in by) or "figure"
     many = f"{thousands(frame.height)} cells in {count(len(parts), 'panel')}, one a {each}"
     where = f"All {thousands(frame.height)} rows are in {files_of(prose.name)}."
     series = series_of(frame.row(0, named=True))
     averages = replace(series, mean=True).rows(material.estimates)
     if not series.mean and averages.filter(pl.col("attribute") != ALL_ATTRIBUTES).height:
-        return [], [f"Not drawn: {many}, whose averages are a figure of their own. {where}"]
+        return [], f"Not drawn: {many}, whose averages are a figure of their own. {where}"
     if len(parts) <= MOST_PANELS:
-        return parts, []
+        return parts, ""
     if series.subset and not series.mean:
-        return [], [f"Not drawn: {many}; the figure of all pictures is above. {where}"]
+        return [], f"Not drawn: {many}; the figure of all pictures is above. {where}"
     factor = next(c for c in by if frame[c].n_unique() > 1)
     first = parts[0][1][factor][0]
     kept = [part for part in parts if part[1][factor][0] == first][:MOST_PANELS]
     of = f"{_NAMED.get(factor, words(factor))} {ellipsis(str(first), 60)}"
-    said = f"Drawn: {len(kept)} of {len(parts)} panels, one a {each}: those of {of}. {where}"
-    return kept, [said]
+    return kept, f"Drawn: {len(kept)} of {len(parts)} panels, one a {each}: those of {of}. {where}"
 
 
 def _notes(frame: pl.DataFrame, *, drawn: bool) -> list[str]:

@@ -109,28 +109,24 @@ def undefined_words(frame: pl.DataFrame) -> str:
     return "; ".join(told)
 
 
-def distinct_labels(records: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
-    """The labels of some rows; those that stand for several rows say in what these rows differ."""
-    alike: dict[str, list[int]] = {}
-    for i, label in enumerate(labels):
-        alike.setdefault(label, []).append(i)
-    found = list(labels)
-    for members in alike.values():
-        if len(members) < 2:
-            continue
+def row_labels(
+    records: Sequence[Mapping[str, Any]], columns: Sequence[str], places: Sequence[Any]
+) -> list[str]:
+    """The levels of each row in words; rows of one label and one of ``places`` say in what they differ."""
+    labels: list[str] = []
+    alike: dict[tuple[str, Any], list[int]] = {}
+    for i, (row, place) in enumerate(zip(records, places, strict=True)):
+        parts = [level_words(c, row[c]) for c in columns if row.get(c) is not None]
+        labels.append(", ".join(parts) or str(row.get("generator") or "all pictures"))
+        alike.setdefault((labels[i], place), []).append(i)
+    for members in (found for found in alike.values() if len(found) > 1):
         rows = [records[i] for i in members]
         varying = [c for c in rows[0] if len({str(r[c]) for r in rows}) > 1]
         differs = [c for c in varying if c not in _ESTIMATED] or [c for c in varying if c in _TELLING]
         for i in members:
             more = [words(str(records[i][c])) for c in differs if records[i][c] is not None]
-            found[i] = ", ".join([found[i], *more])
-    return found
-
-
-def row_label(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    """The levels of a row in words."""
-    parts = [level_words(c, row[c]) for c in columns if row.get(c) is not None]
-    return ", ".join(parts) or str(row.get("generator") or "all pictures")
+            labels[i] = ", ".join([labels[i], *more])
+    return labels
 
 
 def varying_columns(material: Material, frame: pl.DataFrame) -> list[str]:

@@ -1,5 +1,6 @@
 """Write a run's report into its folder."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -11,9 +12,7 @@ from stereotrope.report.exports import (
     MOST_PIXELS,
     MOST_TEXT_ROWS,
     Exports,
-    light_colours,
     write_figures,
-    write_specs,
     write_table,
 )
 from stereotrope.report.material import Material, Words
@@ -52,35 +51,31 @@ def write(
     Raises RunError: The run has no tables yet, or the disk is full: files of an earlier report stay.
     """
     with changes_told(run.path):
-        return _write(Material(run, words), out, figures=figures, budget=budget, stop=stop)
-
-
-def _write(
-    material: Material, out: Path | str | None, *, figures: bool, budget: int, stop: threading.Event | None
-) -> Path:
-    folder = make_folder(Path(out) if out is not None else material.run.path / "report")
-    tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
-    for place in (folder, tables.folder, drawings.folder):
-        sweep(place, below=False)
-    page = build(material, budget=budget, stop=stop)
-    Exports(folder, stop).write("index.html", page.html.encode("utf-8"))
-    _write_tables(material, tables)
-    _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
-    if figures:
-        style = asset("style.css")
-        write_figures(page.figures, drawings, style=style)
-        colours = light_colours(style)
-        write_specs({name: draw(colours) for name, draw in page.drawings.items()}, drawings, style=style)
-        _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
-    if out is None:
-        _remove_others(folder, {*tables.written, *drawings.written}, figures=figures)
+        material = Material(run, words)
+        folder = make_folder(Path(out) if out is not None else run.path / "report")
+        tables, drawings = (Exports(folder / name, stop) for name in _ENDINGS)
+        for place in (folder, tables.folder, drawings.folder):
+            sweep(place, below=False)
+        page = build(material, budget=budget, stop=stop)
+        Exports(folder, stop).write("index.html", page.html.encode("utf-8"))
+        _write_tables(material, tables)
+        _readme(tables, _FEW_ROWS, ".tex", ".csv", ".parquet")
+        if figures:
+            write_figures(page.figures, page.drawings, drawings, style=asset("style.css"))
+            _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
+        if out is None:
+            for made in [tables, *[drawings] * figures]:
+                endings = _ENDINGS[made.folder.name]
+                ours = {p for p in made.folder.iterdir() if p.suffix in endings or p.name == "README.txt"}
+                for path in ours.difference(made.written):
+                    path.unlink()
     return folder / "index.html"
 
 
 def _write_tables(material: Material, out: Exports) -> None:
     for series in series_in(material.estimates):
-        rows = series.rows(material.estimates)
-        write_table(rows, out, _file_name(series.name), caption=material.explain(series).title)
+        rows, name = series.rows(material.estimates), re.sub("[^0-9A-Za-z_-]", "_", series.name)[:80]
+        write_table(rows, out, name, caption=material.explain(series).title)
     write_table(material.findings, out, "findings", caption="Findings")
     for section in sections_in_order():
         for name, (caption, frame) in (section.tables(material) if section.tables else {}).items():
@@ -107,15 +102,3 @@ def _readme(out: Exports, sentence: str, lacking: str, *endings: str) -> None:
     if left:
         lines = [", ".join(f"{name}{ending}" for ending in endings) for name in left]
         out.write("README.txt", "\n".join([sentence, "", *lines, ""]).encode("utf-8"))
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)[:80]
-
-
-def _remove_others(folder: Path, written: set[Path], *, figures: bool) -> None:
-    for name, endings in _ENDINGS.items():
-        if name == "tables" or figures:
-            ours = {p for p in (folder / name).iterdir() if p.suffix in endings or p.name == "README.txt"}
-            for path in ours - written:
-                path.unlink()
