@@ -7,7 +7,7 @@ from importlib.metadata import version
 import pytest
 import vl_convert
 
-from stereotrope.report.bundle import vega_bundle
+from stereotrope.report.page import vega_bundle
 
 SCRIPT = "/* drawn by nobody */ é"
 

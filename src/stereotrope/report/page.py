@@ -1,24 +1,28 @@
 """The page: everything a run holds, put together as one HTML file that needs nothing else."""
 
+import contextlib
+import hashlib
 import json
+import os
+import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from stereotrope.report import escape
 from stereotrope.report.arrangement import Chapter, arranged
-from stereotrope.report.bundle import vega_bundle
 from stereotrope.report.charts.drawing import CONFIG
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order
 from stereotrope.report.document import asset, render_document
-from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.exhibits import Exhibits, Thumbnails
 from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import asked, summary, title
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
-from stereotrope.report.thumbnails import Thumbnails
 
 _MOST_OPEN_ROWS = 12
 
@@ -120,3 +124,38 @@ def _drawn(figures: Sequence[Figure]) -> dict[str, Any]:
             number_of = shapes.setdefault(shape, len(shapes))
             drawn[f"chart-{figure.name}-{i}"] = {"shape": number_of, "values": panel.spec["data"]["values"]}
     return {"charts": drawn, "shapes": [json.loads(shape) for shape in shapes]}
+
+
+@cache
+def vega_bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script.
+
+    Making it takes two seconds, so it is kept in ``stereotrope`` below ``XDG_CACHE_HOME`` (``~/.cache``),
+    after its own hash. What is torn there is made anew, and where nothing can be written nothing is kept.
+    """
+    with contextlib.suppress(OSError, RuntimeError):
+        digest, _, kept = _file().read_bytes().partition(b"\n")
+        if hashlib.sha256(kept).hexdigest().encode() == digest:
+            return kept.decode()
+    import vl_convert  # noqa: PLC0415
+
+    bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+    with contextlib.suppress(OSError, RuntimeError):
+        _keep(_file(), bundle.encode())
+    return bundle
+
+
+def _file() -> Path:
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+    return folder / "stereotrope" / f"vega-{version('vl-convert-python')}.js"
+
+
+def _keep(file: Path, bundle: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}-{secrets.token_hex(6)}")
+    try:
+        temporary.write_bytes(hashlib.sha256(bundle).hexdigest().encode() + b"\n" + bundle)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)

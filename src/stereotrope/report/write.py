@@ -8,17 +8,11 @@ import polars as pl
 
 from stereotrope.report.contract import sections_in_order
 from stereotrope.report.document import asset
-from stereotrope.report.exports import (
-    MOST_PIXELS,
-    MOST_TEXT_ROWS,
-    Exports,
-    write_figures,
-    write_table,
-)
+from stereotrope.report.exhibits import BUDGET
+from stereotrope.report.exports import MOST_PIXELS, MOST_TEXT_ROWS, Exports, write_figures, write_table
 from stereotrope.report.material import Material, Words
 from stereotrope.report.page import build
 from stereotrope.report.series import series_in
-from stereotrope.report.thumbnails import BUDGET
 from stereotrope.run import Run, changes_told, make_folder, sweep
 
 _ENDINGS = {"tables": {".csv", ".md", ".tex", ".parquet"}, "figures": {".svg", ".png"}}

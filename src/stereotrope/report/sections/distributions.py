@@ -1,22 +1,27 @@
-"""Pictures of the distributions: one row a condition, one column an attribute, one strip each."""
+"""The labels themselves: one row a condition, one column an attribute, one strip each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.drawing import PALETTE
+from stereotrope.report.charts.heat import strips
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.datatable import Table, TableCell, shown_rows
 from stereotrope.report.escape import ellipsis, visible
+from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count, thousands
+from stereotrope.report.prose import listing
 from stereotrope.shipped import shipped
 
-MOST_SHOWN = 12
-"""Distributions up to which all are shown."""
-FEW_SHOWN = 8
-"""How many are shown where there are more."""
+_MOST_SHOWN, _FEW_SHOWN = 12, 8
+"""Distributions up to which all are shown, and how many are shown where there are more."""
 
 OTHER = "other values"
 _NEUTRAL = ("absent", "no", "none")
@@ -32,6 +37,18 @@ _WIDEST = 160
 _SIGN_WIDTH = 6.0
 _CAPITAL_MORE = 2.4
 _GENDER = ("gender", "sex", "presentation")
+_TITLE = "What the pictures show"
+_LEAD = "The labels themselves. Colours are drawn in the colour they name where it is known."
+_OF_CAPTIONS = (
+    "What captions name",
+    "What a lexicon reads in the captions, one by one; “unknown” where a caption names no group. No one "
+    "labelled the pictures themselves, which may show what their captions do not name.",
+)
+_MOST_OPEN = 45
+"""Lines of the figures of strips that stand open."""
+_LINES_AROUND = 10
+"""Lines that the head and the key of a figure of strips take the place of."""
+_MOST_OPEN_LINES = 24
 
 
 @dataclass(frozen=True)
@@ -89,18 +106,18 @@ class Distribution:
         return len(self.read) == len(self.attributes)
 
 
-def shown_distributions(material: Material) -> tuple[list[Distribution], str]:
+def _shown(material: Material) -> tuple[list[Distribution], str]:
     """All distributions, or of very many those that findings point at first, then the first.
 
     Returns: Them, and what is not shown, empty where all are.
     """
     lead = _leading(material)
     groups = _groups(material, lead)
-    if len(groups) <= MOST_SHOWN:
+    if len(groups) <= _MOST_SHOWN:
         return distributions(material), ""
     of = {sheet.anchor: key for key, sheets in groups.items() for sheet in sheets}
     told = [of[anchor] for anchor in material.highlighted]
-    shown = distributions(material, list(dict.fromkeys([*told, *groups]))[:FEW_SHOWN])
+    shown = distributions(material, list(dict.fromkeys([*told, *groups]))[:_FEW_SHOWN])
     each = " and ".join(["model", *map(words, lead)])
     return shown, (
         f"Shown: {len(shown)} of {thousands(len(groups))} figures, one a {each}: those that findings point "
@@ -136,12 +153,12 @@ def distributions(
     names = _column_names(sorted(pairs, key=lambda pair: order.index(pair[0])))
     from_captions = {column for (_, who), column in names.items() if who in material.lexicons}
     seen, left = _counted(material, names)
-    overall = {c: _total(n for (_, of), n in seen.items() if of == c) for c in names.values()}
+    overall = {c: sum((n for (_, of), n in seen.items() if of == c), Counter[str]()) for c in names.values()}
     out = []
     for i, (key, sheets) in enumerate(_groups(material, lead).items(), start=1):
         if chosen is not None and key not in chosen:
             continue
-        totals = {c: _total(seen[sheet.anchor, c] for sheet in sheets) for c in names.values()}
+        totals = {c: sum((seen[sheet.anchor, c] for sheet in sheets), Counter[str]()) for c in names.values()}
         attributes = [c for c in totals if totals[c]]
         if not attributes:
             continue
@@ -150,7 +167,7 @@ def distributions(
             for pair, c in names.items()
             if totals[c]
         }
-        width = _width(attributes)
+        width = _WIDTHS.get(min(len(attributes), max(_WIDTHS)), _WIDEST)
         lines = []
         for sheet in sheets:
             places = [(sheet.anchor, c) for c in attributes]
@@ -192,21 +209,10 @@ def _counted(
     return seen, left
 
 
-def _total(counters: Iterable[Counter[str]]) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for counter in counters:
-        total.update(counter)
-    return total
-
-
 def _examples(material: Material, sheet: Sheet) -> list[str]:
     """Three pictures of a condition: those that findings point at, then its first."""
     first = [row["image_id"] for row in sheet.images if row["status"] == "ok"]
     return list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *first]))[:3]
-
-
-def _width(columns: Sequence[str]) -> int:
-    return _WIDTHS.get(min(len(columns), max(_WIDTHS)), _WIDEST)
 
 
 def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
@@ -293,3 +299,96 @@ def _is_light(colour: str | None) -> bool:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.18
+
+
+def _blocks(material: Material, shown: Exhibits) -> list[Block]:
+    made, note = _shown(material)
+    lines = accumulate(len(d.lines) + _LINES_AROUND for d in made)
+    n_open = max(1, sum(total <= _MOST_OPEN for total in lines))
+    strips = [
+        Block(
+            "distribution", {**_content(d, shown), "open": i < n_open}, drawings={d.name: partial(_chart, d)}
+        )
+        for i, d in enumerate(made)
+    ]
+    return [Block("text", [note] if note else [], heading=_heading(made)), *strips] if made else []
+
+
+def _heading(strips: Sequence[Distribution]) -> tuple[str, str]:
+    """What is read in captions is not what pictures show."""
+    read = list(dict.fromkeys(name for d in strips for name in d.read))
+    if all(d.of_captions for d in strips):
+        return _OF_CAPTIONS
+    said = (
+        f" Read in captions, and so not labels of the pictures: {visible(listing(read))}; there “unknown” "
+        "says that a caption names no group."
+    )
+    return _TITLE, _LEAD + said * bool(read)
+
+
+def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
+    """A distribution with the pictures of its highlighted rows and its data table."""
+    material, lines = shown.material, []
+    for line in d.lines:
+        pictures = [{"uri": u, "alt": shown.alt(i)} for i in line.pictures if (u := shown.thumbs.uris.get(i))]
+        lines.append({**vars(line), "shown": pictures})
+    by = words(material.row_factor) if material.row_factor else "condition"
+    rows = [
+        [
+            TableCell(line.title, href=f"#{line.anchor}"),
+            TableCell(a),
+            TableCell(g.value),
+            *(TableCell(str(k), numeric=True) for k in (g.count, s.n)),
+        ]
+        for line in d.lines
+        for a, s in zip(d.attributes, line.strips, strict=True)
+        for g in s.segments
+    ]
+    what = "captions name" if d.of_captions else "the pictures show"
+    heading = f"{d.title}: what {what}, by {by}" if d.title else f"What {what}, by {by}"
+    counted = "captions" if d.of_captions else "pictures"
+    ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
+    low, high = min(ns), max(ns)
+    return {
+        **vars(d),
+        "heading": heading,
+        "n": f"n = {low} a strip" if low == high else f"n = {low} to {high} a strip",
+        "lines": lines,
+        "open_lines": _MOST_OPEN_LINES if len(lines) > _MOST_OPEN_LINES + 1 else len(lines),
+        "some_missing": any(s.left_out for line in d.lines for s in line.strips),
+        "any_pictures": any(line["shown"] for line in lines),
+        "share_of": "captions read as" if d.of_captions else "pictures labelled with",
+        "table": Table(
+            heading,
+            ["condition", "attribute", "value", counted, "of"],
+            rows[: shown_rows(len(rows))],
+            len(rows),
+            "tables/labels.csv",
+        ),
+    }
+
+
+def _chart(d: Distribution, colours: Mapping[str, str]) -> dict[str, Any]:
+    def colour(g: Segment) -> str:
+        variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
+        return g.colour or colours[variable]
+
+    rows = [
+        {"line": line.title, "column": column, "value": g.value, "colour": colour(g)}
+        | {"start": g.start / total, "end": (g.start + g.width) / total}
+        for line in d.lines
+        for column, strip in zip(d.attributes, line.strips, strict=True)
+        for total in [sum(g.width for g in strip.segments) or 1.0]
+        for g in strip.segments
+    ]
+    return strips(rows, lines=[line.title for line in d.lines], columns=d.attributes, title=d.title)
+
+
+add_section(
+    "distributions",
+    _TITLE,
+    lead=_LEAD,
+    place=50,
+    make=_blocks,
+    repeated="The strips above show these labels; their shares, with intervals, are behind these lines.",
+)

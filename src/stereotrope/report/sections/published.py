@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.report.charts.dots import dots
-from stereotrope.report.contract import Block, add_section
+from stereotrope.report.contract import SCORES, Block, add_section
 from stereotrope.report.datatable import (
     Table,
     TableCell,
@@ -242,3 +242,10 @@ add_section(
     place=110,
     make=_published,
 )
+add_section(
+    "divergence",
+    "How much the pictures change",
+    lead="Scores over all attributes, each with its interval and, where it has one, its noise floor.",
+    place=SCORES,
+)
+add_section("other", "Further measures", lead="What else this run measured.", place=100)

@@ -8,7 +8,7 @@ from tests.report.made_up import FakeRun
 from tests.report.sections.captions.made_up_gallery import gallery_run, score
 
 from stereotrope import report
-from stereotrope.report.exhibits import Exhibits
+from stereotrope.report.exhibits import Exhibits, Thumbnails
 from stereotrope.report.material import Material
 from stereotrope.report.sections.captions.gallery import (
     MOST_COLUMNS,
@@ -18,7 +18,6 @@ from stereotrope.report.sections.captions.gallery import (
     chosen_pictures,
     gallery_blocks,
 )
-from stereotrope.report.thumbnails import Thumbnails
 from stereotrope.tables import BANDS
 
 

@@ -12,12 +12,7 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import Figure
 from stereotrope.report.prose import MeasureProse, listing
-from stereotrope.report.sections.captions.alongside import (
-    MOST_ENTRIES,
-    Drawing,
-    SeriesStyle,
-    joined_prose,
-)
+from stereotrope.report.sections.captions.alongside import MOST_ENTRIES, Drawing, SeriesStyle, joined_prose
 from stereotrope.report.sections.captions.groups import (
     COVERED,
     EVENNESS,

@@ -1,0 +1,202 @@
+"""Pictures: those of the strongest findings and of cases, regions and sets, and all of them by condition."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from stereotrope.report.contract import Block, add_section
+from stereotrope.report.exhibits import Exhibits, exhibited
+from stereotrope.report.material import Material, image_ids, words
+from stereotrope.report.numbers import count, thousands
+from stereotrope.tables import ABSENT
+
+_FINDINGS, _CASES, _OPEN_CASES = 5, 8, 4
+_OF_A_FINDING = 4
+_KINDS = {"deterministic": "One value only", "dominance_shift": "Another dominant value"}
+_SHOWN = {
+    "region": ("image_id", 6, "picture with its regions", "pictures with their regions"),
+    "set": ("subject_id", 4, "set", "sets"),
+}
+"""Of each kind what is one example, how many there are of an annotator at most, and their names."""
+_MOST_BOXES, _OF_A_SET = 12, 8
+_DIGITS = 0.07
+"""Height of a box's number, as a share of the picture's longer side."""
+_MOST_OPEN = 12
+_MOST_OPEN_PICTURES = 100
+
+
+def _findings(material: Material, shown: Exhibits) -> list[Block]:
+    told = [
+        {"sentence": row["sentence"], "groups": shown.groups(image_ids(row), most=_OF_A_FINDING)}
+        for row in material.findings.head(_FINDINGS).iter_rows(named=True)
+    ]
+    return [Block("findings", told)]
+
+
+def _cases_of(material: Material) -> list[dict[str, Any]]:
+    return material.findings.filter(pl.col("kind").is_in(list(_KINDS))).to_dicts()
+
+
+def _cases(material: Material, shown: Exhibits) -> list[Block]:
+    rows = _cases_of(material)
+    told = [
+        {
+            "title": ": ".join(filter(None, (_KINDS[row["kind"]], words(row["attribute"] or "")))),
+            "sentence": row["sentence"],
+            "groups": shown.groups(image_ids(row)),
+        }
+        for row in rows[:_CASES]
+    ]
+    left = max(0, len(rows) - _CASES)
+    return [Block("cases", {"cases": told, "open": _OPEN_CASES, "left": left})] if told else []
+
+
+def _examples(material: Material) -> Iterator[tuple[str, str, int, list[pl.DataFrame]]]:
+    """Kind, annotator, number of all, and labels of some: one of every condition before any has two."""
+    turns = {row["image_id"]: turn for s in material.sheets for turn, row in enumerate(s.images)}
+    members = material.run.subjects.select("subject_id", "image_id", "position", box="region")
+    labels = material.run.labels.filter(pl.col("subject_kind").is_in(list(_SHOWN)))
+    known = labels.join(members.filter(pl.col("image_id").is_in(list(turns))), on="subject_id")
+    turn = pl.col("image_id").replace_strict(turns, return_dtype=pl.Int64)
+    ordered = known.sort("position").sort(turn.first().over("subject_id"), maintain_order=True)
+    for (kind, annotator), frame in ordered.group_by("subject_kind", "annotator", maintain_order=True):
+        one, most, *_ = _SHOWN[str(kind)]
+        parts = frame.partition_by(one, maintain_order=True)
+        yield str(kind), str(annotator), len(parts), parts[:most]
+
+
+def _images(part: pl.DataFrame) -> list[str]:
+    return part["image_id"].unique(maintain_order=True).to_list()[:_OF_A_SET]
+
+
+def _subjects(material: Material, shown: Exhibits) -> list[Block]:
+    blocks = []
+    for kind, annotator, total, parts in _examples(material):
+        made = [_boxed(shown, part) if kind == "region" else _set(shown, part) for part in parts]
+        drawn = [one for one in made if one]
+        some = f"{thousands(len(drawn))} of " * (len(drawn) < total)
+        blocks.append(Block("text", [f"{annotator}: {some}{count(total, *_SHOWN[kind][2:])}."]))
+        blocks.append(Block("regions" if kind == "region" else "pictures", drawn))
+    return blocks
+
+
+def _said(labels: pl.DataFrame) -> str:
+    told = labels.unique(["attribute", "value", "status"], maintain_order=True)
+    given = told.select("attribute", pl.coalesce("value", "status")).iter_rows()
+    return "; ".join(f"{words(attribute)}: {words(value)}" for attribute, value in given)
+
+
+def _boxed(shown: Exhibits, labels: pl.DataFrame) -> dict[str, Any] | None:
+    """A picture with its boxes, numbered, and what was said of each."""
+    (image,) = _images(labels)
+    row, uri = shown.material.image_rows[image], shown.thumbs.best(image)
+    if uri is None or not row["width"] or not row["height"]:
+        return None
+    parts = labels.partition_by("subject_id", maintain_order=True)
+    left = len(parts) - _MOST_BOXES
+    return {
+        **_place(shown, image),
+        "uri": uri,
+        "alt": f"{shown.alt(image)}. {count(len(parts), 'region')}",
+        "width": row["width"],
+        "height": row["height"],
+        "size": round(_DIGITS * max(row["width"], row["height"]), 1),
+        "boxes": [(json.loads(p["box"][0]), _said(p)) for p in parts[:_MOST_BOXES]],
+        "more": f"{left} more in the run's table of labels" if left > 0 else "",
+    }
+
+
+def _set(shown: Exhibits, labels: pl.DataFrame) -> dict[str, Any] | None:
+    """The pictures of a set in their order, and what was said of it."""
+    uris = [(image, uri) for image in _images(labels) if (uri := shown.thumbs.best(image))]
+    total = labels["image_id"].n_unique()
+    left = f" ({len(uris)} of {total} pictures)" if len(uris) < total else ""
+    images = [{"uri": uri, "alt": shown.alt(image)} for image, uri in uris]
+    more = f"{_said(labels)}{left}"
+    return {**_place(shown, labels["image_id"][0]), "images": images, "more": more} if uris else None
+
+
+def _place(shown: Exhibits, image: str) -> dict[str, str]:
+    sheet = shown.material.sheet_of[image]
+    return {"anchor": sheet.anchor, "title": f"{sheet.generator}: {sheet.title}"}
+
+
+def _sheets(material: Material, shown: Exhibits) -> list[Block]:
+    """Every picture, by generator and condition."""
+    sheets: dict[str, list[dict[str, Any]]] = {}
+    for sheet in material.sheets:
+        ok = sum(1 for i in sheet.images if i["status"] == "ok")
+        here = [i for i in sheet.images if i["status"] != ABSENT]
+        items = [item for i in here if (item := _item(shown, i)) is not None]
+        of = f"{ok} of " * (ok < len(sheet.images))
+        counts = f"{of}{count(len(sheet.images), 'picture')}"
+        if len(here) < len(sheet.images):
+            counts += ", the others not at hand" if here else ": they are not at hand"
+        if hidden := len(here) - len(items):
+            counts += f", {thousands(ok - hidden)} shown"
+        prompt = min((i["text"] for i in sheet.images if i["text"]), default=None)
+        told = {"anchor": sheet.anchor, "title": sheet.title, "counts": counts, "prompt": prompt}
+        sheets.setdefault(sheet.generator, []).append({**told, "images": items})
+    closed = len(material.sheets) > _MOST_OPEN or material.images.height > _MOST_OPEN_PICTURES
+    return [
+        Block("text", [_note(material, shown.thumbs.left_out)]),
+        Block("sheets", {"generators": list(sheets.items()), "closed": closed}),
+    ]
+
+
+def _note(material: Material, left_out: int) -> str:
+    status = material.images["status"]
+    ok, away = int((status == "ok").sum()), int((status == ABSENT).sum())
+    text = (
+        "Small copies of the pictures; the originals are in the run folder, under pictures/. "
+        "A dashed frame is a request without a usable picture."
+    )
+    if away:
+        text += (
+            f" {count(away, 'picture is', 'pictures are')} not at hand, so nothing is drawn of them; what "
+            "others said of them counts."
+        )
+    if left_out:
+        text += (
+            f" To keep this file below a fixed size, {thousands(ok - left_out)} of {thousands(ok)} "
+            "pictures are shown, the first of every condition before any further one."
+        )
+    return text
+
+
+def _item(shown: Exhibits, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    image = row["image_id"]
+    if row["status"] != "ok":
+        return {"uri": None, "alt": f"{row['status']}: {row['reason'] or 'no reason given'}"}
+    if image in shown.thumbs.broken:
+        return {"uri": None, "alt": "this picture can no longer be read"}
+    uri = shown.thumbs.uris.get(image)
+    return {"uri": uri, "alt": shown.alt(image, captioned=True)} if uri else None
+
+
+add_section(
+    "findings",
+    "What stands out",
+    place=10,
+    make=_findings,
+    large=lambda material: exhibited(material, material.findings.head(_FINDINGS).iter_rows(named=True)),
+)
+add_section(
+    "cases",
+    "Repetition and change, with the pictures",
+    lead="Conditions in which all pictures agree, and most frequent values that change.",
+    place=90,
+    make=_cases,
+    large=lambda material: exhibited(material, _cases_of(material)[:_CASES]),
+)
+add_section(
+    "subjects",
+    "Regions and sets",
+    lead="What was said of parts of pictures, each box with its number, and of pictures set side by side.",
+    place=85,
+    make=_subjects,
+    large=lambda material: [i for *_, parts in _examples(material) for part in parts for i in _images(part)],
+)
+add_section("pictures", "All pictures, by condition", place=120, make=_sheets)
