@@ -200,20 +200,14 @@ def _strongest(material: Material, frame: pl.DataFrame) -> Figure:
     domain = domain_of(records)
     spec = dots(rows, unit=prose.unit, domain=domain, zero_line=domain[0] < 0, wrapped=_LABEL_SIGNS)
     panel = Panel("", spec, panel_words(prose.title, "", rows), len(rows) * 2)
-    shown = pl.DataFrame(records, schema=frame.schema)
-    caption, file = f"{prose.title}: {chosen}", f"tables/{prose.name}.csv"
-    return Figure.of(
-        material,
-        frame,
-        prose,
-        prose.title,
-        f"{prose.name}-strongest",
-        [panel],
-        table=table_of(material, shown, caption, file=file),
-        notes=notes_of(frame, 0, 0),
-        reads=f"{chosen} {prose.reads if whole.height else ''}".strip(),
-        detail=True,
-    )
+    shown, caption = pl.DataFrame(records, schema=frame.schema), f"{prose.title}: {chosen}"
+    more = {
+        "table": table_of(material, shown, caption, file=f"tables/{prose.name}.csv"),
+        "notes": notes_of(frame, 0, 0),
+        "reads": f"{chosen} {prose.reads if whole.height else ''}".strip(),
+    }
+    name = f"{prose.name}-strongest"
+    return Figure.of(material, frame, prose, prose.title, name, [panel], detail=True, **more)
 
 
 def _chosen(frame: pl.DataFrame, shown: int, mirrored: int) -> str:

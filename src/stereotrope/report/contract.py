@@ -62,10 +62,6 @@ class Block:
             raise PluginError(f"report: no kind of block {self.kind!r}; {hint}")
 
 
-def _no_blocks(material: Material, shown: Exhibits) -> Sequence[Block]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Section:
     """One section of the page, shown where it has a block or the figure of a measure.
@@ -87,7 +83,7 @@ class Section:
     title: str
     lead: str = ""
     place: int = 100
-    make: Callable[[Material, Exhibits], Sequence[Block]] = _no_blocks
+    make: Callable[[Material, Exhibits], Sequence[Block]] = lambda material, shown: ()
     draws: Mapping[str, Callable[[Material], Sequence[Figure]]] = field(default_factory=dict)
     repeated: str = ""
     large: Callable[[Material], Sequence[str]] | None = None

@@ -18,6 +18,7 @@ MOST_ROWS = 300
 FIRST_ROWS = 40
 """Rows that are shown of a longer one; the files hold all."""
 _UNBROKEN = 36
+_BOUNDS = ("bound_low", "bound_high")
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,10 @@ _COLUMNS: Mapping[str, tuple[str, Callable[[Material, Mapping[str, Any]], TableC
         "adjusted [interval]",
         lambda _, r: _figure_cell(interval(r["adjusted"], r["adjusted_low"], r["adjusted_high"], r["n"])),
     ),
-    "bound_low": ("bounds for what is missing", lambda _, r: _figure_cell(_bounds(r))),
+    "bound_low": (
+        "bounds for what is missing",
+        lambda _, r: _figure_cell(" to ".join(number(r[c], r["n"]) for c in _BOUNDS if r[c] is not None)),
+    ),
     "p_value": ("p", lambda _, r: _figure_cell(probability(r["p_value"]))),
     "q_value": ("q", lambda _, r: _figure_cell(probability(r["q_value"]))),
     "n": ("n", lambda _, r: cell_of(r["n"])),
@@ -181,12 +185,6 @@ def level_words(column: str, level: Any) -> str:
     if level is None:
         return "–"
     return words(str(level)) if column == "attribute" else str(level)
-
-
-def _bounds(r: Mapping[str, Any]) -> str:
-    if r["bound_low"] is None:
-        return ""
-    return f"{number(r['bound_low'], r['n'])} to {number(r['bound_high'], r['n'])}"
 
 
 def left_out_text(material: Material, row: Mapping[str, Any]) -> str:

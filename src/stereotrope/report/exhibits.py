@@ -65,7 +65,9 @@ class Thumbnails:
                     spent += len(uri)
 
         keep(list(dict.fromkeys(findings)), _LARGE, made.large)
-        queue = list(dict.fromkeys([*first, *_in_turns(material)]))
+        columns = [[i["image_id"] for i in s.images if i["status"] == "ok"] for s in material.sheets]
+        in_turns = (image for turn in zip_longest(*columns) for image in turn if image is not None)
+        queue = list(dict.fromkeys([*first, *in_turns]))
         for start in range(0, len(queue), _BATCH):
             refuse_stopped(stop, f"report: stopped after {start} of {len(queue)} thumbnails")
             if spent < budget:
@@ -76,12 +78,6 @@ class Thumbnails:
     def best(self, image: str) -> str | None:
         """The largest thumbnail of an image, None where there is none."""
         return self.large.get(image) or self.uris.get(image)
-
-
-def _in_turns(material: Material) -> Iterator[str]:
-    columns = [[i["image_id"] for i in s.images if i["status"] == "ok"] for s in material.sheets]
-    for turn in zip_longest(*columns):
-        yield from (image for image in turn if image is not None)
 
 
 def _draw(material: Material, images: list[str], side: int) -> Iterator[tuple[str, str | None]]:

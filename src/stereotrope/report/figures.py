@@ -58,17 +58,12 @@ def figures_of(material: Material, series: Series) -> list[Figure]:
     if any(f.crowded for f in figures) or heat_panels(material, frame) > MOST_PANELS:
         whole = "" if series.subset and not series.mean else safe_name(series.name)
         figures = [f if f.name == whole else replace(f, detail=True) for f in figures]
-    return _uniquely_named(figures)
-
-
-def _uniquely_named(figures: Sequence[Figure]) -> list[Figure]:
-    seen: Counter[str] = Counter()
-    out = []
-    for figure in figures:
+    seen = Counter[str]()
+    for i, figure in enumerate(figures):
         seen[figure.name] += 1
-        again = f"-{seen[figure.name]}" * (seen[figure.name] > 1)
-        out.append(replace(figure, name=f"{figure.name}{again}"))
-    return out
+        if (k := seen[figure.name]) > 1:
+            figures[i] = replace(figure, name=f"{figure.name}-{k}")
+    return figures
 
 
 def _attribute_figures(
@@ -83,7 +78,9 @@ def _attribute_figures(
         averaged = has_head and prose.section == "divergence"
         reads = "The mean over a row is the score above; lighter is more." if averaged else prose.reads
         return [heat_figure(material, frame, prose, title, "attribute", reads=reads, defined=not has_head)]
-    figures, chosen, stripped = [], _most_shared(frame), []
+    sizes = frame.group_by("attribute", maintain_order=True).len()
+    most = sizes.sort("len", descending=True, maintain_order=True).head(MOST_FIGURES)
+    figures, chosen, stripped = [], most["attribute"].to_list(), []
     for attribute in chosen:
         rows = frame.filter(pl.col("attribute") == attribute)
         if _is_for_strips(material, rows):
@@ -141,12 +138,6 @@ def _attribute_figure(material: Material, rows: pl.DataFrame, prose: MeasurePros
         return heat_figure(material, rows, prose, title, "category", reads=reads, defined=True)
     figure = _dots_figure(material, rows, prose, title, f"{prose.name}-{attribute}")
     return replace(figure, notes=[*figure.notes, *rest])
-
-
-def _most_shared(frame: pl.DataFrame) -> list[str]:
-    """The attributes that get a figure: all, or of very many (discovered ones) those with the most rows."""
-    sizes = frame.group_by("attribute", maintain_order=True).len()
-    return list(sizes.sort("len", descending=True, maintain_order=True).head(MOST_FIGURES)["attribute"])
 
 
 def _only_of(material: Material, rows: pl.DataFrame) -> str:

@@ -141,18 +141,10 @@ def _figure(
         spec = heat(rows, columns=heads, lines=lines, signed=signed, top=layout.top)
         panels.append(Panel(heading, spec, panel_words(title, heading, rows), len(lines)))
     columns = frame[column].n_unique()
-    read = [layout.told, _DEEPER if signed else reads] if panels else []
-    return Figure.of(
-        material,
-        frame,
-        prose,
-        title,
-        name,
-        panels,
-        notes=_notes(frame, drawn=bool(panels)),
-        reads=" ".join(filter(None, [*read, undrawn])),
-        stacked=columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE,
-    )
+    notes, read = _notes(frame, drawn=bool(panels)), [layout.told, _DEEPER if signed else reads]
+    told = " ".join(filter(None, [*read * bool(panels), undrawn]))
+    stacked = columns > _SIDE_BY_SIDE or columns * longest > _SIGNS_BESIDE or widest > _HEADS_BESIDE
+    return Figure.of(material, frame, prose, title, name, panels, notes=notes, reads=told, stacked=stacked)
 
 
 def _few(

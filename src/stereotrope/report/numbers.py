@@ -34,18 +34,14 @@ def decimals(size: float, n: int | None = None) -> int:
     return max(0, min(finest, significant - 1 - math.floor(math.log10(abs(size)))))
 
 
-def _fixed(value: float, places: int) -> str:
-    text = f"{abs(value):.{places}f}"
-    whole, point, rest = text.partition(".")
-    text = (thousands(int(whole)) if len(whole) > 4 else whole) + point + rest
-    return f"{MINUS}{text}" if value < 0 and float(f"{value:.{places}f}") != 0 else text
-
-
 def number(value: float | None, n: int | None = None, *, places: int | None = None) -> str:
     """A number with the digits that ``n`` carries; an empty text for None."""
     if value is None or not math.isfinite(value):
         return ""
-    return _fixed(value, decimals(value, n) if places is None else places)
+    text = f"{abs(value):.{decimals(value, n) if places is None else places}f}"
+    sign = MINUS if value < 0 and float(text) != 0 else ""
+    whole, point, rest = text.partition(".")
+    return f"{sign}{thousands(int(whole)) if len(whole) > 4 else whole}{point}{rest}"
 
 
 def interval(

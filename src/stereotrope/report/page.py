@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from stereotrope.errors import RunError
 from stereotrope.report import escape
 from stereotrope.report.arrangement import Chapter, arranged
 from stereotrope.report.charts.drawing import CONFIG
@@ -23,6 +23,7 @@ from stereotrope.report.figures import figures_of
 from stereotrope.report.headline import asked, summary, title
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
+from stereotrope.run import write_atomic
 
 _MOST_OPEN_ROWS = 12
 
@@ -134,28 +135,20 @@ def vega_bundle() -> str:
     after its own hash. What is torn there is made anew, and where nothing can be written nothing is kept.
     """
     with contextlib.suppress(OSError, RuntimeError):
-        digest, _, kept = _file().read_bytes().partition(b"\n")
+        digest, _, kept = _bundle_file().read_bytes().partition(b"\n")
         if hashlib.sha256(kept).hexdigest().encode() == digest:
             return kept.decode()
     import vl_convert  # noqa: PLC0415
 
     bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-    with contextlib.suppress(OSError, RuntimeError):
-        _keep(_file(), bundle.encode())
+    with contextlib.suppress(OSError, RuntimeError, RunError):
+        (file := _bundle_file()).parent.mkdir(parents=True, exist_ok=True)
+        data = bundle.encode()
+        write_atomic(file, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
     return bundle
 
 
-def _file() -> Path:
+def _bundle_file() -> Path:
     given = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
     return folder / "stereotrope" / f"vega-{version('vl-convert-python')}.js"
-
-
-def _keep(file: Path, bundle: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}-{secrets.token_hex(6)}")
-    try:
-        temporary.write_bytes(hashlib.sha256(bundle).hexdigest().encode() + b"\n" + bundle)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -87,7 +87,8 @@ class Figure:
         **more: Any,
     ) -> Self:
         """The figure of estimates of one series, its table with all of their columns."""
-        more = {"table": table_of(material, frame, title, file=f"tables/{prose.name}.csv"), **more}
+        if "table" not in more:
+            more["table"] = table_of(material, frame, title, file=f"tables/{prose.name}.csv")
         return cls(safe_name(name), title, prose, n_text(material, frame), panels, **more)
 
     @property

@@ -5,7 +5,6 @@ from typing import Any
 
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, cell_of, level_words
-from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number
 
@@ -34,10 +33,6 @@ def judge_cards(material: Material) -> list[dict[str, Any]]:
     """Every card of the run in words, the unfit first."""
     stored = material.info.get("judge_cards") or []
     return [_card(one) for one in sorted(stored, key=lambda one: one.get("fit") is not False)]
-
-
-def _blocks(material: Material, shown: Exhibits) -> list[Block]:
-    return [Block("card", card) for card in judge_cards(material)]
 
 
 def _card(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +71,6 @@ add_section(
     lead="Annotators that are models were asked about pictures whose truth is known. No estimate can be more "
     "certain than the labels it is made of.",
     place=30,
-    make=_blocks,
+    make=lambda material, shown: [Block("card", card) for card in judge_cards(material)],
     headline=lambda material: ([card["sentence"] for card in judge_cards(material)], []),
 )

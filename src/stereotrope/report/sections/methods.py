@@ -84,6 +84,7 @@ def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bo
     frame = whole if whole.height else every
     told = frame.select("definition", "source", "method")
     definitions, sources, methods = (c.drop_nulls().unique(maintain_order=True).to_list() for c in told)
+    more = [f"{len(methods) - _MOST_WAYS} more"] * (len(methods) > _MOST_WAYS)
     definition = every["definition"][0]
     prose = material.explain(series, definition)
     return {
@@ -92,14 +93,8 @@ def _entry(material: Material, every: pl.DataFrame, series: Series, *, named: bo
         "definition": prose.definition,
         "definitions": listing([words(d) for d in definitions], most=4),
         "sources": listing(sources, most=4).rstrip(".") or prose.source,
-        "methods": _methods_text(methods),
+        "methods": "; or ".join([*(m.rstrip(".") for m in methods[:_MOST_WAYS]), *more]),
     }
-
-
-def _methods_text(methods: Sequence[str]) -> str:
-    """Ways to compute, in a sentence."""
-    more = [f"{len(methods) - _MOST_WAYS} more"] * (len(methods) > _MOST_WAYS)
-    return "; or ".join([*(method.rstrip(".") for method in methods[:_MOST_WAYS]), *more])
 
 
 def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:

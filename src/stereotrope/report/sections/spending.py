@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import polars as pl
-
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
@@ -11,6 +9,7 @@ from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, dollars, thousands
 from stereotrope.report.prose import listing
 
+_TITLE = "Calls to model servers"
 _COLUMNS = (
     "model", "for", "calls", "answered", "refused", "failed", "outcome unknown", "tokens in", "tokens out",
     "pictures", "US dollars",
@@ -25,9 +24,6 @@ _NOTE = (
 
 def cost_blocks(material: Material, shown: Exhibits) -> list[Block]:
     """Calls, tokens and dollars by model with a sentence; nothing where no call was made."""
-    rows = list(material.run.spending.iter_rows(named=True))
-    if not rows:
-        return []
     cells = [
         [
             f"{r['provider']}:{r['model']}",
@@ -36,21 +32,11 @@ def cost_blocks(material: Material, shown: Exhibits) -> list[Block]:
             *(thousands(r[c]) if r[c] else "–" for c in ("input_tokens", "output_tokens", "images")),
             _cost(r),
         ]
-        for r in rows
+        for r in material.run.spending.iter_rows(named=True)
     ]
-    table = {"columns": list(_COLUMNS), "rows": cells, "labels": _LABELS}
-    calls = plain_table("Calls to model servers", table, "spending")
-    return [Block("text", [_sentence(rows)]), Block("table", calls), Block("note", [_NOTE])]
-
-
-def _headline(material: Material) -> tuple[list[str], list[Any]]:
-    rows = list(material.run.spending.iter_rows(named=True))
-    return ([_sentence(rows)] if rows else []), []
-
-
-def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
-    spending = material.run.spending
-    return {"spending": ("Calls to model servers", spending)} if spending.height else {}
+    calls = plain_table(_TITLE, {"columns": list(_COLUMNS), "rows": cells, "labels": _LABELS}, "spending")
+    told = [Block("text", _told(material)), Block("table", calls), Block("note", [_NOTE])]
+    return told if cells else []
 
 
 def _cost(row: dict[str, Any]) -> str:
@@ -60,7 +46,11 @@ def _cost(row: dict[str, Any]) -> str:
     return f"≥ {dollars(row['cost'])}" if row["unpriced"] or row["unanswered"] else dollars(row["cost"])
 
 
-def _sentence(rows: list[dict[str, Any]]) -> str:
+def _told(material: Material) -> list[str]:
+    """What all calls cost, in a sentence; none where no call was made."""
+    rows = material.run.spending.to_dicts()
+    if not rows:
+        return []
     begun, unpriced, open_ = (sum(r[c] for r in rows) for c in ("begun", "unpriced", "unanswered"))
     known = [r["cost"] for r in rows if r["cost"] is not None]
     models = list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows))
@@ -77,7 +67,14 @@ def _sentence(rows: list[dict[str, Any]]) -> str:
             f"Of {count(open_, 'call')} nothing came back before the program was stopped; "
             f"{'it' if open_ == 1 else 'they'} may have been charged."
         )
-    return " ".join(parts)
+    return [" ".join(parts)]
 
 
-add_section("cost", "What it cost", place=130, make=cost_blocks, headline=_headline, tables=_tables)
+add_section(
+    "cost",
+    "What it cost",
+    place=130,
+    make=cost_blocks,
+    headline=lambda material: (_told(material), []),
+    tables=lambda m: {"spending": (_TITLE, m.run.spending)} if m.run.spending.height else {},
+)
