@@ -13,17 +13,7 @@ from stereotrope.report.charts.heat import heat
 from stereotrope.report.datatable import dot_of, estimate_text, table_of
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, decimals, number
-from stereotrope.report.panels import (
-    MOST_PANELS,
-    Figure,
-    Panel,
-    domain_of,
-    files_of,
-    n_text,
-    notes_of,
-    panel_words,
-    safe_name,
-)
+from stereotrope.report.panels import MOST_PANELS, Figure, Panel, domain_of, files_of, notes_of, panel_words
 from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.sections.captions.scores import Basis, Estimate, band_words, in_band
 from stereotrope.report.series import series_in
@@ -210,17 +200,11 @@ class Drawing:
             out = models - _MOST_MODELS
             more = f" {count(out, 'model is', 'models are')} in the table only." if out > 0 else ""
             notes.append(f"One column a model; the table has the intervals.{more}")
-        return Figure(
-            name=safe_name("-".join([name, *self.basis.marks])),
-            title=self.prose.title,
-            prose=self.prose,
-            n=n_text(self.material, frame),
-            panels=self.panels[:MOST_PANELS],
-            table=table_of(self.material, frame, self.prose.title, file=f"tables/{files[0]}.csv"),
-            notes=[*notes, *notes_of(frame, 0, 0, dots=False)],
-            reads=reads or self.prose.reads,
-            stacked=models > _WIDE,
-        )
+        title, notes = self.prose.title, [*notes, *notes_of(frame, 0, 0, dots=False)]
+        table = table_of(self.material, frame, title, file=f"tables/{files[0]}.csv")
+        name, panels = "-".join([name, *self.basis.marks]), self.panels[:MOST_PANELS]
+        told = {"table": table, "notes": notes, "reads": reads or self.prose.reads, "stacked": models > _WIDE}
+        return Figure.of(self.material, frame, self.prose, title, name, panels, **told)
 
 
 def _dot(

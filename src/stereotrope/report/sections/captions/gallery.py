@@ -352,12 +352,7 @@ def _exported(grid: ScoreGrid, gallery: Gallery) -> Figure:
     spec = matrix(rows, columns=gallery.models, lines=[line.title for line in gallery.lines])
     edges = ", ".join(f"{band.name} ≤ {number(band.most, places=2)}" for band in BANDS)
     title = f"Composite scores of captions, by prompt and model{grid.suffix}"
-    return Figure(
-        name=gallery.name,
-        title=title,
-        prose=grid.material.explain(str(grid.frame["measure"][0]), grid.basis.definition),
-        n=gallery.n,
-        panels=[Panel(edges, spec, panel_words(title, "", rows), 2 * len(gallery.lines))],
-        table=gallery.table,
-        stacked=len(gallery.models) > _FEW_COLUMNS,
-    )
+    prose = grid.material.explain(str(grid.frame["measure"][0]), grid.basis.definition)
+    panel = Panel(edges, spec, panel_words(title, "", rows), 2 * len(gallery.lines))
+    more = {"table": gallery.table, "stacked": len(gallery.models) > _FEW_COLUMNS}
+    return Figure.of(grid.material, grid.frame, prose, title, gallery.name, [panel], **more)

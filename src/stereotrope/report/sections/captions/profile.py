@@ -14,7 +14,7 @@ from stereotrope.report.datatable import Table, TableCell, estimate_text, table_
 from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number
-from stereotrope.report.panels import MOST_PANELS, Figure, Panel, n_text, notes_of, panel_words
+from stereotrope.report.panels import MOST_PANELS, Figure, Panel, notes_of, panel_words
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.scores import (
     Estimate,
@@ -101,16 +101,10 @@ class _Radar:
         open_ = [model for model in self.models if not all(defined[model])]
         if open_ and panels:
             notes.append(f"Without a polygon, because a score of it is not defined: {listing(open_)}.")
-        figure = Figure(
-            name=name,
-            title=title,
-            prose=replace(self.material.explain("radar_area", grid.basis.definition), unit=""),
-            n=n_text(self.material, grid.frame),
-            panels=panels,
-            table=self._table(),
-            notes=[*notes, *notes_of(grid.frame, 0, 0, dots=False)],
-            reads=self._reads() if panels else "",
-        )
+        prose = replace(self.material.explain("radar_area", grid.basis.definition), unit="")
+        notes += notes_of(grid.frame, 0, 0, dots=False)
+        more = {"table": self._table(), "notes": notes, "reads": self._reads() if panels else ""}
+        figure = Figure.of(self.material, grid.frame, prose, title, name, panels, **more)
         return Profile(figure, self._ranks(), _order_sentence(self.stored, self.models))
 
     def _why_not(self) -> str:
@@ -322,17 +316,9 @@ def _plane(grid: ScoreGrid, pairs: Mapping[str, Sequence[_Pair]], name: str) -> 
         "warnings": lambda pair: "; ".join(dict.fromkeys(filter(None, map(warnings, pair)))),
     }
     files = f"tables/{_ACROSS}.csv and tables/{_UP}.csv"
-    return Figure(
-        name=name,
-        title=title,
-        prose=proses[0],
-        n=n_text(material, frame),
-        panels=panels,
-        table=grid.table(title, every, columns, files, of=itemgetter(0)),
-        notes=notes,
-        reads=_READS,
-        defined=False,
-    )
+    table = grid.table(title, every, columns, files, of=itemgetter(0))
+    more = {"table": table, "notes": notes, "reads": _READS, "defined": False}
+    return Figure.of(material, frame, proses[0], title, name, panels, **more)
 
 
 def _dot(material: Material, x: Estimate, y: Estimate) -> dict[str, Any]:
