@@ -42,8 +42,8 @@ class Block:
         ours. Every text is escaped where it is shown.
     content: What its form shows.
     figures: Charts of it: drawn in the page and written as files.
-    exported: Charts that are written as files only, because the page shows the same in another form.
-    drawings: The same by name, as functions from the colours of the light theme to a Vega-Lite chart.
+    drawings: Vega-Lite charts by name that are written as files only: the page shows the same in another
+        form; their colours are variables of the style sheet (``var(--ink)``).
     replaces: Measures whose own figures are not drawn, because it shows their rows.
     heading: Title and lead of the section in place of its own.
     """
@@ -51,8 +51,7 @@ class Block:
     kind: str = "figures"
     content: Any = None
     figures: Sequence[Figure] = ()
-    exported: Sequence[Figure] = ()
-    drawings: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, Any]]] = field(default_factory=dict)
+    drawings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     replaces: frozenset[str] = frozenset()
     heading: tuple[str, str] | None = None
 

@@ -119,11 +119,7 @@ def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
 
 
 def write_figures(
-    figures: Sequence[Figure],
-    drawings: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, Any]]],
-    out: Exports,
-    *,
-    style: str,
+    figures: Sequence[Figure], drawings: Mapping[str, Mapping[str, Any]], out: Exports, *, style: str
 ) -> None:
     """Write every chart as SVG in the light theme without a browser.
 
@@ -133,14 +129,14 @@ def write_figures(
 
     colours = dict(reversed(_COLOUR.findall(style)))  # the first value of each variable is of the light theme
     vector = {f.name for f in figures if f.detail}
-    specs = {
+    specs: dict[str, Mapping[str, Any]] = {
         f.name: side_by_side(
             [(p.title, p.spec) for p in f.panels], title=f.title, columns=1 if f.stacked else 2
         )
         for f in figures
         if f.panels
     }
-    for name, spec in (specs | {name: draw(colours) for name, draw in drawings.items()}).items():
+    for name, spec in {**specs, **drawings}.items():
         whole = {**spec, "config": {**CONFIG, "background": colours["--paper"]}, "padding": 12}
         text = _VARIABLE.sub(
             lambda m: colours[m.group(1)], json.dumps(whole, ensure_ascii=False, sort_keys=True)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -34,7 +34,7 @@ class Page:
 
     html: str
     figures: Sequence[Figure]
-    drawings: Mapping[str, Callable[[Mapping[str, str]], Mapping[str, Any]]]
+    drawings: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def build(material: Material, *, budget: int, stop: threading.Event | None = Non
         "charts": escape.json_script({**_drawn(figures), "config": CONFIG}),
     }
     html = render_document("page.html.j2", context, script=_script())
-    drawings = {name: draw for block in blocks for name, draw in block.drawings.items()}
-    return Page(html, [*(f for block in blocks for f in block.exported), *figures], drawings)
+    drawings = {name: spec for block in blocks for name, spec in block.drawings.items()}
+    return Page(html, figures, drawings)
 
 
 def _parts(material: Material, sections: Sequence[Section], shown: Exhibits) -> list[_Part]:

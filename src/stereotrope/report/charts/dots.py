@@ -73,7 +73,7 @@ def dots(
     y = {"y": nominal("label", order, title=None, axis=labels)}
     if names:
         y["yOffset"] = {"field": "series", "sort": names, "scale": {"domain": names}}
-    layers = [*[_band(x)] * any("floor" in v for v in values), *_marks(x, names, bars=bars), _numbers(room)]
+    layers = _layers(x, names, room, banded=any("floor" in v for v in values), bars=bars)
     return {**chart_frame(values, step * len(order)), "encoding": y, "layer": layers}
 
 
@@ -111,14 +111,10 @@ def _labels(apart: Sequence[str], order: Sequence[str], wrapped: int, lines: int
     return axis
 
 
-def _band(x: Mapping[str, Any]) -> dict[str, Any]:
-    mark = {"type": "bar", "color": "var(--band)", "height": {"band": 0.999}, "aria": False}
-    encoding = {"x": {"field": "floor", **x}, "x2": {"field": "base_at"}}
-    return layer(mark, encoding, "isValid(datum.floor)", base_at="isValid(datum.base) ? datum.base : 0")
-
-
-def _marks(x: Mapping[str, Any], names: Sequence[str], *, bars: bool) -> list[dict[str, Any]]:
-    """Bar, interval and dot of each row."""
+def _layers(
+    x: Mapping[str, Any], names: Sequence[str], room: str, *, banded: bool, bars: bool
+) -> list[dict[str, Any]]:
+    """Band, bar, interval, dot and numbers of each row."""
     colour: dict[str, Any] = {"value": "var(--accent)"}
     shape = {}
     if names:
@@ -127,20 +123,20 @@ def _marks(x: Mapping[str, Any], names: Sequence[str], *, bars: bool) -> list[di
         scale = {"domain": list(names), "range": list(SHAPES[: len(names)])}
         shape = {"shape": {"field": "series", "sort": list(names), "scale": scale}}
     hollow = {"condition": {"test": "datum.sure === false", "value": "var(--paper)"}}
+    band = {"type": "bar", "color": "var(--band)", "height": {"band": 0.999}, "aria": False}
     bar = {"type": "bar", "height": 7, "opacity": 0.3, "aria": False}
     rule = {"type": "rule", "strokeWidth": 1.75, "aria": False}
     dot = {"type": "point", "size": 62, "strokeWidth": 1.75, "opacity": 1}
+    number = {"type": "text", "align": "left", "dx": 14, "aria": False, "fontSize": 11.5}
     at = {"x": {"field": "value", **x}}
+    below = {"x": {"field": "floor", **x}, "x2": {"field": "base_at"}}
     span = {"x": {"field": "low", **x}, "x2": {"field": "high"}}
-    drawn = "isValid(datum.value)"
+    right = {"x": {"value": {"expr": f"width - {room}"}}, "text": {"field": "said"}}
+    base, drawn = "isValid(datum.base) ? datum.base : 0", "isValid(datum.value)"
     return [
+        *[layer(band, below, "isValid(datum.floor)", base_at=base)] * banded,
         *[layer(bar, {**at, "x2": {"datum": 0}, "color": colour}, drawn)] * bars,
         layer(rule, {**span, "color": colour}, "isValid(datum.low) && isValid(datum.high)"),
         layer(dot, {**at, "fill": {**hollow, **colour}, "stroke": colour, **shape, **TIP}, drawn),
+        layer(number, right, said=narrow("datum.short", "datum.text")),
     ]
-
-
-def _numbers(room: str) -> dict[str, Any]:
-    mark = {"type": "text", "align": "left", "dx": 14, "aria": False, "fontSize": 11.5}
-    encoding = {"x": {"value": {"expr": f"width - {room}"}}, "text": {"field": "said"}}
-    return layer(mark, encoding, said=narrow("datum.short", "datum.text"))

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -306,9 +305,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     lines = accumulate(len(d.lines) + _LINES_AROUND for d in made)
     n_open = max(1, sum(total <= _MOST_OPEN for total in lines))
     strips = [
-        Block(
-            "distribution", {**_content(d, shown), "open": i < n_open}, drawings={d.name: partial(_chart, d)}
-        )
+        Block("distribution", {**_content(d, shown), "open": i < n_open}, drawings={d.name: _chart(d)})
         for i, d in enumerate(made)
     ]
     return [Block("text", [note] if note else [], heading=_heading(made)), *strips] if made else []
@@ -368,13 +365,10 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
     }
 
 
-def _chart(d: Distribution, colours: Mapping[str, str]) -> dict[str, Any]:
-    def colour(g: Segment) -> str:
-        variable = "--band" if g.css == "g-none" else f"--group-{g.css.removeprefix('g-')}"
-        return g.colour or colours[variable]
-
+def _chart(d: Distribution) -> dict[str, Any]:
     rows = [
-        {"line": line.title, "column": column, "value": g.value, "colour": colour(g)}
+        {"line": line.title, "column": column, "value": g.value}
+        | {"colour": g.colour or f"var(--{'band' if g.css == 'g-none' else g.css.replace('g-', 'group-')})"}
         | {"start": g.start / total, "end": (g.start + g.width) / total}
         for line in d.lines
         for column, strip in zip(d.attributes, line.strips, strict=True)

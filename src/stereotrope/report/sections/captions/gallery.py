@@ -10,13 +10,14 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.report.charts.drawing import side_by_side
 from stereotrope.report.charts.radar import matrix
 from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, left_out_text
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
-from stereotrope.report.panels import Figure, Panel, n_text, notes_of, panel_words
+from stereotrope.report.panels import n_text, notes_of
 from stereotrope.report.prose import listing
 from stereotrope.report.sections.captions.groups import GROUP_SHARES
 from stereotrope.report.sections.captions.scores import (
@@ -215,7 +216,7 @@ def gallery_blocks(material: Material, shown: Exhibits) -> list[Block]:
     for i, grid in enumerate(grids[:MOST_GALLERIES], start=1):
         left = [grid.named for grid in grids[i:]] if i == MOST_GALLERIES else []
         gallery = _gallery(chooser, shown, grid, f"gallery-{i}", left)
-        blocks.append(Block("gallery", content=gallery, exported=[_exported(grid, gallery)]))
+        blocks.append(Block("gallery", gallery, drawings={gallery.name: _chart(grid, gallery)}))
     return blocks
 
 
@@ -334,7 +335,7 @@ def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]
     )
 
 
-def _exported(grid: ScoreGrid, gallery: Gallery) -> Figure:
+def _chart(grid: ScoreGrid, gallery: Gallery) -> dict[str, Any]:
     """The scores of a gallery as a chart without pictures, for the files."""
     rows = [
         {
@@ -352,7 +353,5 @@ def _exported(grid: ScoreGrid, gallery: Gallery) -> Figure:
     spec = matrix(rows, columns=gallery.models, lines=[line.title for line in gallery.lines])
     edges = ", ".join(f"{band.name} ≤ {number(band.most, places=2)}" for band in BANDS)
     title = f"Composite scores of captions, by prompt and model{grid.suffix}"
-    prose = grid.material.explain(str(grid.frame["measure"][0]), grid.basis.definition)
-    panel = Panel(edges, spec, panel_words(title, "", rows), 2 * len(gallery.lines))
-    more = {"table": gallery.table, "stacked": len(gallery.models) > _FEW_COLUMNS}
-    return Figure.of(grid.material, grid.frame, prose, title, gallery.name, [panel], **more)
+    columns = 1 if len(gallery.models) > _FEW_COLUMNS else 2
+    return side_by_side([(edges, spec)], title=title, columns=columns)
