@@ -115,10 +115,8 @@ def _chapter(
     shown.sort(key=lambda m: m not in drawn)
     first = made[shown[0]][0]
     lead = first if _is_small(first) else None
-    note = ""
-    if lead is None:
-        note = repeated or (_RANKED if first.prose.scale == "rank" else "")
-    if lead is None and not note and not drawn_by_section:
+    note = "" if lead else repeated or (_RANKED if first.prose.scale == "rank" else "")
+    if not (lead or note or drawn_by_section):
         lead = _strongest(material, frames[shown[0]])
     own = [f for f in made[shown[0]] if f is not lead]
     further = _own_lines(shown[0].name, own, frames[shown[0]])

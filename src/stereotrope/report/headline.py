@@ -142,16 +142,10 @@ def summary(material: Material) -> str:
     )
 
 
-def _head(frame: pl.DataFrame) -> pl.DataFrame:
-    """The scores over all attributes; of a series without any, those of its attributes."""
-    whole = frame.filter(OVER_ALL)
-    rest = frame.join(whole, on=["measure", *MARKS], how="anti", nulls_equal=True, maintain_order="left")
-    return pl.concat([whole, rest])
-
-
 def _tables(material: Material, series: Series) -> list[dict[str, Any]]:
-    """One table a definition: scores of two are never rows of one table."""
-    frame = series.rows(_head(material.estimates))
+    """One table a definition: the scores over all attributes; of a series without any, those of each."""
+    known = series.rows(material.estimates)
+    frame = known.filter(OVER_ALL | ~OVER_ALL.any().over("measure", *MARKS))
     definitions = frame["definition"].unique(maintain_order=True).to_list()
     return [
         _table(material, frame.filter(pl.col("definition").eq_missing(name)), name, len(definitions) > 1)

@@ -162,6 +162,11 @@ class Material:
         order = self.level_order.get(factor, [])
         return (order.index(level) if level in order else len(order), level or "")
 
+    def parts(self, frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
+        """The rows of each combination of levels, in the order of the design; all rows by no column."""
+        parts = frame.partition_by(by, maintain_order=True) if by else [frame]
+        return sorted(parts, key=lambda part: [self.position(c, part[c][0]) for c in by])
+
     def title(self, scope: Mapping[str, Any], *, leave_out: Sequence[str] = ()) -> str:
         """A condition in words: the levels of the factors that tell conditions apart."""
         levels = [str(scope[f]) for f in self.shown if scope.get(f) and f not in leave_out]

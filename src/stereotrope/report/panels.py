@@ -154,8 +154,7 @@ def without_neutral(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
     """The panels of a figure with their titles, in the order of the design."""
-    parts = frame.partition_by(by, maintain_order=True) if by else [frame]
-    parts.sort(key=lambda p: tuple(material.position(c, p[c][0]) for c in by))
+    parts = material.parts(frame, by)
     return [(" · ".join(str(p[c][0]) for c in by if p[c][0] is not None), p) for p in parts]
 
 

@@ -191,35 +191,31 @@ def _drawn(
 
 def corrected_figures(material: Material) -> list[Figure]:
     """Shares corrected for the annotator's errors beside the shares as labelled, one figure an attribute."""
-    both = material.scores.filter(pl.col("measure").is_in([CORRECTED, RAW]))
+    names = {CORRECTED: "corrected", RAW: "as labelled"}
+    both = material.scores.filter(pl.col("measure").is_in(list(names)))
     prose, figures = material.explain(CORRECTED), []
     for attribute in both["attribute"].unique(maintain_order=True):
         frame, _ = without_neutral(both.filter(pl.col("attribute") == attribute))
-        figures.append(_corrected(material, frame, f"{prose.title}: {words(attribute)}", attribute))
+        scope, values = material.scope_columns(frame), frame["category"].unique()
+        several = ["category"] * (len(values) > 1)
+        by = [*scope, *several]
+        pairs: dict[tuple[Any, ...], dict[str, _Row]] = {}
+        for row in sorted(frame.iter_rows(named=True), key=lambda row: row["measure"] != CORRECTED):
+            pairs.setdefault(tuple(row[c] for c in by), {})[names[row["measure"]]] = row
+        n = [thousands(k) for k in sorted(frame["n"].drop_nulls())]
+        figure = _beside(
+            material,
+            prose,
+            list(pairs.values()),
+            title=f"{prose.title}: {words(attribute)}{'' if several else f', {values[0]}'}",
+            name=f"{CORRECTED}-{attribute}",
+            by=by,
+            rows_by=[*_rows_by(material, scope), *several],
+            n=f"n = {n[0]} to {n[-1]} a row" if n else "n is not given",
+            reads=prose.reads,
+        )
+        figures.append(figure)
     return figures
-
-
-def _corrected(material: Material, frame: pl.DataFrame, title: str, attribute: str) -> Figure:
-    prose = material.explain(CORRECTED)
-    scope = material.scope_columns(frame)
-    several = ["category"] * (frame["category"].n_unique() > 1)
-    by = [*scope, *several]
-    names = {CORRECTED: "corrected", RAW: "as labelled"}
-    pairs: dict[tuple[Any, ...], dict[str, _Row]] = {}
-    for row in sorted(frame.iter_rows(named=True), key=lambda row: row["measure"] != CORRECTED):
-        pairs.setdefault(tuple(row[c] for c in by), {})[names[row["measure"]]] = row
-    n = [thousands(k) for k in sorted(frame["n"].drop_nulls())]
-    return _beside(
-        material,
-        prose,
-        list(pairs.values()),
-        title=title if several else f"{title}, {frame['category'][0]}",
-        name=f"{CORRECTED}-{attribute}",
-        by=by,
-        rows_by=[*_rows_by(material, scope), *several],
-        n=f"n = {n[0]} to {n[-1]} a row" if n else "n is not given",
-        reads=prose.reads,
-    )
 
 
 def _as_labelled(material: Material) -> list[Figure]:

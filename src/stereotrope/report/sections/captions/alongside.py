@@ -122,8 +122,7 @@ class Drawing:
 
     def by_prompt(self, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         """The rows of each prompt with its name, in the order of the design."""
-        parts = frame.partition_by(self.scope, maintain_order=True) if self.scope else [frame]
-        parts.sort(key=lambda p: [self.material.position(c, p[c][0]) for c in self.scope])
+        parts = self.material.parts(frame, self.scope)
         return [(_levels(p.row(0, named=True), self.scope), p) for p in parts if p.height]
 
     def labeller(

@@ -115,10 +115,7 @@ class ScoreGrid:
 
     def rows_by(self, *further: str) -> list[list[dict[str, Any]]]:
         """The rows of each prompt, and of each level of further columns, in the order of the design."""
-        by = [*self.lines, *further]
-        parts = self.frame.partition_by(by, maintain_order=True)
-        parts.sort(key=lambda part: [self.material.position(c, part[c][0]) for c in by])
-        return [part.to_dicts() for part in parts]
+        return [part.to_dicts() for part in self.material.parts(self.frame, [*self.lines, *further])]
 
     def table(
         self,
@@ -152,9 +149,7 @@ def score_grids(material: Material, frame: pl.DataFrame) -> list[ScoreGrid]:
     by = [f for f in further if f not in finer]
     grids = []
     for basis in bases_of(material, frame):
-        groups = basis.frame.partition_by(by, maintain_order=True) if by else [basis.frame]
-        groups.sort(key=lambda group: [material.position(f, group[f][0]) for f in by])
-        for group in groups:
+        for group in material.parts(basis.frame, by):
             scope = {f: group[f][0] for f in by}
             named = ", ".join([*(str(level) for level in scope.values() if level is not None), *basis.told])
             grids.append(ScoreGrid(material, basis, scope, [prompt, *finer], group, named))
