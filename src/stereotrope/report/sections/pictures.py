@@ -139,31 +139,15 @@ def _sheets(material: Material, shown: Exhibits) -> list[Block]:
         prompt = min((i["text"] for i in sheet.images if i["text"]), default=None)
         told = {"anchor": sheet.anchor, "title": sheet.title, "counts": counts, "prompt": prompt}
         sheets.setdefault(sheet.generator, []).append({**told, "images": items})
-    closed = len(material.sheets) > _MOST_OPEN or material.images.height > _MOST_OPEN_PICTURES
-    return [
-        Block("text", [_note(material, shown.thumbs.left_out)]),
-        Block("sheets", {"generators": list(sheets.items()), "closed": closed}),
-    ]
-
-
-def _note(material: Material, left_out: int) -> str:
-    status = material.images["status"]
+    status, left_out = material.images["status"], shown.thumbs.left_out
     ok, away = int((status == "ok").sum()), int((status == ABSENT).sum())
-    text = (
-        "Small copies of the pictures; the originals are in the run folder, under pictures/. "
-        "A dashed frame is a request without a usable picture."
-    )
-    if away:
-        text += (
-            f" {count(away, 'picture is', 'pictures are')} not at hand, so nothing is drawn of them; what "
-            "others said of them counts."
-        )
-    if left_out:
-        text += (
-            f" To keep this file below a fixed size, {thousands(ok - left_out)} of {thousands(ok)} "
-            "pictures are shown, the first of every condition before any further one."
-        )
-    return text
+    content = {
+        "generators": list(sheets.items()),
+        "closed": len(material.sheets) > _MOST_OPEN or len(status) > _MOST_OPEN_PICTURES,
+        "away": count(away, "picture is", "pictures are") if away else "",
+        "shown": f"{thousands(ok - left_out)} of {thousands(ok)}" if left_out else "",
+    }
+    return [Block("sheets", content)]
 
 
 def _item(shown: Exhibits, row: Mapping[str, Any]) -> dict[str, Any] | None:

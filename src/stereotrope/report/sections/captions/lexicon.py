@@ -1,6 +1,6 @@
 """What the terms of a lexicon hit in the captions: what values rest on, and the worst hits, quoted."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -15,25 +15,10 @@ from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import listing
 from stereotrope.tables import UNKNOWN
 
-_OPEN = 4
-"""Entries of a list that are shown at once; the rest is behind a disclosure."""
 _WORDS = 4
 """Longer words or nouns named in one line."""
 _MODELS = 3
 _LONG = 60
-
-_OF_WORDS = {
-    "forms": (
-        "Other forms of a term",
-        "Plurals, -ed, words run together and compounds count as the term; see whether each is meant.",
-    ),
-    "kept_out": (
-        "Longer words left alone",
-        "They hold the letters of a term and do not count as it; see whether one of them names it all the "
-        "same.",
-    ),
-}
-"""Kinds of words that are listed without captions, with their title and meaning."""
 
 Hit = Mapping[str, Any]
 
@@ -80,9 +65,17 @@ class _Lexicon:
             "doubts": self._doubts(explained),
             "values": self._doubted(doubted) if doubted else None,
             "others": self._others(rest, "other values" if doubted else "values") if rest else None,
-            "groups": [group for group in self._groups() if group["entries"]],
+            "again": [self._again(row) for row in told["values"] if row["n_named"]],
+            "second": told["second"],
+            "inside": [self._term(row, "in") for row in told["inside"]],
+            "before_nouns": [self._term(row, "before") for row in told["before_nouns"]],
+            "double": [self._double(row) for row in told["double"]],
+            "several": count(told["n_several"], "combination"),
+            "glued": [_glued(row) for row in told["glued"]],
+            "starred": [self._term(row, "in") for row in told["starred"]],
+            **{kind: [_word(row) for row in told.get(kind, ())] for kind in ("forms", "kept_out")},
             "never": [(at, [str(row["term"]) for row in rows]) for at, rows in groupby(never, key=_place)],
-            "never_title": f"Never found: {count(told['n_never'], 'term')}",
+            "n_never": count(told["n_never"], "term"),
             "never_left": max(0, told["n_never"] - len(told["never"])),
             "unasked": told["n_unasked"],
             "check": f"stereotrope lexicon check {told['lexicon']} --captions FILE",
@@ -145,51 +138,6 @@ class _Lexicon:
         }
         return table_by(f"The {which}, without a doubtful caption{more}", rows, columns)
 
-    def _groups(self) -> Iterator[dict[str, Any]]:
-        """Doubts with the captions that show them, those to read first open."""
-        told = self.lexicon
-        yield _group(
-            "No value found, and one by the second reading",
-            f"What the lexicon “{ellipsis(str(told['second']), 80)}” finds is marked.",
-            [self._again(row) for row in told["values"] if row["n_named"]],
-        )
-        yield _group(
-            "Inside longer words",
-            "The letters are there, and the word is not.",
-            [self._term(row, "in") for row in told["inside"]],
-        )
-        yield _group(
-            "Before a noun for clothes, hair or a background",
-            "Perhaps said of the thing and not of a person.",
-            [self._term(row, "before") for row in told["before_nouns"]],
-        )
-        yield _group(
-            "Several groups in one caption",
-            f"{count(told['n_several'], 'combination')}; which of them counts is decided in the lexicon "
-            "(priority, decide).",
-            [self._double(row) for row in told["double"]],
-            first=0,
-        )
-        yield _group(
-            "Run together with other words",
-            "Set off by case or a digit only, so that this matching does not see them; "
-            "matching {split_case: true} does.",
-            [
-                _entry(row, f"{count(row['n'], 'word')} glued to others; {count(row['n_hits'], 'hit')}")
-                for row in told["glued"]
-            ],
-        )
-        yield _group(
-            "Longer words that a term’s * takes in",
-            "They count as asked for; see whether each is meant.",
-            [self._term(row, "in") for row in told["starred"]],
-            first=0,
-        )
-        for kind, (title, meaning) in _OF_WORDS.items():
-            rows = told.get(kind, ())
-            said = [_entry(row, f"{count(row['n'], 'time')}: {_quoted(row)}") for row in rows]
-            yield _group(title, meaning, said, first=0)
-
     def _again(self, row: Hit) -> dict[str, Any]:
         said = f"{thousands(row['n_named'])} of {count(row['n'], 'caption')} without a value"
         return {"term": words(row["attribute"]), "of": "", "said": said, "quotes": self._quotes(row)}
@@ -226,22 +174,17 @@ class _Lexicon:
         return quotes
 
 
-def _group(title: str, meaning: str, entries: Sequence[Hit], *, first: int = _OPEN) -> dict[str, Any]:
-    """Entries of one kind, the ``first`` of them open."""
-    left = len(entries) - first
-    return {
-        "title": title,
-        "meaning": meaning,
-        "entries": entries,
-        "shown": entries[:first],
-        "more": entries[first:],
-        "summary": count(left, "more term") if first else count(left, "entry", "entries"),
-    }
-
-
 def _entry(row: Hit, said: str) -> dict[str, Any]:
     stands_for = "" if row["element"] == row["term"] else f": {words(row['element'])}"
     return {"term": row["term"], "of": f"{_place(row)}{stands_for}", "said": said, "quotes": []}
+
+
+def _glued(row: Hit) -> dict[str, Any]:
+    return _entry(row, f"{count(row['n'], 'word')} glued to others; {count(row['n_hits'], 'hit')}")
+
+
+def _word(row: Hit) -> dict[str, Any]:
+    return _entry(row, f"{count(row['n'], 'time')}: {_quoted(row)}")
 
 
 def _place(row: Hit) -> str:
