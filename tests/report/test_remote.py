@@ -19,9 +19,8 @@ from stereotrope.report.figures import MOST_FIGURES, figures_of
 from stereotrope.report.material import Material
 from stereotrope.report.prose import Prose
 from stereotrope.report.sections.distributions import distributions
-from stereotrope.report.sections.judges import judge_cards
+from stereotrope.report.sections.methods import cost_blocks, judge_cards
 from stereotrope.report.sections.published import corrected_figures, published_beside
-from stereotrope.report.sections.spending import cost_blocks
 from stereotrope.report.series import Series
 
 PROSE = Prose(measure_words())

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -126,10 +127,7 @@ def pictures_cell(material: Material, scope: Mapping[str, Any]) -> TableCell:
     return TableCell("see", href=f"#{sheet.anchor}") if sheet else TableCell("")
 
 
-def _figure_cell(text: str) -> TableCell:
-    return TableCell(text, numeric=True)
-
-
+_figure_cell = partial(TableCell, numeric=True)
 _COLUMNS: Mapping[str, tuple[str, Callable[[Material, Mapping[str, Any]], TableCell]]] = {
     "value": ("value [interval]", estimate_cell),
     "floor": ("floor", lambda _, r: _figure_cell(number(r["floor"], r["n"]))),

@@ -140,16 +140,11 @@ class Material:
     @cached_property
     def sheets(self) -> list[Sheet]:
         """Every condition of every generator, ordered by generator and by the design's levels."""
-        groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-        for row in self.images.iter_rows(named=True):
-            key = (row["generator"], *(row[f] or "" for f in self.shown))
-            groups.setdefault(key, []).append(row)
-        names, sheets = ["generator", *self.shown], []
-        ordered = sorted(groups, key=lambda key: list(map(self.position, names, key)))
-        for i, key in enumerate(ordered, start=1):
-            scope = {f: v for f, v in zip(self.shown, key[1:], strict=True) if v}
-            full = {f: groups[key][0][f] for f in self.factors if groups[key][0][f] is not None}
-            sheets.append(Sheet(f"sheet-{i}", key[0], {**full, **scope}, self.title(scope), groups[key]))
+        sheets = []
+        for i, part in enumerate(self.parts(self.images, ["generator", *self.shown]), start=1):
+            rows = part.to_dicts()
+            scope = {f: rows[0][f] for f in self.factors if rows[0][f] is not None}
+            sheets.append(Sheet(f"sheet-{i}", rows[0]["generator"], scope, self.title(scope), rows))
         return sheets
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any
 
 from stereotrope.report.escape import visible
@@ -69,7 +70,7 @@ class Prose:
     """
 
     def __init__(self, stored: Mapping[str, Any]) -> None:
-        self._explained: dict[tuple[Series, str | None], MeasureProse] = {}
+        self._explained = cache(self._explain)
         self._stored = {str(name): told for name, told in stored.items() if isinstance(told, Mapping)}
 
     def explain(self, series: Series | str, definition: str | None = None) -> MeasureProse:
@@ -77,10 +78,7 @@ class Prose:
 
         ``definition`` chooses the words of one definition where these differ.
         """
-        series = Series(series) if isinstance(series, str) else series
-        if (series, definition) not in self._explained:
-            self._explained[series, definition] = self._explain(series, definition)
-        return self._explained[series, definition]
+        return self._explained(Series(series) if isinstance(series, str) else series, definition)
 
     def _explain(self, series: Series, definition: str | None) -> MeasureProse:
         known = self._stored.get(series.measure)

@@ -1,4 +1,4 @@
-"""Methods and limits: every measure in words, who drew and who looked, and what it takes to do it again."""
+"""How far the numbers carry: judges on known truth, measures in words, how to do it again, and its cost."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,81 @@ import polars as pl
 from ruamel.yaml import YAML
 
 from stereotrope.report.contract import Block, add_section, series_in_order
-from stereotrope.report.datatable import Table, TableCell
+from stereotrope.report.datatable import Table, TableCell, cell_of, level_words, plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
 from stereotrope.report.material import Material, words
-from stereotrope.report.numbers import number, thousands
+from stereotrope.report.numbers import count, dollars, interval, number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
 from stereotrope.report.series import OVER_ALL, Series
 from stereotrope.version import __version__
 
+_AT_LEAST = ("accuracy", "kappa")
+"""Checks whose limit is a least value; every other is a rate that has a greatest one."""
+_CHECKS = {
+    "accuracy": "accuracy",
+    "kappa": "Cohen's κ",
+    "order_flip": "answers that change with the order of the options",
+    "blank_picture": "values named for an empty picture",
+    "no_picture": "values named without a picture",
+    "typographic": "answers moved by a false caption in the picture",
+    "instruction": "answers that obey an instruction in the picture",
+    "refused": "refused",
+    "invalid": "outside the list",
+    "unclear": "unclear",
+}
+_VERDICTS = {"pass": "keeps", "fail": "fails", "insufficient": "not enough evidence"}
+_FIT = {True: "fit", False: "unfit", None: "not enough evidence"}
+_PLACES = {"fail": 0, "insufficient": 1, "pass": 2}
 _MOST_WAYS = 4
 _MOST_OPEN = 8
+_TITLE = "Calls to model servers"
+_COLUMNS = (
+    "model", "for", "calls", "answered", "refused", "failed", "outcome unknown", "tokens in", "tokens out",
+    "pictures", "US dollars",
+)  # fmt: skip
+_LABELS = 2
+_KINDS = {"image": "pictures", "chat": "questions"}
+_NOTE = (
+    "Every attempt counts as a call, repeated ones too. Dollars follow the prices that the audit file or "
+    "this version names; the bill of the provider is what holds."
+)
+
+
+def judge_cards(material: Material) -> list[dict[str, Any]]:
+    """Every card of the run in words, the unfit first."""
+    stored = material.info.get("judge_cards") or []
+    return [_card(one) for one in sorted(stored, key=lambda one: one.get("fit") is not False)]
+
+
+def _card(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The card of an annotator, its failed checks first."""
+    checks = stored.get("rows") or []
+    rows = [_row(r) for r in sorted(checks, key=lambda r: _PLACES.get(r["verdict"], 0))]
+    columns = ["check", "attribute", "verdict", "value [interval]", "limit", "n"]
+    return {
+        "annotator": str(stored["annotator"]),
+        "state": _FIT.get(stored.get("fit"), _FIT[None]),
+        "sentence": str(stored.get("sentence") or ""),
+        "checked_on": str(stored.get("checked_on") or ""),
+        "table": Table(f"Checks of {stored['annotator']}", columns, rows, len(rows)),
+    }
+
+
+def _row(row: Mapping[str, Any]) -> list[TableCell]:
+    value, n = row.get("value"), row.get("n")
+    said = f"not defined: {row.get('reason') or 'no reason given'}"
+    if value is not None:
+        said = interval(value, row.get("low"), row.get("high"), n)
+    bound = "at least" if row["check"] in _AT_LEAST else "at most"
+    return [
+        TableCell(_CHECKS.get(row["check"], words(str(row["check"])))),
+        TableCell(level_words("attribute", row.get("attribute") or None)),
+        TableCell(_VERDICTS.get(row["verdict"], str(row["verdict"]))),
+        TableCell(said, numeric=value is not None),
+        TableCell("" if row.get("limit") is None else f"{bound} {number(row['limit'], n)}"),
+        cell_of(n),
+    ]
 
 
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
@@ -109,4 +173,69 @@ def _named_table(caption: str, items: Sequence[Mapping[str, Any]], columns: Sequ
     return Table(caption, list(columns), rows, len(rows))
 
 
+def cost_blocks(material: Material, shown: Exhibits) -> list[Block]:
+    """Calls, tokens and dollars by model with a sentence; nothing where no call was made."""
+    cells = [
+        [
+            f"{r['provider']}:{r['model']}",
+            _KINDS.get(r["kind"], r["kind"]),
+            *(thousands(r[c]) for c in ("begun", "ok", "refused", "failed", "unanswered")),
+            *(thousands(r[c]) if r[c] else "–" for c in ("input_tokens", "output_tokens", "images")),
+            _cost(r),
+        ]
+        for r in material.run.spending.iter_rows(named=True)
+    ]
+    calls = plain_table(_TITLE, {"columns": list(_COLUMNS), "rows": cells, "labels": _LABELS}, "spending")
+    told = [Block("text", _told(material)), Block("table", calls), Block("note", [_NOTE])]
+    return told if cells else []
+
+
+def _cost(row: dict[str, Any]) -> str:
+    """Dollars; with a sign where some calls have no known price, ``unknown`` where none has."""
+    if row["cost"] is None:
+        return "unknown" if row["unpriced"] else "–"
+    return f"≥ {dollars(row['cost'])}" if row["unpriced"] or row["unanswered"] else dollars(row["cost"])
+
+
+def _told(material: Material) -> list[str]:
+    """What all calls cost, in a sentence; none where no call was made."""
+    rows = material.run.spending.to_dicts()
+    if not rows:
+        return []
+    begun, unpriced, open_ = (sum(r[c] for r in rows) for c in ("begun", "unpriced", "unanswered"))
+    known = [r["cost"] for r in rows if r["cost"] is not None]
+    models = list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows))
+    least = "at least " if unpriced or open_ else ""
+    parts = [f"{count(begun, 'call')} went to {count(len(models), 'model')}."]
+    parts += [f"They cost {least}{dollars(sum(known))}."] if known else []
+    if unpriced:
+        names = listing(list(dict.fromkeys(f"{r['provider']}:{r['model']}" for r in rows if r["unpriced"])))
+        what = f"The price of {count(unpriced, 'call')} is unknown"
+        what = "Of no call the price is known" if unpriced == begun else what
+        parts.append(f"{what} ({names}); unknown is not 0.")
+    if open_:
+        parts.append(
+            f"Of {count(open_, 'call')} nothing came back before the program was stopped; "
+            f"{'it' if open_ == 1 else 'they'} may have been charged."
+        )
+    return [" ".join(parts)]
+
+
+add_section(
+    "judges",
+    "How well the judges read",
+    lead="Annotators that are models were asked about pictures whose truth is known. No estimate can be more "
+    "certain than the labels it is made of.",
+    place=30,
+    make=lambda material, shown: [Block("card", card) for card in judge_cards(material)],
+    headline=lambda material: ([card["sentence"] for card in judge_cards(material)], []),
+)
 add_section("methods", "Methods and limits", place=140, make=_blocks)
+add_section(
+    "cost",
+    "What it cost",
+    place=130,
+    make=cost_blocks,
+    headline=lambda material: (_told(material), []),
+    tables=lambda m: {"spending": (_TITLE, m.run.spending)} if m.run.spending.height else {},
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
@@ -204,9 +204,7 @@ class Gallery:
     notes: Sequence[str]
     table: Table
     tentative: str = ""
-    bands: Sequence[tuple[str, str]] = field(
-        default_factory=lambda: [(band.name, edges_text(band)) for band in BANDS]
-    )
+    bands: Sequence[tuple[str, str]] = tuple((band.name, edges_text(band)) for band in BANDS)
 
 
 def gallery_blocks(material: Material, shown: Exhibits) -> list[Block]:
