@@ -114,7 +114,8 @@ def _chapter(
         shown.insert(0, mean)
     shown.sort(key=lambda m: m not in drawn)
     first = made[shown[0]][0]
-    lead = first if _is_small(first) else None
+    few = 0 < sum(panel.rows for panel in first.panels) <= _MOST_ROWS and len(first.panels) <= _MOST_PANELS
+    lead = first if few and not first.cut else None
     note = "" if lead else repeated or (_RANKED if first.prose.scale == "rank" else "")
     if not (lead or note or drawn_by_section):
         lead = _strongest(material, frames[shown[0]])
@@ -129,11 +130,6 @@ def _behind(title: str, figures: Sequence[Figure]) -> Disclosure:
     """Figures behind a line that counts them."""
     of = f" ({count(len(figures), 'figure')})" if len(figures) > 1 else ""
     return Disclosure(f"{title}{of}", figures)
-
-
-def _is_small(figure: Figure) -> bool:
-    rows = sum(panel.rows for panel in figure.panels)
-    return 0 < rows <= _MOST_ROWS and len(figure.panels) <= _MOST_PANELS and not figure.cut
 
 
 def _own_lines(name: str, figures: Sequence[Figure], frame: pl.DataFrame) -> list[Disclosure]:

@@ -56,7 +56,8 @@ def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -
 
     LaTeX and Markdown have six significant digits, and at most :data:`MOST_TEXT_ROWS` rows.
     """
-    texts = {"csv": _csv(frame)}
+    guarded = frame.with_columns(_guarded(s) for s in frame if s.dtype == pl.String)
+    texts = {"csv": guarded.rename({c: escape.csv(c) for c in frame.columns}).write_csv()}
     if frame.height <= MOST_TEXT_ROWS:
         texts |= {"md": _markdown(frame, caption), "tex": _latex(frame, caption, name)}
     for ending, text in texts.items():
@@ -64,11 +65,6 @@ def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -
     parquet = io.BytesIO()
     frame.write_parquet(parquet, compression="zstd", statistics=True)
     out.write(f"{name}.parquet", parquet.getvalue())
-
-
-def _csv(frame: pl.DataFrame) -> str:
-    guarded = frame.with_columns(_guarded(s) for s in frame if s.dtype == pl.String)
-    return guarded.rename({c: escape.csv(c) for c in frame.columns}).write_csv()
 
 
 def _guarded(texts: pl.Series) -> pl.Series:

@@ -83,7 +83,8 @@ def _attribute_figures(
     figures, chosen, stripped = [], most["attribute"].to_list(), []
     for attribute in chosen:
         rows = frame.filter(pl.col("attribute") == attribute)
-        if _is_for_strips(material, rows):
+        many = rows["category"].drop_nulls().n_unique() > 2 and not _is_signed(rows)
+        if many and heat_panels(material, rows) > MOST_PANELS:  # more than anyone reads
             stripped.append(rows)
         else:
             figures.append(_attribute_figure(material, rows, prose, suffix))
@@ -100,12 +101,6 @@ def _attribute_figures(
 
 def _is_signed(rows: pl.DataFrame) -> bool:
     return any(v < 0 for v in rows["value"].drop_nulls()) or rows["reference"].drop_nulls().len() > 0
-
-
-def _is_for_strips(material: Material, rows: pl.DataFrame) -> bool:
-    """Whether shares of one attribute would fill more panels than anyone reads."""
-    many = rows["category"].drop_nulls().n_unique() > 2 and not _is_signed(rows)
-    return many and heat_panels(material, rows) > MOST_PANELS
 
 
 def _strips_figure(

@@ -60,7 +60,8 @@ class Material:
         self.factors = [c for c in self.prompts.columns if c not in _FIXED_PROMPTS]
         self.images = run.images.join(self.prompts, on="prompt_id", how="left", maintain_order="left")
         self.shown = _irredundant(self.prompts.select(self.factors))
-        self.row_factor = self._row_factor()
+        used = self.estimates["contrast"].drop_nulls().value_counts(sort=True, name="n")["contrast"]
+        self.row_factor = next((name for name in [*used, *self.shown[-1:]] if name in self.shown), None)
         self._found: dict[tuple[tuple[str, Any], ...], Sheet | None] = {}
 
     def explain(self, series: Series | str, definition: str | None = None) -> MeasureProse:
@@ -188,10 +189,6 @@ class Material:
     def scope_columns(self, frame: pl.DataFrame) -> list[str]:
         """Factor columns of a frame of estimates that vary in it, implied ones left out."""
         return _irredundant(frame.select(c for c in frame.columns if c not in _FIXED_ESTIMATES))
-
-    def _row_factor(self) -> str | None:
-        used = self.estimates["contrast"].drop_nulls().value_counts(sort=True, name="n")["contrast"]
-        return next((name for name in [*used, *self.shown[-1:]] if name in self.shown), None)
 
     @cached_property
     def blank(self) -> frozenset[str]:

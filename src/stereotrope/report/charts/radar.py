@@ -244,13 +244,11 @@ def _cost(box: Sequence[float], taken: Sequence[Sequence[float]]) -> float:
     left, top, right, bottom = box
     outside = max(0.0, -left) + max(0.0, right - _NOMINAL_WIDTH)
     outside += max(0.0, -top) + max(0.0, bottom - _PLANE_HEIGHT)
-    return sum(_overlap(box, other) for other in taken) + 40.0 * outside
-
-
-def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    return wide * high if wide > 0 and high > 0 else 0.0
+    covered = (
+        max(0.0, min(right, x2) - max(left, x1)) * max(0.0, min(bottom, y2) - max(top, y1))
+        for x1, y1, x2, y2 in taken
+    )
+    return sum(covered) + 40.0 * outside
 
 
 def matrix(

@@ -76,7 +76,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Line:
-    """One condition: its name, its strips, a few of its pictures."""
+    """One condition: its name, its strips, pictures: those that findings point at, then its first."""
 
     title: str
     anchor: str
@@ -149,7 +149,11 @@ def distributions(
     lead = _leading(material)
     order = material.labels["attribute"].unique(maintain_order=True).to_list()
     pairs = material.shown_labels.select("attribute", "annotator").unique(maintain_order=True).rows()
-    names = _column_names(sorted(pairs, key=lambda pair: order.index(pair[0])))
+    alike = Counter(attribute for attribute, _ in pairs)
+    names = {
+        (attribute, who): words(attribute) if alike[attribute] == 1 else f"{words(attribute)} ({who})"
+        for attribute, who in sorted(pairs, key=lambda pair: order.index(pair[0]))
+    }
     from_captions = {column for (_, who), column in names.items() if who in material.lexicons}
     seen, left = _counted(material, names)
     overall = {c: sum((n for (_, of), n in seen.items() if of == c), Counter[str]()) for c in names.values()}
@@ -172,7 +176,9 @@ def distributions(
             places = [(sheet.anchor, c) for c in attributes]
             made = [_strip(p[1], seen[p], left[p], styles[p[1]], width) for p in places]
             title = material.title(sheet.scope, leave_out=lead)
-            lines.append(Line(title, sheet.anchor, made, _examples(material, sheet)))
+            usable = [row["image_id"] for row in sheet.images if row["status"] == "ok"]
+            pictures = list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *usable]))[:3]
+            lines.append(Line(title, sheet.anchor, made, pictures))
         keys = [
             (c, [_segment(v, n, 0.0, 0.0, styles[c]) for v, n in _merged(totals[c], styles[c]).items()])
             for c in attributes
@@ -208,22 +214,11 @@ def _counted(
     return seen, left
 
 
-def _examples(material: Material, sheet: Sheet) -> list[str]:
-    """Three pictures of a condition: those that findings point at, then its first."""
-    first = [row["image_id"] for row in sheet.images if row["status"] == "ok"]
-    return list(dict.fromkeys([*material.highlighted.get(sheet.anchor, []), *first]))[:3]
-
-
 def _merged(counts: Counter[str], styles: Mapping[str, Any]) -> dict[str, int]:
     """Counts in the order of the styles, values without one as :data:`OTHER`; values not seen left out."""
     merged = {value: counts[value] for value in styles if counts[value] and value != OTHER}
     rest = sum(n for value, n in counts.items() if value not in styles or value == OTHER)
     return {**merged, OTHER: rest} if rest else merged
-
-
-def _column_names(seen: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    attributes = Counter(a for a, _ in seen)
-    return {(a, who): words(a) if attributes[a] == 1 else f"{words(a)} ({who})" for a, who in seen}
 
 
 def _is_colour(column: str) -> bool:
