@@ -225,15 +225,10 @@ def chosen_pictures(material: Material) -> list[str]:
         cell[0]
         for grid in composite_grids(material)[:MOST_GALLERIES]
         for line in grid.rows_by()[:MOST_LINES]
-        for cell in _by_model(grid, line)[:MOST_COLUMNS]
+        for _, cell in grid.cells(line)[:MOST_COLUMNS]
         if cell
     ]
     return list(dict.fromkeys(image for score in scores for image in chooser.pictures(score)))
-
-
-def _by_model(grid: ScoreGrid, line: Sequence[Estimate]) -> list[list[Estimate]]:
-    """The rows of one prompt, of each model of the grid."""
-    return [[row for row in line if row["generator"] == model] for model in grid.models]
 
 
 def _gallery(
@@ -244,10 +239,7 @@ def _gallery(
         GalleryLine(
             grid.label(line[0]),
             _prompt_text(material, line[0]),
-            [
-                _cell(chooser, shown, model, cell)
-                for model, cell in list(zip(models, _by_model(grid, line), strict=True))[:MOST_COLUMNS]
-            ],
+            [_cell(chooser, shown, model, cell) for model, cell in grid.cells(line)[:MOST_COLUMNS]],
         )
         for line in lines[:MOST_LINES]
     ]
@@ -313,7 +305,7 @@ def _score(material: Material, row: Estimate) -> ScoreCell:
 
 
 def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]], files: str) -> Table:
-    rows = [row for line in lines for cell in _by_model(grid, line) for row in cell]
+    rows = [row for line in lines for _, cell in grid.cells(line) for row in cell]
     return grid.table(
         f"Composite scores of captions{grid.suffix}",
         rows,

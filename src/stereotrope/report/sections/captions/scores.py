@@ -117,6 +117,10 @@ class ScoreGrid:
         """The rows of each prompt, and of each level of further columns, in the order of the design."""
         return [part.to_dicts() for part in self.material.parts(self.frame, [*self.lines, *further])]
 
+    def cells(self, line: Sequence[Estimate]) -> list[tuple[str, list[Estimate]]]:
+        """The rows of one prompt, of each model."""
+        return [(model, [row for row in line if row["generator"] == model]) for model in self.models]
+
     def table(
         self,
         title: str,
