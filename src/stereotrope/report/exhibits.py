@@ -1,7 +1,5 @@
 """Pictures for the page: small copies within a budget, shared by all conditions, and what is said of them."""
 
-from __future__ import annotations
-
 import base64
 import io
 import threading
@@ -10,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Self
 
 from PIL import Image
 
@@ -48,7 +46,7 @@ class Thumbnails:
         first: Iterable[str] = (),
         budget: int = BUDGET,
         stop: threading.Event | None = None,
-    ) -> Thumbnails:
+    ) -> Self:
         """Draw thumbnails in turns, the first of every condition first, until the budget is spent.
 
         Larger ones of ``findings`` come before; of the small ones those named in ``first`` do.

@@ -1,10 +1,8 @@
 """Models alongside each other: one line a thing measured, one dot or one column a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import polars as pl
 
@@ -58,7 +56,7 @@ class SeriesStyle:
     banded: bool = False
 
     @classmethod
-    def for_frame(cls, frame: pl.DataFrame, unit: str, **more: Any) -> SeriesStyle:
+    def for_frame(cls, frame: pl.DataFrame, unit: str, **more: Any) -> Self:
         """One axis and one number of digits for every estimate of a frame; ``more`` are other fields."""
         rows = frame.select("value", "low", "high", "floor").to_dicts()
         size = max((abs(v) for row in rows for v in row.values() if v is not None), default=1.0)

@@ -1,7 +1,5 @@
 """The gallery: each prompt and model with pictures, the composite score in its band, the group most named."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Scores of captions: which may stand in one figure, of which prompt, in which band."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
