@@ -17,7 +17,7 @@ from stereotrope.clients import Account, Caller, Usage, caller
 from stereotrope.clients import limiter as pacing
 from stereotrope.clients.limiter import ARRIVAL_SLACK, Limiter, Turn, limiter_of
 from stereotrope.errors import ModelError, ModelUnusable
-from stereotrope.testing import Loopback, LoopbackProcess
+from stereotrope.testing import Loopback
 
 
 class Address:
@@ -107,7 +107,7 @@ def test_a_limit_on_tokens_is_kept():
 @pytest.mark.slow
 def test_over_two_minutes_a_rate_is_kept_and_the_server_turns_nobody_away():
     rate = 900
-    with LoopbackProcess("--latency", "0.5", "2", "--requests-per-minute", str(rate)) as server:
+    with Loopback(latency=(0.5, 2.0), requests_per_minute=rate, bodies=False) as server:
         client = client_of(server, requests_per_minute=rate, concurrency=256, timeout=60.0)
         answered = asyncio.run(keep_asking(client, 120.0, workers=80))
         assert server.counts() == {("chat", "judge", 200): answered}

@@ -9,7 +9,6 @@ from stereotrope.testing.images import Declined
 from stereotrope.testing.judge import Judge, Question, Reply
 from stereotrope.testing.misbehaviour import MISBEHAVIOURS, Misbehaviour
 from stereotrope.testing.plant import Plant
-from stereotrope.testing.process import LoopbackProcess
 from stereotrope.testing.server import Loopback
 from stereotrope.testing.wire import Request, Response
 
@@ -19,7 +18,6 @@ __all__ = [
     "Declined",
     "Judge",
     "Loopback",
-    "LoopbackProcess",
     "Misbehaviour",
     "Plant",
     "Question",

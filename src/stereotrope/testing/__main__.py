@@ -17,7 +17,6 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=0, help="0 for any that is free")
     parser.add_argument("--latency", type=float, nargs=2, default=(0.0, 0.0), metavar=("LOW", "HIGH"))
     parser.add_argument("--requests-per-minute", type=float)
-    parser.add_argument("--window", type=float, default=60.0, help="seconds in which requests are counted")
     parser.add_argument("--error", type=float, default=0.0, help="share of wrong answers of the judge")
     parser.add_argument("--painter", choices=["calibrated"])
     parser.add_argument("--key-variable", help="environment variable with the only key that is let in")
@@ -25,23 +24,15 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-seeds", action="store_true", help="pictures take no seed")
     parser.add_argument("--first-number", type=int, default=0, help="of the first picture without a seed")
-    parser.add_argument("--with-parent", action="store_true", help="end when standard input ends")
     return parser
 
 
-def _await_parent(over: threading.Event) -> None:
-    sys.stdin.read()
-    over.set()
-
-
 def main() -> None:
-    """Serve until interrupted, terminated or, where asked for, until standard input ends."""
+    """Serve until interrupted or terminated."""
     given = _arguments().parse_args()
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    if given.with_parent:
-        threading.Thread(target=_await_parent, args=(over,), daemon=True).start()
     with Loopback(
         painter=given.painter,
         error=given.error,
@@ -53,7 +44,6 @@ def main() -> None:
         seed=given.seed,
         seeds=not given.no_seeds,
         first_number=given.first_number,
-        window=given.window,
         port=given.port,
         bodies=False,
     ) as server:

@@ -1,11 +1,8 @@
-"""Errors as an OpenAI-compatible server words them, and the routes to the server itself (``/_loopback/``)."""
+"""Errors as an OpenAI-compatible server words them."""
 
 import json
 from collections.abc import Mapping
-from typing import Any
-from urllib.parse import parse_qs
 
-from stereotrope.errors import UsageError
 from stereotrope.testing.misbehaviour import Misbehaviour
 from stereotrope.testing.wire import Request, Response
 
@@ -55,36 +52,3 @@ def general(rule: Misbehaviour, request: Request) -> Response:
         case _:
             status, code = int(options.get("status", 500)), "server_error"
             return error(status, "The server had an error", kind=code, code=code, headers=wait)
-
-
-ADMIN_PREFIX = "/_loopback/"
-ADMIN_KIND = "_loopback"
-
-
-def administer(server: Any, request: Request) -> Response:
-    """Answer one request to the server itself, a :class:`Loopback`; such requests are not recorded."""
-    asked = {name: values[0] for name, values in parse_qs(request.query).items()}
-    match request.method, request.path.removeprefix(ADMIN_PREFIX):
-        case "GET", "counts":
-            return Response(200, [[*key, n] for key, n in server.counts().items()])
-        case "GET", "most_in_a_minute":
-            seconds = float(asked.get("seconds", 60.0))
-            return Response(200, server.most_in_a_minute(asked.get("model"), seconds=seconds))
-        case "GET", "shares":
-            return Response(200, server.plant.shares(asked.get("model", ""), asked.get("prompt", "")))
-        case "POST", "behave":
-            server.behave()
-            return Response(200, {})
-        case "POST", "misbehave":
-            return _misbehave(server, request)
-    return error(404, f"No route for {request.method} {request.path}")
-
-
-def _misbehave(server: Any, request: Request) -> Response:
-    if not isinstance(request.body, dict) or not isinstance(request.body.get("kind"), str):
-        return error(400, "a misbehaviour needs a kind")
-    try:
-        server.misbehave(**request.body)
-    except (UsageError, TypeError) as problem:
-        return error(400, str(problem))
-    return Response(200, {})

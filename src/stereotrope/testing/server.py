@@ -24,7 +24,7 @@ from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
 from stereotrope.testing.reading import Reader
-from stereotrope.testing.replies import ADMIN_KIND, ADMIN_PREFIX, administer, error, general
+from stereotrope.testing.replies import error, general
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
@@ -104,8 +104,6 @@ class Loopback:
         self.register("POST", "/v1/images/generations", self._images, kind="images")
         self.register("GET", "/v1/models", self._models, kind="models")
         self.register("GET", "/files/", self._file, kind="files")
-        for method in ("GET", "POST"):
-            self.register(method, ADMIN_PREFIX, lambda request: administer(self, request), kind=ADMIN_KIND)
 
     # Beginning and end
 
@@ -290,8 +288,6 @@ class Loopback:
         rule: Misbehaviour | None = None
         if route is None:
             answer = error(404, f"No route for {request.method} {request.path}")
-        elif route.kind == ADMIN_KIND:
-            answer = await self._answer(request, route, None)
         else:
             request.kind, request.model, request.at = route.kind, route.model(request), time.monotonic()
             self.received.append(request)
@@ -334,7 +330,7 @@ class Loopback:
         slow, wait = rule is not None and rule.kind == "slow", self._random.uniform(low, high)
         if rule is not None and slow:
             wait = float(rule.options.get("seconds", 1.0))
-        if wait > 0 and request.method == "POST" and route.kind != ADMIN_KIND:
+        if wait > 0 and request.method == "POST":
             await asyncio.sleep(wait)
         if rule is not None and rule.kind in {"silent", "reset"}:
             return Response()
