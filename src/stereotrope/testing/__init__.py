@@ -4,8 +4,7 @@
 values it knows, judges them with errors of a known size, and goes wrong in every way it is told to.
 """
 
-from stereotrope.testing.calibrated import CalibratedPainter
-from stereotrope.testing.images import Declined
+from stereotrope.testing.images import CalibratedPainter, Declined
 from stereotrope.testing.judge import Judge, Question, Reply
 from stereotrope.testing.misbehaviour import MISBEHAVIOURS, Misbehaviour
 from stereotrope.testing.plant import Plant

@@ -18,7 +18,6 @@ from typing import Any
 
 from stereotrope.errors import UsageError
 from stereotrope.testing import chat, images
-from stereotrope.testing.calibrated import CalibratedPainter
 from stereotrope.testing.judge import Judge, KnownValues, Question, look_up
 from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
 from stereotrope.testing.plant import Plant
@@ -105,8 +104,6 @@ class Loopback:
         self.register("GET", "/v1/models", self._models, kind="models")
         self.register("GET", "/files/", self._file, kind="files")
 
-    # Beginning and end
-
     def start(self) -> Loopback:
         """Listen; returns itself."""
         ready = threading.Event()
@@ -140,8 +137,6 @@ class Loopback:
     def url(self) -> str:
         """The base URL of the OpenAI-compatible routes: the root and ``/v1``."""
         return f"{self.root}/v1"
-
-    # What a test asks and says
 
     def misbehave(
         self,
@@ -202,7 +197,7 @@ class Loopback:
     def knows(self, data: bytes, sha256: str) -> Callable[[str, Sequence[str]], str | None]:
         """Return what is known of a picture: a function from attribute and values to its value or None."""
         given = look_up(self._truth, sha256)
-        if given is None and isinstance(self.painter, CalibratedPainter):
+        if given is None and isinstance(self.painter, images.CalibratedPainter):
             given = self.painter.values_of(sha256)
         if given is not None:
             return lambda attribute, options: given.get(attribute)
@@ -211,8 +206,6 @@ class Loopback:
             return lambda attribute, options: plant.value_of(sha256, attribute, options)
         read = self._reader.values(data, sha256)
         return lambda attribute, options: read.get(attribute)
-
-    # Routes
 
     async def _chat(self, request: Request) -> Response:
         judge = self.judge
@@ -241,8 +234,6 @@ class Loopback:
         name = hashlib.sha256(data).hexdigest()
         self._files[name] = data
         return f"{self.root}/files/{name}.png"
-
-    # The connection
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -379,7 +370,7 @@ def _format(request: Request) -> str | None:
 
 def _painter(painter: images.Painter | str | None, plant: Plant) -> images.Painter:
     if painter == "calibrated":
-        return CalibratedPainter()
+        return images.CalibratedPainter()
     if isinstance(painter, str):
         raise UsageError(
             f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
