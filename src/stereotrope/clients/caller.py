@@ -33,6 +33,8 @@ _BACKOFF_LIMITED = 2.0
 _LOOK = 0.25  # seconds between two looks at whether to stop
 _SILENT = 30.0  # seconds between two lines about one model's failures
 _JITTER = (0.75, 1.25)
+_MOST_TOKENS = 10**9
+"""More than this in one reply is no count of tokens."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,21 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a reply used, None where it does not say; ``refusal`` where the reply itself declines."""
+    """What a reply used; ``refusal`` where the reply itself declines.
+
+    input_tokens, output_tokens: As the reply has them; None where it does not say, or says no count.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     images: int | None = None
     refusal: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens"):
+            count = getattr(self, name)
+            if type(count) is not int or not 0 <= count <= _MOST_TOKENS:
+                object.__setattr__(self, name, None)
 
 
 class Caller:

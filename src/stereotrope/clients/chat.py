@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from stereotrope.clients.account import Account
-from stereotrope.clients.caller import Caller, Refusal, Usage
+from stereotrope.clients.caller import Caller, Refusal
 from stereotrope.clients.endpoint import Endpoint
 from stereotrope.clients.http import PerLoop, open_client
 from stereotrope.clients.prices import Price
@@ -37,7 +38,12 @@ _TOKENS_A_PICTURE = 800
 _CHARACTERS_A_TOKEN = 4
 _SHOWN_AGAIN = 20_000
 """Characters of an answer that its repair turn repeats; they are paid for."""
-_KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_KINDS = {
+    "png": rb"\x89PNG\r\n\x1a\n",
+    "jpeg": rb"\xff\xd8\xff",
+    "gif": b"GIF8",
+    "webp": rb"(?s)RIFF.{4}WEBP",
+}
 
 
 @dataclass(frozen=True)
@@ -103,10 +109,9 @@ class ChatClient:
         self._caller = Caller(endpoint, model, kind="chat", account=account, price=price)
         self._clients: PerLoop[openai.AsyncOpenAI] = PerLoop(self._open, lambda client: client.close())
         self.response_format = response_format
-        self._mode = RESPONSE_FORMATS.index(response_format or RESPONSE_FORMATS[0])
         self._is_ignored = False
-        self._limit_name = "max_tokens"
-        self._logprobs = logprobs
+        mode = RESPONSE_FORMATS.index(response_format or RESPONSE_FORMATS[0])
+        self._manner = _Manner(mode, "max_tokens", logprobs)
 
     def __repr__(self) -> str:
         return f"ChatClient({self.endpoint.provider}:{self.model})"
@@ -144,16 +149,18 @@ class ChatClient:
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         messages.append({"role": "user", "content": _content(text, images)})
         tokens = len(text) // _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE * len(images)
-        first = await self._turn(_Turn(messages, schema, name), tokens)
+        ask = partial(self._turn, schema=schema, name=name)
+        first = await ask(messages, tokens)
         answer = self._answer(first, schema, (), check)
         if answer.status != "invalid" or isinstance(first, Refusal):
             return answer
+        said = hide(first.text, self.endpoint.secret() or "")[:_SHOWN_AGAIN]
         again = [
             *messages,
-            {"role": "assistant", "content": _shown_again(hide(first.text, self.endpoint.secret() or ""))},
+            {"role": "assistant", "content": said.encode(errors="replace").decode() or "(empty)"},
             {"role": "user", "content": _repair(answer.problems, schema)},
         ]
-        second = await self._turn(_Turn(again, schema, name, is_repair=True), tokens * 2)
+        second = await ask(again, tokens * 2, is_repair=True)
         repaired = self._answer(second, schema, (first,), check)
         if repaired.status == "invalid" and repaired.content is None and answer.content is not None:
             return replace(answer, calls=2, cost=repaired.cost)
@@ -203,33 +210,39 @@ class ChatClient:
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
-    async def _turn(self, turn: _Turn, tokens: int) -> ChatReply | Refusal:
-        """Send one turn, in the first of the ways that the endpoint takes."""
+    async def _turn(
+        self,
+        messages: Sequence[dict[str, Any]],
+        tokens: int,
+        schema: Mapping[str, Any],
+        name: str,
+        is_repair: bool = False,
+    ) -> ChatReply | Refusal:
+        """Send one turn, in the first of the ways that the endpoint takes; a repair turn says the schema."""
         manner = self._manner
 
         async def send() -> ChatReply:
             nonlocal manner
             manner = self._manner
-            reply = await self._send(self._body(turn))
-            if RESPONSE_FORMATS[manner.mode] == "json_schema" and _strays(reply, turn.schema):
+            reply = await self._send(self._body(messages, schema, name, is_repair))
+            if RESPONSE_FORMATS[manner.mode] == "json_schema" and _strays(reply, schema):
                 self._is_ignored = True
             return reply
 
         return await self._caller.exchange(
-            send, usage=_usage_of, tokens=tokens, amend=lambda about: self._adapt(about, manner)
+            send,
+            usage=lambda reply: reply.usage,
+            tokens=tokens,
+            amend=lambda about: self._adapt(about, manner),
         )
-
-    @property
-    def _manner(self) -> _Manner:
-        return _Manner(self._mode, self._limit_name, self._logprobs)
 
     def _adapt(self, about: str, sent: _Manner) -> bool:
         """Learn from a rejection what the endpoint takes; False where there is nothing to change."""
         if "max_completion_tokens" in about and sent.limit_name == "max_tokens":
-            self._limit_name = "max_completion_tokens"
+            self._manner = replace(self._manner, limit_name="max_completion_tokens")
             return True
         if "logprob" in about and sent.logprobs:
-            self._logprobs = False
+            self._manner = replace(self._manner, logprobs=False)
             return True
         if not _ABOUT_FORMAT.search(about) or sent.mode == len(RESPONSE_FORMATS) - 1:
             return False
@@ -239,26 +252,28 @@ class ChatClient:
                 f"({about.strip()}); leave it out, or write `response_format: text`",
                 ModelMisconfigured,
             )
-        self._mode = max(self._mode, sent.mode + 1)
+        self._manner = replace(self._manner, mode=max(self._manner.mode, sent.mode + 1))
         return True
 
-    def _body(self, turn: _Turn) -> dict[str, Any]:
-        mode = RESPONSE_FORMATS[self._mode]
-        body: dict[str, Any] = {"model": self.model, "messages": list(turn.messages)}
-        body[self._limit_name] = self.max_tokens
+    def _body(
+        self, messages: Sequence[dict[str, Any]], schema: Mapping[str, Any], name: str, is_repair: bool
+    ) -> dict[str, Any]:
+        mode = RESPONSE_FORMATS[self._manner.mode]
+        with_words = mode != "json_schema" or (self._is_ignored and not is_repair)
+        shown = _with_words(messages, schema) if with_words else list(messages)
+        body: dict[str, Any] = {"model": self.model, "messages": shown}
+        body[self._manner.limit_name] = self.max_tokens
         if self.temperature is not None:
             body["temperature"] = self.temperature
         if self.seed is not None:
             body["seed"] = self.seed
-        if self._logprobs:
+        if self._manner.logprobs:
             body["logprobs"] = True
         if mode == "json_schema":
-            shape = {"name": turn.name, "schema": dict(turn.schema), "strict": True}
+            shape = {"name": name, "schema": dict(schema), "strict": True}
             body["response_format"] = {"type": mode, "json_schema": shape}
         elif mode == "json_object":
             body["response_format"] = {"type": mode}
-        if mode != "json_schema" or (self._is_ignored and not turn.is_repair):
-            body["messages"] = _with_words(body["messages"], turn.schema)
         return body
 
     async def _send(self, body: Mapping[str, Any]) -> ChatReply:
@@ -268,16 +283,6 @@ class ChatClient:
         client, asked = self._clients.get(), {**body, **self.extra}
         reply = await client.post("/chat/completions", cast_to=httpx2.Response, body=asked)
         return read_chat_reply(reply.content, self.endpoint.secret() or "")
-
-
-@dataclass(frozen=True)
-class _Turn:
-    """What one turn asks; a repair turn has the schema in its last message."""
-
-    messages: Sequence[Mapping[str, Any]]
-    schema: Mapping[str, Any]
-    name: str
-    is_repair: bool = False
 
 
 @dataclass(frozen=True)
@@ -315,17 +320,10 @@ def _content(text: str, images: Sequence[bytes]) -> str | list[dict[str, Any]]:
 
 
 def _data_url(image: bytes) -> str:
-    kind = next((kind for start, kind in _KINDS if image.startswith(start)), None)
-    if kind is None and image[:4] == b"RIFF" and image[8:12] == b"WEBP":
-        kind = "image/webp"
+    kind = next((kind for kind, start in _KINDS.items() if re.match(start, image)), None)
     if kind is None:
         raise UsageError("a picture shown to a model must be PNG, JPEG, WebP or GIF; found other bytes")
-    return f"data:{kind};base64,{base64.b64encode(image).decode()}"
-
-
-def _shown_again(text: str) -> str:
-    """Return an answer as its repair turn repeats it: fit to be sent, and cut."""
-    return text[:_SHOWN_AGAIN].encode(errors="replace").decode() or "(empty)"
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"
 
 
 def _repair(problems: Sequence[Problem], schema: Mapping[str, Any]) -> str:
@@ -334,7 +332,3 @@ def _repair(problems: Sequence[Problem], schema: Mapping[str, Any]) -> str:
         f"That answer cannot be used:\n{listed}\nGive the whole answer again: one JSON object that follows "
         f"the schema, and nothing else. {_in_words(schema)}"
     )
-
-
-def _usage_of(reply: ChatReply) -> Usage:
-    return reply.usage

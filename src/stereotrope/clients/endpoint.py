@@ -34,6 +34,8 @@ _MEANT = {
 _CONCURRENCY = 32
 _MOST_CONCURRENCY = 512
 _LONGEST_NAME = 64
+_WHOLE = ("concurrency", "tries")
+_NUMBERS = ("requests_per_minute", "tokens_per_minute", *_WHOLE, "timeout", "longest_wait")
 
 
 PROVIDERS: Mapping[str, Mapping[str, Any]] = shipped("clients", "providers.yaml")
@@ -118,19 +120,12 @@ class Endpoint:
             key = _key_name(provider, options["key"])
         else:
             key = known["key"] if _origin(base_url) == _origin(known["base_url"]) else None
-        per_minute = _limit(provider, "requests_per_minute", options)
-        in_flight = min(max(_CONCURRENCY, math.ceil(per_minute or 0)), _MOST_CONCURRENCY)
-        return cls(
-            provider=provider,
-            base_url=base_url,
-            key=key,
-            requests_per_minute=per_minute,
-            tokens_per_minute=_limit(provider, "tokens_per_minute", options),
-            concurrency=_whole(provider, "concurrency", options, in_flight),
-            timeout=_seconds(provider, "timeout", options, cls.timeout),
-            tries=_whole(provider, "tries", options, cls.tries),
-            longest_wait=_seconds(provider, "longest_wait", options, cls.longest_wait),
-        ), rest
+        numbers: dict[str, Any] = {
+            name: _number(provider, name, options[name]) for name in _NUMBERS if options.get(name) is not None
+        }
+        in_flight = max(_CONCURRENCY, math.ceil(numbers.get("requests_per_minute", 0)))
+        numbers = {"concurrency": min(in_flight, _MOST_CONCURRENCY), **numbers}
+        return cls(provider, base_url, key, **numbers), rest
 
     def secret(self) -> str | None:
         """Read the key from the environment, now; None where none is sent.
@@ -226,23 +221,10 @@ def _key_name(provider: str, found: Any) -> str | None:
     return name
 
 
-def _limit(provider: str, name: str, options: Mapping[str, Any]) -> float | None:
-    return None if options.get(name) is None else _seconds(provider, name, options, 0.0)
-
-
-def _seconds(provider: str, name: str, options: Mapping[str, Any], default: float) -> float:
-    found = options.get(name)
-    if found is None:
-        return default
-    if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 < found < math.inf:
-        raise UsageError(f"{provider}: {name} must be a number above 0, found {found!r}; change it")
-    return float(found)
-
-
-def _whole(provider: str, name: str, options: Mapping[str, Any], default: int) -> int:
-    found = options.get(name)
-    if found is None:
-        return default
-    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise UsageError(f"{provider}: {name} must be a whole number from 1, found {found!r}; change it")
-    return found
+def _number(provider: str, name: str, found: Any) -> float:
+    fits = isinstance(found, int if name in _WHOLE else (int, float)) and not isinstance(found, bool)
+    if not fits or not 0 < found < math.inf:
+        rule = "a whole number from 1" if name in _WHOLE else "a number above 0"
+        raise UsageError(f"{provider}: {name} must be {rule}, found {found!r}; change it")
+    number: float = found if name in _WHOLE else float(found)
+    return number

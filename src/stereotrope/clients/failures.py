@@ -151,7 +151,7 @@ def classify(error: BaseException, *secrets: str) -> Failure:
         return _told(error.body, secrets)
     response = getattr(error, "response", None)
     if response is not None:
-        return _of_reply(response, secrets)
+        return replace(_of_status(response, secrets), status=response.status_code)
     chain = list(_chain(error))
     if streamed := next((link for link in chain if isinstance(link, Streamed)), None):
         return Failure("unusable", redact(str(streamed), *secrets), sent=True)
@@ -192,17 +192,14 @@ def retry_after(headers: Mapping[str, str], body: Any = None) -> float | None:
     return None
 
 
-def _of_reply(response: Any, secrets: tuple[str, ...]) -> Failure:
-    return replace(_of_status(response, secrets), status=response.status_code)
-
-
 def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
     status: int = response.status_code
     body = _body(response)
     error = error_in(body)
     message = str(error.get("message") or "")
     codes = codes_in(error)
-    said = redact(message or _visible(response), *secrets)
+    visible = re.sub(r"<[^>]*>", " ", response.content[:5000].decode("utf-8", "replace"))
+    said = redact(message or visible, *secrets)
     about = redact(f"{said} {error.get('param') or ''} {error.get('code') or ''}", *secrets)
     reason = f"{status}: {said}" if said else str(status)
     if status < 400:
@@ -222,19 +219,14 @@ def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
         or any(detail.get("reason") == _GOOGLES_BAD_KEY for detail in details_in(body))
     ):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
-    if status == 404 or codes & _UNKNOWN_MODEL or _is_unknown_model(status, said):
+    lasts = status in (400, 422) or (status >= 500 and _PASSING.search(said) is None)
+    if status == 404 or codes & _UNKNOWN_MODEL or (lasts and _NO_MODEL.search(said)):
         said = f"there is no such model or address ({reason})"
         return Failure("unusable", said, about=about, misconfigured=True)
     if status >= 500 or status in _LATER:
         wait = retry_after(response.headers, body)
         return Failure("server_error", f"server error ({reason})", again=True, wait=wait, about=about)
     return Failure("bad_request", f"rejected the request ({reason})", about=about)
-
-
-def _is_unknown_model(status: int, said: str) -> bool:
-    return _NO_MODEL.search(said) is not None and (
-        status in (400, 422) or (status >= 500 and _PASSING.search(said) is None)
-    )
 
 
 def _told(body: Any, secrets: tuple[str, ...]) -> Failure:
@@ -258,10 +250,6 @@ def _body(response: Any) -> Any:
         return parse_json(response.content)
     except ValueError:
         return None
-
-
-def _visible(response: Any) -> str:
-    return re.sub(r"<[^>]*>", " ", response.content[:5000].decode("utf-8", "replace"))
 
 
 def _number(text: str | None) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from stereotrope.clients.endpoint import Endpoint
@@ -85,17 +84,9 @@ def price_of(provider: str, model: str, endpoint: Endpoint | None = None) -> Pri
     """
     if endpoint is not None and not endpoint.is_own:
         return None
-    found = _prices().get(f"{provider}:{model}")
+    published = shipped("clients", "prices.yaml")
+    found = published.get(provider, {}).get("models", {}).get(model)
     return None if found is None else Price.from_option({k: found[k] for k in _PARTS if k in found})
-
-
-@cache
-def _prices() -> dict[str, dict[str, Any]]:
-    return {
-        f"{provider}:{model}": entry
-        for provider, models in (shipped("clients", "prices.yaml") or {}).items()
-        for model, entry in models["models"].items()
-    }
 
 
 def _amount(name: str, found: Any) -> float:

@@ -81,7 +81,7 @@ def hide(text: str, *keys: str) -> str:
 
 def _line_without(text: str, keys: tuple[str, ...]) -> str:
     found = hide(text[:_LOOKED_AT], *keys)[:_READ_AT_MOST]
-    return " ".join("".join(_inert(character) for character in found).split())
+    return " ".join("".join(c if c.isprintable() else " " for c in found).split())
 
 
 def _cut(text: str, longest: int) -> str:
@@ -93,10 +93,6 @@ def _spellings(key: str) -> set[str]:
     in_json = "".join(rf"(?:\\?{re.escape(c)}|\\u{ord(c):04x})" for c in key)
     for_urls = encoded.translate(str.maketrans("+/", "-_"))
     return {in_json, *map(re.escape, (quote(key, safe=""), encoded, for_urls))}
-
-
-def _inert(character: str) -> str:
-    return character if character.isprintable() else " "
 
 
 _HOLDS_A_KEY = re.compile(

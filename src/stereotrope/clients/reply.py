@@ -13,8 +13,6 @@ from stereotrope.errors import ModelError
 _LOOKED_AT = 100_000
 _BROKEN_OFF = ("abort", "aborted", "cancelled", "error", "timeout")
 """``finish_reason`` of vLLM, OpenRouter and others where the server ended the answer, not the model."""
-_MOST_TOKENS = 10**9
-"""More than this in one reply is no count of tokens."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +68,15 @@ def read_chat_reply(data: bytes, secret: str) -> ChatReply:
             f"answered JSON that is no chat completion: it has no choice with a message that holds a text, "
             f"finish reason {reason}"
         )
-    logprobs = choice.get("logprobs")
+    logprobs, counts = choice.get("logprobs"), reply.get("usage")
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    counts = counts if isinstance(counts, dict) else {}
     return ChatReply(
         text=text or "",
         refusal=declined,
         cut=finish == "length",
         tokens=tokens if isinstance(tokens, list) else None,
-        usage=_usage(reply.get("usage"), declined),
+        usage=Usage(counts.get("prompt_tokens"), counts.get("completion_tokens"), refusal=declined),
     )
 
 
@@ -96,15 +95,3 @@ def _text(content: Any) -> str | None:
         texts = [part for part in parts if isinstance(part, str)]
         return "".join(texts) if texts else None
     return content if isinstance(content, str) else None
-
-
-def _usage(found: Any, refusal: str | None) -> Usage:
-    counts = found if isinstance(found, dict) else {}
-    return Usage(
-        _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")), refusal=refusal
-    )
-
-
-def _count(found: Any) -> int | None:
-    is_count = isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _MOST_TOKENS
-    return found if is_count else None

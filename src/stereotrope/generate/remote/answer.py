@@ -13,8 +13,6 @@ from stereotrope.pictures import decode, sniff
 
 EMPTY = "an empty place in the answer, as when a picture was filtered"
 BLACK = "a uniformly black picture, as safety checkers put in the place of a filtered one"
-_MOST_TOKENS = 10**9
-"""More than this in one answer is no count of tokens."""
 _DARKEST = 2
 """Levels of 255 that compression leaves of black; a photograph of the night has brighter pixels."""
 _LOOKED_AT = 100_000
@@ -53,7 +51,7 @@ def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = 
     """Return a reply with what it used; an answer without any picture books its first refusal."""
     n = sum(slot.is_picture for slot in slots)
     declined = None if n else next((slot.refusal for slot in slots if slot.refusal is not None), None)
-    usage = Usage(_count(input_tokens), _count(output_tokens), images=n, refusal=declined)
+    usage = Usage(input_tokens, output_tokens, images=n, refusal=declined)
     return ImageReply(tuple(slots), usage)
 
 
@@ -143,9 +141,3 @@ def items(value: Any) -> list[Any]:
 def text_of(value: Any) -> str:
     """Return a text, empty where the answer holds something else there."""
     return value if isinstance(value, str) else ""
-
-
-def _count(value: Any) -> int | None:
-    """A count of tokens, None where the answer gives none."""
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if is_count else None
