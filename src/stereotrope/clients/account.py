@@ -3,7 +3,7 @@
 import math
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
@@ -285,11 +285,10 @@ class Account:
                 f"{_dollars(self.max_cost)} US dollars cannot be kept; give a price a call "
                 "(price: {call: …}) or run without --max-cost"
             )
-        spent = math.fsum(tally.spent for tally in self._tallies.values())
-        overall = _mean(self._tallies.values())
-        reserved = math.fsum(
-            (tally.open + tally.unknown) * tally.each(overall) for tally in self._tallies.values()
-        )
+        tallies = self._tallies.values()
+        spent, paid = math.fsum(tally.spent for tally in tallies), sum(tally.paid for tally in tallies)
+        overall = spent / paid if paid else 0.0
+        reserved = math.fsum((tally.open + tally.unknown) * tally.each(overall) for tally in tallies)
         next_one = mine.each(overall)
         held = self._held_before + self._held_each * (self._held_for + pictures)
         if spent + reserved + next_one + held > self.max_cost + _ROUNDING:
@@ -322,9 +321,3 @@ def _who(entry: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _dollars(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 or value < 5e-5 else f"{value:.4f}"
-
-
-def _mean(tallies: Iterable[_Tally]) -> float:
-    found = list(tallies)
-    paid = sum(tally.paid for tally in found)
-    return math.fsum(tally.spent for tally in found) / paid if paid else 0.0
