@@ -8,10 +8,19 @@ Request and answer follow the Images API as the ``openai`` SDK 3.54 types it
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from stereotrope.clients import PROVIDERS, Account, ErrorReply, classify, declining_form, tells_error
+from stereotrope.clients import (
+    PROVIDERS,
+    Account,
+    ErrorReply,
+    classify,
+    declining_form,
+    split_model,
+    tells_error,
+)
+from stereotrope.generate.contract import generator
 from stereotrope.generate.remote.answer import (
     EMPTY,
     ImageReply,
@@ -24,6 +33,9 @@ from stereotrope.generate.remote.answer import (
     reply,
 )
 from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator
+from stereotrope.generate.remote.google import google_generator
+from stereotrope.generate.remote.replicate import ReplicateGenerator
+from stereotrope.inputs.entries import Context
 
 _FORMAT = "response_format"
 _ABOUT_FORMAT = re.compile(r"response[_ ]?format|b64_json", re.I)
@@ -105,3 +117,24 @@ def _slot(place: Mapping[str, Any]) -> Slot:
     if not ({"b64_json", "url"} & place.keys()) or url not in (None, ""):
         return Slot(failure="a place without a picture")
     return from_base64(place.get("b64_json"), revised)
+
+
+_ADAPTERS: Mapping[str, Callable[[ImageModelOptions, Account], RemoteGenerator]] = {
+    "google": google_generator,
+    "replicate": ReplicateGenerator,
+}
+"""Provider → its adapter, where its requests have another shape than OpenAI's."""
+
+
+@generator(
+    ImageModelOptions,
+    summary=(
+        "asks a model behind a server: OpenAI-shaped endpoints (OpenAI, vLLM-Omni, SGLang, gateways), "
+        "Gemini and Imagen (google:MODEL), Replicate (replicate:OWNER/NAME)"
+    ),
+    example="{images: openai:gpt-image-2, size: 1024x1024}",
+)
+def images(options: ImageModelOptions, context: Context) -> RemoteGenerator:
+    """Ask a model behind a server: by the adapter of its provider, or in OpenAI's shape."""
+    provider, _ = split_model(options.images)
+    return _ADAPTERS.get(provider, ImagesApiGenerator)(options, context.account)
