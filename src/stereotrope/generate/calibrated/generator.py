@@ -12,8 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from stereotrope.errors import UsageError, did_you_mean
-from stereotrope.generate.calibrated.chance import chance, pick, seed_of_purpose
-from stereotrope.generate.calibrated.pairing import partners
+from stereotrope.generate.calibrated.chance import chance, partners, pick, seed_of_purpose
 from stereotrope.generate.calibrated.scene import Scene, draw
 from stereotrope.generate.calibrated.truth import Truth
 from stereotrope.generate.calibrated.truth_file import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stereotrope.generate.calibrated.pairing import partners
+from stereotrope.generate.calibrated.chance import partners
 
 COLOURS = "abcde"
 
