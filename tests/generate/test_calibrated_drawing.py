@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from stereotrope.generate import Truth
 from stereotrope.generate.calibrated.canvas import ink_on, luminance
-from stereotrope.generate.calibrated.products import PRODUCTS
-from stereotrope.generate.calibrated.scene import Scene, draw
+from stereotrope.generate.calibrated.scene import PRODUCTS, Scene, draw
 
 TRUTH = Truth.load()
 SHAPES = [(thing, shape) for thing, shapes in PRODUCTS.items() for shape in shapes]

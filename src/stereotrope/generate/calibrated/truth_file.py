@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from stereotrope.errors import did_you_mean
-from stereotrope.generate.calibrated.products import PRODUCTS
+from stereotrope.generate.calibrated.scene import PRODUCTS
 from stereotrope.inputs.options import Options, Texts
 from stereotrope.inputs.yaml import YamlFile
 
