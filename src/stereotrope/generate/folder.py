@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import PictureError, PictureUnavailable, UsageError
-from stereotrope.generate.columns import FolderOptions, ListedOptions
+from stereotrope.generate.columns import FolderOptions, LabelledOptions, ListedOptions
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.generate.contract import (
     Generator,
@@ -26,7 +26,6 @@ from stereotrope.generate.listing import (
     Designed,
     ListedPicture,
     Listing,
-    check_told_apart,
     columns_by_name,
     file_column,
     listings_of,
@@ -35,11 +34,14 @@ from stereotrope.generate.listing import (
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.mismatch import likeliest_cause
 from stereotrope.inputs.options import options_of
-from stereotrope.inputs.rows import Row, RowFile
+from stereotrope.inputs.rows import Row, RowFile, picture_column, read_rows
 from stereotrope.pictures import inspect
 from stereotrope.tables import factors_of
 
-EXAMPLE = "{folder: pictures, factors: [occupation, condition]}"
+EXAMPLES = {
+    "folder": "{folder: pictures, factors: [occupation, condition]}",
+    "labels": "{labels: labels.csv, name_from: model, factors: [occupation]}",
+}
 _LISTED = 5
 _TRIED = 200
 MISSING = "file is missing"
@@ -65,7 +67,7 @@ class FolderGenerator(Generator):
 
     def __init__(self, folder: Path | str, **columns: Any) -> None:
         given = {"folder": folder, **columns}
-        chosen = options_of(FolderOptions, given, "generator folder", example=EXAMPLE)
+        chosen = options_of(FolderOptions, given, "generator folder", example=EXAMPLES["folder"])
         self._begin(Path(folder), chosen, Path(folder).resolve().name)
         self._metadata, self._allowed = chosen.metadata, chosen.absent == "allowed"
 
@@ -125,20 +127,23 @@ class FolderGenerator(Generator):
                 f"or prompt:{' '.join(['', *alike[:1]])}"
             )
         if lost:
-            self.notes.append(
-                f"{self.name}: {len(lost)} of {len(entries)} pictures belong to no designed prompt and are "
-                f"left out; the first, {lost[0].place}, says {known.says(lost[0])}"
+            self._note(
+                f"{len(lost)} of {len(entries)} pictures belong to no designed prompt and are left out; the "
+                f"first, {lost[0].place}, says {known.says(lost[0])}",
+                *alike,
             )
-            self.notes += [f"{self.name}: {sentence}" for sentence in alike]
-        check_told_apart(matched, designed)
+        known.check_told_apart(matched)
         return matched
+
+    def _note(self, *sentences: str) -> None:
+        self.notes += [f"{self.name}: {sentence}" for sentence in sentences]
 
     def _listings(self) -> list[Listing]:
         """Read what lists the pictures."""
         self._index = FolderIndex(self.folder)
         remarks: list[str] = []
         listings = listings_of(self._index, self._metadata, remarks)
-        self.notes += [f"{self.name}: {note}" for note in remarks]
+        self._note(*remarks)
         return listings
 
     def process(self, request: ImageRequest) -> ImageResult:
@@ -180,8 +185,8 @@ class FolderGenerator(Generator):
             return ({LABEL: LABEL} if labelled else {}), None
         named, text = columns_by_name(listings, factors_of(designed.columns), alone=designed.height == 1)
         if not named and text is None:
-            self.notes.append(
-                f"{self.name}: nothing says which prompt a picture belongs to; all are taken for the one "
+            self._note(
+                "nothing says which prompt a picture belongs to; all are taken for the one "
                 "prompt that there is"
             )
         return named, text
@@ -203,17 +208,15 @@ class FolderGenerator(Generator):
                 first = seen.setdefault(entry.key, entry)
                 if first is entry:
                     yield entry
-                elif entry.said() == first.said():
-                    doubled.append(f"{row.file}:{row.line}")
+                elif entry.agrees(first):
+                    doubled.append(entry.place)
                 else:
                     raise row.error(
                         f"{entry.source!r} must be listed once, found again with other values (first at "
-                        f"{first.row.file}:{first.row.line}); remove one of the rows"
+                        f"{first.place}); remove one of the rows"
                     )
         if doubled and self._once:
-            self.notes.append(
-                f"{self.name}: {len(doubled)} rows say the same again and count once: {_few(doubled)}"
-            )
+            self._note(f"{len(doubled)} rows say the same again and count once: {_few(doubled)}")
 
     def _file_column(self, metadata: RowFile) -> str:
         return file_column(metadata)
@@ -236,32 +239,23 @@ class FolderGenerator(Generator):
         name = self.name if column is None else row.text(column)
         if name is None:
             raise row.error(f"column {column!r} must name the model, found nothing; fill it in")
-        return ListedPicture(
-            row=row,
-            source=source,
-            sha256=sha256,
-            generator=name,
-            factors={factor: row.text(column) for factor, column in factors.items()},
-            text=row.raw(self._text) if self._text else None,
-            negative=row.raw(self.columns.negative) if self.columns.negative else None,
-            seed=seed_of(row, self.columns.seed),
-            absent=absent,
-        )
+        prompt = {factor: row.text(column) for factor, column in factors.items()}
+        for field, column in (("text", self._text), ("negative", self.columns.negative)):
+            prompt[field] = row.raw(column) if column else None
+        seed, among = seed_of(row, self.columns.seed), "" if self._once else name
+        return ListedPicture(row, source, sha256, name, prompt, seed, absent, among)
 
     def _request(self, entry: ListedPicture, prompt: Mapping[str, str | None]) -> ImageRequest:
+        further = {"row": "" if entry.source else entry.place, "absent": entry.absent, "model": entry.among}
         params: dict[str, Any] = {"file": entry.source, "sha256": entry.sha256}
-        if not entry.source:
-            params["row"] = f"{entry.row.file}:{entry.row.line}"
-        if entry.absent:
-            params["absent"] = True
-        if entry.among:
-            params["model"] = entry.among
+        params |= {name: value for name, value in further.items() if value}
+        text, negative = prompt["text"], prompt["negative"]
         return ImageRequest(
-            image_id=request_id(self.fingerprint, prompt["text"], prompt["negative"], entry.seed, params),
+            image_id=request_id(self.fingerprint, text, negative, entry.seed, params),
             prompt_id=str(prompt["prompt_id"]),
             generator=entry.generator,
-            text=prompt["text"],
-            negative=prompt["negative"],
+            text=text,
+            negative=negative,
             seed=entry.seed,
             params=params,
             source=entry.source,
@@ -274,9 +268,8 @@ class FolderGenerator(Generator):
         few = dict(list(lost.items())[:_TRIED])
         cause = likeliest_cause(few, unlisted, place="line", column=self._column) if lost and unlisted else ""
         if cause:
-            self.notes.append(
-                f"{self.name}: {len(lost)} of {len(entries)} listed files are not in the folder; likeliest "
-                f"cause: {cause}"
+            self._note(
+                f"{len(lost)} of {len(entries)} listed files are not in the folder; likeliest cause: {cause}"
             )
             self.trouble = cause if len(lost) == len(entries) else None
 
@@ -284,24 +277,23 @@ class FolderGenerator(Generator):
         """Say how many pictures of the audit are not at hand."""
         absent = [entry.source for entry in entries if entry.absent]
         if absent:
-            self.notes.append(
-                f"{self.name}: {len(absent)} of {len(entries)} pictures are not at hand; labels made "
-                f"elsewhere count, and whatever looks at pictures leaves them out: {_few(absent)}"
+            self._note(
+                f"{len(absent)} of {len(entries)} pictures are not at hand; labels made elsewhere count, and "
+                f"whatever looks at pictures leaves them out: {_few(absent)}"
             )
 
     def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
         """Say which pictures have no row, and which rows have no picture."""
-        index = self._index
         listed = {entry.source for entry in entries}
-        unlisted = [name for name in index.pictures if name not in listed]
+        unlisted = [name for name in self._index.pictures if name not in listed]
         self._note_misnamed(entries, unlisted)
         for names, what in (
             (unlisted, "pictures in the folder have no row in the metadata and"),
-            (index.closed, "folders may not be read and"),
-            (index.unreadable, "file names are not UTF-8 and"),
+            (self._index.closed, "folders may not be read and"),
+            (self._index.unreadable, "file names are not UTF-8 and"),
         ):
             if names:
-                self.notes.append(f"{self.name}: {len(names)} {what} are left out: {_few(names)}")
+                self._note(f"{len(names)} {what} are left out: {_few(names)}")
 
 
 def _few(names: Sequence[str]) -> str:
@@ -312,7 +304,7 @@ def _few(names: Sequence[str]) -> str:
 @generator(
     FolderOptions,
     summary="takes pictures made elsewhere, with metadata (CSV, JSON lines, Hugging Face imagefolder)",
-    example=EXAMPLE,
+    example=EXAMPLES["folder"],
 )
 def folder(options: FolderOptions, context: Context) -> FolderGenerator:
     """Take what is in a folder."""
@@ -338,3 +330,64 @@ def _metadata(name: str, folder: str, base: Path) -> Path:
             "the folder, or rename or remove the one that is not meant"
         )
     return files[0]
+
+
+class LabelledGenerator(FolderGenerator):
+    """A study that exists as files alone: pictures were made and labelled, and are not at hand.
+
+    Every picture that the file names is a row of ``images`` with status ``absent``: labels, captions and
+    vectors made elsewhere count of it, whatever looks at pictures leaves it out with that reason.
+
+    labels: The file that names them.
+    columns: As of :class:`~stereotrope.generate.columns.LabelledOptions`; the file of a picture is by default
+        named by the column that a file of labels names it with: ``image_id``, ``file_name``, ``source`` …
+
+    Raises UsageError: The arguments contradict each other.
+    """
+
+    kind = "labels"
+    note = "pictures that are not at hand, known by what others said of them"
+    remedy = None
+    _once = False
+
+    def __init__(self, labels: Path | str, **columns: Any) -> None:
+        given = {"labels": labels, **columns}
+        self._file = Path(labels)
+        chosen = options_of(LabelledOptions, given, "generator labels", example=EXAMPLES["labels"])
+        self._begin(self._file.parent, chosen, self._file.stem)
+
+    def process(self, request: ImageRequest) -> ImageResult:
+        """Look for nothing: the picture is absent, or a row that names none is ``excluded``."""
+        if request.absent:
+            return super().process(request)
+        return ImageResult(None, "excluded", "no file name")
+
+    def _listings(self) -> list[Listing]:
+        return [(PurePosixPath(), read_rows(self._file))]
+
+    def _file_column(self, metadata: RowFile) -> str:
+        return picture_column(metadata, option="file")
+
+    def _located(self, folder: PurePosixPath, listed: str) -> tuple[str, str | None, bool]:
+        called = listed.strip()
+        return called, None, bool(called)
+
+    def _note_absent(self, entries: Sequence[ListedPicture]) -> None:
+        absent = sum(entry.absent for entry in entries)
+        self._note(
+            f"{absent} {'picture is' if absent == 1 else 'pictures are'} not at hand; labels made elsewhere "
+            "count, and whatever looks at pictures leaves them out"
+        )
+
+    def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
+        """Say nothing: there is no folder that pictures could lie in."""
+
+
+@generator(
+    LabelledOptions,
+    summary="takes pictures that are not at hand, as a file lists them; labels made elsewhere count",
+    example=EXAMPLES["labels"],
+)
+def labels(options: LabelledOptions, context: Context) -> LabelledGenerator:
+    """Take what a file names."""
+    return LabelledGenerator(context.folder / options.labels, **options.model_dump(exclude={"labels"}))

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Self
 
 import polars as pl
 
@@ -116,18 +116,20 @@ def _from_names(pictures: Sequence[str]) -> RowFile:
 
 @dataclass(frozen=True)
 class ListedPicture:
-    """One row of the metadata, read."""
+    """One row of the metadata, read.
+
+    prompt: What it says of its prompt: factors, ``text`` and ``negative``.
+    among: Of whose pictures it is one, where others may have pictures by the same name.
+    """
 
     row: Row
     source: str
     sha256: str | None
     generator: str
-    factors: dict[str, str | None]
-    text: str | None
-    negative: str | None
+    prompt: dict[str, str | None]
     seed: int | None
-    absent: bool = False
-    among: str = ""
+    absent: bool
+    among: str
 
     @property
     def key(self) -> str:
@@ -138,7 +140,7 @@ class ListedPicture:
         if self.among:
             return f"{self.among}\0{self.source or self.row.line}"
         if not self.source:
-            return f"\0\0{self.row.file}:{self.row.line}"
+            return f"\0\0{self.place}"
         return self.source if self.sha256 else "\0" + unicodedata.normalize("NFC", self.source)
 
     @property
@@ -146,40 +148,40 @@ class ListedPicture:
         """Where it is listed; its file where nothing lists it."""
         return f"{self.row.file}:{self.row.line}" if self.row.file else self.source
 
-    def said(self) -> tuple[Any, ...]:
-        """Return all that the row says of its file."""
-        return (self.generator, self.factors, self.text, self.negative, self.seed)
+    def agrees(self, other: Self) -> bool:
+        """Whether another row says the same of its file."""
+        return (self.generator, self.prompt, self.seed) == (other.generator, other.prompt, other.seed)
 
     def prompt_row(self) -> dict[str, str | None]:
         """Return the row of the ``prompts`` table this entry belongs to."""
-        key = prompt_id(self.text, self.negative, self.factors)
-        return {"prompt_id": key, **self.factors, "text": self.text, "negative": self.negative}
+        levels = {name: level for name, level in self.prompt.items() if name not in ("text", "negative")}
+        return {"prompt_id": prompt_id(self.prompt["text"], self.prompt["negative"], levels), **self.prompt}
 
 
 class Designed:
     """Designed prompts, looked up by text or by the factors that the metadata gives."""
 
     def __init__(self, prompts: pl.DataFrame, *, by_text: bool, factors: Sequence[str] = ()) -> None:
-        self.factors = [] if by_text else [f for f in factors_of(prompts.columns) if f in factors]
-        self.rest = [f for f in factors_of(prompts.columns) if f not in self.factors]
-        self.by_text = by_text
-        self.rows: dict[Any, list[dict[str, str | None]]] = {}
+        self.factors = factors_of(prompts.columns)
+        self.columns = ["text"] if by_text else [factor for factor in self.factors if factor in factors]
+        self.rows: dict[tuple[str | None, ...], list[dict[str, str | None]]] = {}
         for row in prompts.iter_rows(named=True):
-            self.rows.setdefault(self._key(row["text"], row), []).append(row)
+            self.rows.setdefault(self._key(row), []).append(row)
 
-    def _key(self, text: str | None, factors: Mapping[str, str | None]) -> Any:
-        return text if self.by_text else tuple(factors.get(f) for f in self.factors)
+    def _key(self, prompt: Mapping[str, str | None]) -> tuple[str | None, ...]:
+        return tuple(prompt[column] for column in self.columns)
 
     def match(self, entry: ListedPicture) -> dict[str, str | None] | None:
         """Return the designed prompt of an entry, None where there is none.
 
         Raises MetadataError: The entry fits several designed prompts.
         """
-        found = self.rows.get(self._key(entry.text, entry.factors), [])
+        found = self.rows.get(self._key(entry.prompt), [])
         if len(found) > 1:
+            rest = (repr(factor) for factor in self.factors if factor not in self.columns)
             raise entry.row.error(
                 f"a picture must belong to one designed prompt, {self.says(entry) or 'this one'} fits "
-                f"{len(found)}; add a column {' or '.join(map(repr, self.rest))}"
+                f"{len(found)}; add a column {' or '.join(rest)}"
             )
         return found[0] if found else None
 
@@ -187,47 +189,43 @@ class Designed:
         """What entries say that reads like a part of the design and is none, in a sentence each."""
         where, mend = "in the metadata and in the design", "write it as the design has it"
         sentences: list[str] = []
-        for name in ["text"] if self.by_text else self.factors:
+        for name in self.columns:
             designed = {text: 0 for rows in self.rows.values() for row in rows if (text := row[name])}
-            written = (entry.text if self.by_text else entry.factors.get(name) for entry in entries)
-            given = Counter(text for text in written if text)
+            given = Counter(text for entry in entries if (text := entry.prompt[name]))
             sentences += [pair.sentence(f"{name!r} {where}", mend) for pair in lookalikes(given, designed)]
         return sentences[:MOST_ALIKE]
 
     def says(self, entry: ListedPicture) -> str:
         """What an entry says that decides its prompt."""
-        return _written(self._key(entry.text, entry.factors), self.factors)
+        return self._written(self._key(entry.prompt))
 
     def example(self) -> str:
         """What the first designed prompt would have it say."""
-        return _written(next(iter(self.rows)), self.factors)
+        return self._written(next(iter(self.rows)))
 
+    def _written(self, key: tuple[str | None, ...]) -> str:
+        if self.columns == ["text"]:
+            return repr(key[0])
+        return ", ".join(f"{factor}={level or ''}" for factor, level in zip(self.columns, key, strict=True))
 
-def check_told_apart(
-    matched: Sequence[tuple[ListedPicture, Mapping[str, str | None]]], designed: pl.DataFrame
-) -> None:
-    """Refuse factors that the design lacks where pictures of one prompt differ in them.
+    def check_told_apart(self, matched: Sequence[tuple[ListedPicture, Mapping[str, str | None]]]) -> None:
+        """Refuse factors that the design lacks where pictures of one prompt differ in them.
 
-    Raises MetadataError: What was asked for differently would be counted as the same.
-    """
-    known = factors_of(designed.columns)
-    first: dict[tuple[str, str | None], ListedPicture] = {}
-    for entry, prompt in matched:
-        for factor in (f for f in entry.factors if f not in known):
-            other = first.setdefault((factor, prompt["prompt_id"]), entry)
-            if other.factors[factor] != entry.factors[factor]:
-                raise entry.row.error(
-                    f"factor {factor!r} must be one of the design, which has {', '.join(known)}; pictures of "
-                    f"one prompt would be counted together, {other.factors[factor] or ''!r} "
-                    f"({other.place}) and {entry.factors[factor] or ''!r}; add it to the design "
-                    "(phrasings:, mitigations:, prompts:) or take it out of factors:"
-                )
-
-
-def _written(key: Any, factors: Sequence[str]) -> str:
-    if not isinstance(key, tuple):
-        return repr(key)
-    return ", ".join(f"{factor}={level or ''}" for factor, level in zip(factors, key, strict=True))
+        Raises MetadataError: What was asked for differently would be counted as the same.
+        """
+        beyond = [f for entry, _ in matched[:1] for f in factors_of(entry.prompt) if f not in self.factors]
+        first: dict[tuple[str, str | None], ListedPicture] = {}
+        for entry, prompt in matched:
+            for factor in beyond:
+                other = first.setdefault((factor, prompt["prompt_id"]), entry)
+                before, now = other.prompt[factor] or "", entry.prompt[factor] or ""
+                if before != now:
+                    raise entry.row.error(
+                        f"factor {factor!r} must be one of the design, which has {', '.join(self.factors)}; "
+                        f"pictures of one prompt would be counted together, {before!r} ({other.place}) and "
+                        f"{now!r}; add it to the design (phrasings:, mitigations:, prompts:) or take it out "
+                        "of factors:"
+                    )
 
 
 def seed_of(row: Row, column: str | None) -> int | None:
