@@ -15,12 +15,10 @@ from stereotrope.generate.calibrated.outlines import (
     box,
     curve,
     ellipse,
-    joined,
     moved,
     points,
     polygon,
     spline,
-    turned,
 )
 
 _FILE = json.loads(resources.files(__package__).joinpath("shapes.json").read_text(encoding="utf-8"))
@@ -34,7 +32,7 @@ ROUND: Stops = _FILE["round"]
 """Light across an upright cylinder lit from the left."""
 SHADES: Mapping[str, Shade] = {name: Shade(**fields) for name, fields in _FILE["shades"].items()}
 
-_DARK, _STEEL, _WHITE = COLOURS["dark"], COLOURS["steel"], COLOURS["white"]
+_STEEL, _WHITE = COLOURS["steel"], COLOURS["white"]
 _NOSE: RGB = (38, 30, 30)
 _RED: RGB = (206, 44, 40)
 
@@ -42,12 +40,6 @@ _RED: RGB = (206, 44, 40)
 def _ring(canvas: Canvas, x: float, y: float, rx: float, ry: float, thick: float) -> None:
     hole = ellipse(x, y, rx - thick, ry - thick)
     canvas.fill(ellipse(x, y, rx, ry), Shade(plain=-0.08, bevel=0.9, rim=0.1, reach=thick), holes=[hole])
-
-
-def _opening(canvas: Canvas, y: float, rx: float, ry: float) -> None:
-    canvas.fill(ellipse(0, y, rx, ry), Shade(plain=0.24, across=((0, 0.1), (0.5, 0.2), (1, -0.2))))
-    inside = Shade(down=((0, -0.75), (0.5, -0.4), (1, -0.12)), across=((0, -0.15), (1, 0.1)))
-    canvas.fill(ellipse(0, y - 0.006, rx * 0.925, ry * 0.84), inside)
 
 
 def _wheel(canvas: Canvas, x: float, radius: float) -> None:
@@ -107,12 +99,6 @@ def _details(
     canvas.fill(box(front - 0.09, 0.2, front + 0.005, 0.235, 0.01), colour=(40, 42, 46))
 
 
-def _mirror(canvas: Canvas, x: float, y: float) -> None:
-    corners = ((0, 0, 0.01), (0.09, 0.005, 0.02), (0.075, 0.06, 0.02), (0.005, 0.055, 0.02))
-    mirror = polygon(*((x + dx, y + dy, r) for dx, dy, r in corners))
-    canvas.fill(mirror, Shade(plain=-0.1, bevel=0.6, reach=0.02))
-
-
 def _ticks(canvas: Canvas, x: float, y: float, radius: float, square: bool = False) -> None:
     """Ticks of a dial; numerals would be text."""
     for k in range(12):
@@ -136,12 +122,6 @@ def _hands(canvas: Canvas, x: float, y: float, radius: float) -> None:
     canvas.line(np.array([centre - tip * 0.2, centre + tip * 0.66]), 0.018, _RED)
     canvas.fill(ellipse(x, y, 0.06), colour=ink)
     canvas.fill(ellipse(x, y, 0.026), colour=_RED)
-
-
-def _shine(canvas: Canvas, x: float, y: float, radius: float) -> None:
-    outer, inner = radius * 0.93, radius * 0.8
-    shine = joined(ellipse(x, y, outer, outer, 112, 168), ellipse(x, y, inner, inner, 168, 112))
-    canvas.fill(shine, colour=_WHITE, opacity=0.22)
 
 
 def _straps(canvas: Canvas, top: float, half: float) -> None:
@@ -216,10 +196,6 @@ def _fur(canvas: Canvas, outline: Outline) -> None:
     canvas.fill(edge + away * (0.006 * np.where(np.arange(n) % 2 == 0, 1.0, -0.4))[:, None], SHADES["fur"])
 
 
-def _limb(canvas: Canvas, x: float, y: float, rx: float, ry: float, degrees: float) -> None:
-    _fur(canvas, turned(ellipse(x, y, rx, ry), degrees, (x, y)))
-
-
 def _head(canvas: Canvas, x: float, y: float, size: float) -> None:
     for side in (-1, 1):
         _fur(canvas, ellipse(x + side * 0.4 * size, y + 0.36 * size, 0.19 * size))
@@ -257,42 +233,6 @@ def _bread(canvas: Canvas, x: float, y: float, half: float) -> None:
         canvas.fill(spline(left + [(x + w * u, y + v) for u, v in right[::-1]]), shade, colour)
 
 
-def _feet(canvas: Canvas, *at: float) -> None:
-    for x in at:
-        canvas.fill(box(x - 0.09, -0.01, x + 0.09, 0.09, 0.02), colour=_DARK)
-
-
-def _lever(canvas: Canvas, x: float, low: float, high: float, at: float) -> None:
-    canvas.fill(box(x - 0.022, low, x + 0.022, high, 0.02), colour=_DARK)
-    grip = box(x - 0.1, at - 0.05, x + 0.1, at + 0.05, 0.04)
-    canvas.fill(grip, Shade(bevel=0.8, rim=0.15, reach=0.04), _STEEL)
-
-
-def _knob(canvas: Canvas, x: float, y: float, radius: float) -> None:
-    canvas.fill(ellipse(x, y, radius), Shade(bevel=0.9, rim=0.15, reach=0.05), _STEEL)
-    canvas.fill(ellipse(x, y, radius * 0.66), Shade(plain=-0.2, bevel=0.4, reach=0.03), _STEEL)
-    canvas.line(points((x, y + radius * 0.15), (x + radius * 0.3, y + radius * 0.55)), 0.022, _DARK)
-
-
-def _slot(canvas: Canvas, x0: float, x1: float, y: float) -> None:
-    canvas.fill(box(x0, y - 0.02, x1, y + 0.03, 0.025), Shade(down=((0, 0.3), (1, -0.3))), _STEEL)
-
-
-def _legs(canvas: Canvas, *at: float) -> None:
-    for x in at:
-        lean = 0.03 if x > 0 else -0.03
-        low = (x - 0.022 + lean, 0, 0.005), (x + 0.022 + lean, 0, 0.005)
-        canvas.fill(polygon(*low, (x + 0.04, 0.13, 0), (x - 0.04, 0.13, 0)), SHADES["leg"], COLOURS["leg"])
-
-
-def _pillow(canvas: Canvas, x: float, y: float, half: float) -> None:
-    """A throw pillow in a lighter tone of the sofa's colour."""
-    right = ((-1, -1), (0, -0.86), (1, -1), (0.9, 0), (1, 1), (0, 0.88), (-1, 1), (-0.9, 0))
-    outline = spline([(x + half * u, y + half * v) for u, v in right])
-    canvas.shadow(moved(outline, 0.03, -0.03), blur=0.03, strength=0.3)
-    canvas.fill(outline, Shade(plain=0.14, bevel=0.6, rim=0.1, reach=0.08))
-
-
 def _tufts(canvas: Canvas) -> None:
     """Buttons in rows, and the folds between them."""
     for row, (y, n) in enumerate(((0.7, 6), (0.58, 7), (0.46, 6))):
@@ -305,8 +245,8 @@ def _tufts(canvas: Canvas) -> None:
 
 
 _ALL = (
-    _ring, _opening, _wheel, _pane, _body, _details, _mirror, _ticks, _hands, _shine, _straps, _zip, _screen,
-    _keyboard, _fur, _limb, _head, _sole, _bread, _feet, _lever, _knob, _slot, _legs, _pillow, _tufts,
+    _ring, _wheel, _pane, _body, _details, _ticks, _hands, _straps, _zip, _screen, _keyboard, _fur, _head,
+    _sole, _bread, _tufts,
 )  # fmt: skip
 PARTS: Mapping[str, Callable[..., None]] = {part.__name__[1:]: part for part in _ALL}
 """Name → what paints it, given the canvas and the values of shapes.json."""
