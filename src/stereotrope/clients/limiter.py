@@ -153,7 +153,8 @@ class Limiter:
     async def turn(self, model: str, tokens: int = 0) -> AsyncIterator[Turn]:
         """Wait for leave to send a request to a model of about so many tokens."""
         while True:
-            await self._held(model)
+            while (wait := self._hold(model)) > 0:
+                await asyncio.sleep(wait)
             await self._enter(model)
             try:
                 at = await self.pace(tokens)
@@ -235,10 +236,6 @@ class Limiter:
     def _hold(self, model: str) -> float:
         with self._guard:
             return self._holds.get(model, 0.0) - _now()
-
-    async def _held(self, model: str) -> None:
-        while (wait := self._hold(model)) > 0:
-            await asyncio.sleep(wait)
 
     async def _enter(self, model: str) -> None:
         with self._guard:

@@ -94,26 +94,6 @@ class Misbehaviours:
 
         Raises UsageError: The kind, the share, the number of times or an option does not fit.
         """
-        self._check(rule)
-        with self._lock:
-            self._rules.append(rule)
-
-    def clear(self) -> None:
-        """Behave from now on."""
-        with self._lock:
-            self._rules.clear()
-
-    def meet(self, kind: str, model: str | None, format: str | None) -> Misbehaviour | None:
-        """Return the first rule that meets a request, and count it."""
-        with self._lock:
-            for rule in self._rules:
-                if rule.fits(kind, model, format) and self._random.random() < rule.share:
-                    if rule.times is not None:
-                        rule.times -= 1
-                    return rule
-        return None
-
-    def _check(self, rule: Misbehaviour) -> None:
         if rule.kind not in _OPTIONS:
             near = did_you_mean(rule.kind, _OPTIONS, otherwise=f"known are {', '.join(_OPTIONS)}")
             raise UsageError(f"loopback: unknown misbehaviour {rule.kind!r}; {near}")
@@ -131,3 +111,20 @@ class Misbehaviours:
             if option not in takes:
                 near = did_you_mean(option, takes, otherwise=f"it takes {', '.join(takes) or 'none'}")
                 raise UsageError(f"loopback: misbehaviour {rule.kind} has no option {option!r}; {near}")
+        with self._lock:
+            self._rules.append(rule)
+
+    def clear(self) -> None:
+        """Behave from now on."""
+        with self._lock:
+            self._rules.clear()
+
+    def meet(self, kind: str, model: str | None, format: str | None) -> Misbehaviour | None:
+        """Return the first rule that meets a request, and count it."""
+        with self._lock:
+            for rule in self._rules:
+                if rule.fits(kind, model, format) and self._random.random() < rule.share:
+                    if rule.times is not None:
+                        rule.times -= 1
+                    return rule
+        return None

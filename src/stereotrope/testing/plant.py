@@ -67,7 +67,9 @@ class Plant:
 
     def __call__(self, model: str, prompt: str, number: int, size: str | None = None) -> bytes:
         """Draw one picture and remember it; ``size``, what the request asked for, has no effect."""
-        data = self._draw(model, prompt, number)
+        values = self.values(model, prompt, number)
+        rng = np.random.default_rng(int(self._unit("pose", model, prompt, number) * 2**53))
+        data = png(_write(_paint(values, self.size, rng), self._mark, (model, prompt, number)))
         with self._lock:
             self._drawn[hashlib.sha256(data).hexdigest()] = (model, prompt, number)
         return data
@@ -75,16 +77,19 @@ class Plant:
     def cues(self, prompt: str) -> tuple[str, ...]:
         """Names of the cues that a prompt names, in the order of the file."""
         cues = planted_figures()["cues"].items()
-        return tuple(name for name, cue in cues if any(_names(prompt, phrase) for phrase in cue["phrases"]))
+        return tuple(
+            name for name, cue in cues if any(_named(phrase).search(prompt) for phrase in cue["phrases"])
+        )
 
     def strength(self, model: str, prompt: str) -> float:
         """How strongly the cues of a prompt act on a model: s of the class, 0 without a cue."""
         if not self.cues(prompt):
             return 0.0
-        unit = self._unit("strength", model, _subject(prompt))
+        subject = re.split(r",| for | targeted at | designed ", prompt, maxsplit=1)[0].strip().lower()
+        unit = self._unit("strength", model, subject)
         strength = WEAKEST + (STRONGEST - WEAKEST) * unit
         for wording, factor in planted_figures()["wordings"].items():
-            if _names(prompt, wording):
+            if _named(wording).search(prompt):
                 strength *= factor
         return min(strength, 0.95)
 
@@ -154,11 +159,6 @@ class Plant:
     def _unit(self, *parts: object) -> float:
         return uniform(self.seed, *parts)
 
-    def _draw(self, model: str, prompt: str, number: int) -> bytes:
-        values = self.values(model, prompt, number)
-        rng = np.random.default_rng(int(self._unit("pose", model, prompt, number) * 2**53))
-        return png(_write(_paint(values, self.size, rng), self._mark, (model, prompt, number)))
-
 
 def uniform(*parts: object) -> float:
     """A number in [0, 1) that depends on what it is for, and on nothing else."""
@@ -166,17 +166,9 @@ def uniform(*parts: object) -> float:
     return int.from_bytes(hashlib.sha256(text).digest()[:7], "big") / 2**56
 
 
-def _names(prompt: str, phrase: str) -> bool:
-    return _pattern(phrase).search(prompt) is not None
-
-
 @cache
-def _pattern(phrase: str) -> re.Pattern[str]:
+def _named(phrase: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)", re.IGNORECASE)
-
-
-def _subject(prompt: str) -> str:
-    return re.split(r",| for | targeted at | designed ", prompt, maxsplit=1)[0].strip().lower()
 
 
 @cache

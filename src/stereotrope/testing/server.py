@@ -81,7 +81,12 @@ class Loopback:
         bodies: bool = True,
     ) -> None:
         self.plant = Plant(seed)
-        self.painter = _painter(painter, self.plant)
+        if isinstance(painter, str) and painter != "calibrated":
+            raise UsageError(
+                f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
+            )
+        drawing = images.CalibratedPainter() if isinstance(painter, str) else painter
+        self.painter: images.Painter = drawing or self.plant
         self.judge = judge if judge is not None else Judge(error=error, seed=seed)
         self.key, self.models, self.seeds, self.latency = key, models, seeds, latency
         self.received: list[Request] = []
@@ -366,13 +371,3 @@ def _model_in_body(request: Request) -> str | None:
 
 def _format(request: Request) -> str | None:
     return _text_in(request.body.get("response_format"), "type") if isinstance(request.body, dict) else None
-
-
-def _painter(painter: images.Painter | str | None, plant: Plant) -> images.Painter:
-    if painter == "calibrated":
-        return images.CalibratedPainter()
-    if isinstance(painter, str):
-        raise UsageError(
-            f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
-        )
-    return painter if painter is not None else plant

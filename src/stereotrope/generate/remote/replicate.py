@@ -73,11 +73,14 @@ class ReplicateGenerator(RemoteGenerator):
                 held = max(1, min(_LONGEST_HELD, int(self.endpoint.timeout) - 1))
                 headers = {"Prefer": f"wait={held}"}
                 prediction = _prediction(await self._http.post(self._path, body, headers=headers))
-                running.append(_name_of(prediction))
+                name = prediction.get("id")
+                if not isinstance(name, str) or not _NAME.fullmatch(name):
+                    raise ModelError("answered with a prediction without a name")
+                running.append(name)
             else:
                 prediction = await self._look(running)
             wait = _FIRST_LOOK
-            while not _is_done(prediction):
+            while prediction.get("status") in _WORKING and not prediction.get("output"):
                 await asyncio.sleep(min(wait, self.endpoint.longest_wait))
                 wait = min(2 * wait, _LONGEST_LOOK)
                 prediction = await self._look(running)
@@ -134,21 +137,9 @@ def _prediction(answer: Any) -> Mapping[str, Any]:
     raise ModelError(f"answered something else than a prediction: {json.dumps(answer)[:_LOOKED_AT]}")
 
 
-def _is_done(prediction: Mapping[str, Any]) -> bool:
-    """Whether a prediction has ended, or holds its whole output although it has not."""
-    return prediction.get("status") not in _WORKING or bool(prediction.get("output"))
-
-
 def _why(prediction: Mapping[str, Any]) -> str | None:
     """Return why a prediction has failed, None where it has not."""
     error, status = prediction.get("error"), prediction.get("status")
     if not error and status not in _ENDED:
         return None
     return error if isinstance(error, str) and error else str(error_in(prediction)["message"]) or str(status)
-
-
-def _name_of(prediction: Mapping[str, Any]) -> str:
-    name = prediction.get("id")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ModelError("answered with a prediction without a name")
-    return name
