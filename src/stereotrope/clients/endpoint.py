@@ -16,18 +16,12 @@ from stereotrope.errors import ModelMisconfigured, UsageError, did_you_mean
 from stereotrope.shipped import shipped
 
 _MEANT = {
-    "url": "base_url",
-    "baseurl": "base_url",
-    "api_base": "base_url",
-    "endpoint": "base_url",
-    "host": "base_url",
-    "api_key": "key",
-    "apikey": "key",
+    **dict.fromkeys(("url", "baseurl", "api_base", "endpoint", "host"), "base_url"),
+    **dict.fromkeys(("api_key", "apikey"), "key"),
     "rpm": "requests_per_minute",
     "tpm": "tokens_per_minute",
     "max_concurrency": "concurrency",
-    "retries": "tries",
-    "max_retries": "tries",
+    **dict.fromkeys(("retries", "max_retries"), "tries"),
 }
 """Names by which others know an option: sent to the model as its own, they would call another address."""
 

@@ -7,19 +7,8 @@ from typing import Any
 
 from stereotrope.shipped import shipped
 
-FILTERED = frozenset(
-    {
-        "BLOCKLIST",
-        "IMAGE_PROHIBITED_CONTENT",
-        "IMAGE_RECITATION",
-        "IMAGE_SAFETY",
-        "MODEL_ARMOR",
-        "PROHIBITED_CONTENT",
-        "RECITATION",
-        "SAFETY",
-        "SPII",
-    }
-)
+_SAID = shipped("clients", "codes.yaml")
+FILTERED: frozenset[str] = frozenset(_SAID["filtered"])
 """Google's ``finishReason`` values that mean that a filter held the answer back."""
 _DEEPEST = 100
 """Levels of nesting; what is deeper cannot be shown or compared without running out of stack."""
@@ -29,20 +18,7 @@ _CODES = ("code", "type", "status", "error_code", "reason")
 _STATUSES = ("status_code", "statusCode", "http_status", "status", "code", "error_code")
 _FAILED = {"failed", "failure", "error", "canceled", "cancelled", "timeout", "timed_out", "aborted"}
 _WELL = {"", "ok", "success", "succeeded", "none"}
-_MODERATION = {
-    "contentfilter",
-    "contentfiltered",
-    "contentmoderated",
-    "contentpolicy",
-    "contentpolicyviolation",
-    "datainspectionfailed",
-    "imagesafety",
-    "moderationblocked",
-    "prohibitedcontent",
-    "requestmoderated",
-    "responsibleaipolicyviolation",
-    "safety",
-}
+_MODERATION = frozenset(_SAID["declined"])
 """Codes without case and punctuation."""
 _DECLINING = re.compile(
     r"(content|prompt|input|output|image|text)(blocked|filtered|flagged|moderated|moderation|prohibited|unsafe)$"

@@ -15,15 +15,9 @@ from stereotrope.clients.account import Outcome
 from stereotrope.clients.error_body import codes_in, details_in, error_in, is_declined, parse_json, status_in
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
+from stereotrope.shipped import shipped
 
-_QUOTA = {
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "quota_exceeded",
-    "insufficient_credits",
-    "account_deactivated",
-}
+_QUOTA = frozenset(shipped("clients", "codes.yaml")["quota"])
 _UNKNOWN_MODEL = {"model_not_found", "invalid_model", "unknown_model", "model_not_available"}
 _NO_MODEL = re.compile(
     r"\bmodel\b.{0,120}?(not exist|doesn't exist|not found|is not a valid model|not available|is unknown)"
