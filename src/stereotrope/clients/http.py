@@ -139,10 +139,7 @@ def _identity(endpoint: Endpoint, key_header: str | None) -> dict[str, str]:
 
 
 async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
-    """Read a reply that may not end, and return it whole.
-
-    Raises Streamed: It is a stream of events.
-    """
+    """Read a reply that may not end, and return it whole; a stream of events is refused."""
     import httpx2  # noqa: PLC0415
 
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 
 from stereotrope.errors import PictureError, PictureUnavailable
@@ -37,7 +36,10 @@ class FolderIndex:
     def __init__(self, folder: Path) -> None:
         self.root = folder.resolve(strict=True)
         self.closed: list[str] = []
-        found = sorted(self._walk())
+        walk = os.walk(self.root, onerror=self._note_closed)
+        paths = (Path(parent, name) for parent, _, names in walk for name in names)
+        found = sorted(path.relative_to(self.root).as_posix() for path in paths)
+        self.closed.sort()
         self.unreadable = [name for name in found if _SURROGATE.search(name)]
         names = [name for name in found if not _SURROGATE.search(name)]
         self.pictures = [name for name in names if is_picture_like(name)]
@@ -86,12 +88,6 @@ class FolderIndex:
             again = "; the same command tries again"
             raise _unreadable(error, f"folder {error.filename}:", again) from error
         self.closed.append(Path(error.filename).relative_to(self.root).as_posix())
-
-    def _walk(self) -> Iterator[str]:
-        for parent, folders, names in os.walk(self.root, onerror=self._note_closed):
-            folders.sort()
-            for name in names:
-                yield Path(parent, name).relative_to(self.root).as_posix()
 
 
 def read_file(path: Path) -> bytes:
