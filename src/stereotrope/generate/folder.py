@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import PictureError, PictureUnavailable, UsageError
-from stereotrope.generate.columns import FolderOptions, LabelledOptions, ListedOptions
 from stereotrope.generate.containment import FolderIndex
 from stereotrope.generate.contract import (
     Generator,
@@ -24,6 +23,9 @@ from stereotrope.generate.contract import (
 from stereotrope.generate.listing import (
     LABEL,
     Designed,
+    FolderOptions,
+    LabelledOptions,
+    ListedOptions,
     ListedPicture,
     Listing,
     columns_by_name,
@@ -53,7 +55,7 @@ class FolderGenerator(Generator):
     """A folder of pictures with a metadata file.
 
     folder: Where the pictures are.
-    columns: As of :class:`~stereotrope.generate.columns.FolderOptions`.
+    columns: As of :class:`~stereotrope.generate.listing.FolderOptions`.
 
     Raises UsageError: The folder is not there, or the arguments contradict each other.
     """
@@ -339,7 +341,7 @@ class LabelledGenerator(FolderGenerator):
     vectors made elsewhere count of it, whatever looks at pictures leaves it out with that reason.
 
     labels: The file that names them.
-    columns: As of :class:`~stereotrope.generate.columns.LabelledOptions`; the file of a picture is by default
+    columns: As of :class:`~stereotrope.generate.listing.LabelledOptions`; the file of a picture is by default
         named by the column that a file of labels names it with: ``image_id``, ``file_name``, ``source`` …
 
     Raises UsageError: The arguments contradict each other.

@@ -1,19 +1,21 @@
-"""What a folder of pictures says about itself: its metadata files, read into entries."""
+"""Metadata of pictures made elsewhere: the options that say how to read it, and its rows as entries."""
 
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Self
+from typing import Annotated, Any, Literal, Self
 
 import polars as pl
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from stereotrope.confusables import lookalikes, reads_like
-from stereotrope.errors import MetadataError, PictureError
+from stereotrope.errors import MetadataError, PictureError, UsageError
 from stereotrope.generate.containment import FolderIndex
+from stereotrope.inputs.options import File, Name, Options, Text
 from stereotrope.inputs.rows import Row, RowFile, read_rows
-from stereotrope.tables import factors_of, prompt_id
+from stereotrope.tables import RESERVED, SCOPES, check_factors, factors_of, prompt_id
 
 FILE_COLUMNS = ("file_name", "file", "filename", "image", "path")
 """Columns that may name the file, in the order they are looked for; the first is Hugging Face's."""
@@ -30,6 +32,75 @@ MOST_ALIKE = 5
 
 Listing = tuple[PurePosixPath, RowFile]
 """A metadata file with the folder that its file names are relative to."""
+
+
+def _factors(value: Any) -> Any:
+    pairs = {name: name for name in value} if isinstance(value, list | tuple) else value
+    if not isinstance(pairs, Mapping) or not all(isinstance(t, str) for pair in pairs.items() for t in pair):
+        raise ValueError("must be a list of columns or a mapping of factor to column")
+    for factor, column in pairs.items():
+        if factor in RESERVED:
+            model = ", or name_from where it names the model" if factor in SCOPES else ""
+            raise UsageError(
+                f"factor {factor!r}: this name is reserved for a column of every run; give the factor "
+                f"another name and say which column it is, factors: {{given_{factor}: {column}}}{model}"
+            )
+    return {factor: pairs[factor] for factor in check_factors(list(pairs))}
+
+
+class ListedOptions(Options):
+    """Pictures that a file lists, a row a picture.
+
+    name: Name of the model that made the pictures; by default that of the folder, or of the file.
+    name_from: Column with the model's name, where they are several models' pictures.
+    factors: Columns that are factors, or a mapping factor → column. Only for class-named sub-folders the
+        default is ``label``; else there is none.
+    prompt, negative, seed: Columns with the prompt, the negative prompt and the seed; without it seeds are
+        unknown (null).
+    file: Column with the file; by default the one that has a usual name.
+    """
+
+    name: Name | None = None
+    name_from: Text | None = None
+    factors: Annotated[dict[str, str], BeforeValidator(_factors)] | None = None
+    prompt: Text | None = None
+    negative: Text | None = None
+    seed: Text | None = None
+    file: Text | None = None
+
+    @field_validator("name_from")
+    @classmethod
+    def _only_one(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("name") is not None:
+            raise ValueError("cannot stand beside `name`; remove one of them")
+        return value
+
+
+class FolderOptions(ListedOptions):
+    """A folder of pictures.
+
+    metadata: CSV or JSON lines with one row a picture, relative to the folder or to the audit file. By
+        default the first of ``metadata.jsonl``, ``metadata.csv``, ``labels.csv``; else those of its
+        sub-folders (the splits of a Hugging Face imagefolder, read as column ``split``); else the names of
+        the sub-folders are read as column ``label``.
+    absent: What a row is whose file is not there: ``excluded``, it cannot be used; or ``allowed``, the
+        picture was made and is not at hand: what others said of it counts, and whatever looks at pictures
+        leaves it out.
+    """
+
+    folder: File
+    metadata: File | None = None
+    absent: Literal["excluded", "allowed"] | None = Field(None, examples=["allowed"])
+
+
+class LabelledOptions(ListedOptions):
+    """A file that names pictures which are not at hand.
+
+    labels: CSV or JSON lines: a row a picture, or several that agree in all that is said of the design, as
+        where each is one label.
+    """
+
+    labels: File
 
 
 def listings_of(index: FolderIndex, metadata: Path | str | None, notes: list[str]) -> list[Listing]:

@@ -60,11 +60,6 @@ def luminance(colour: RGB) -> float:
     return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
-def _pale(colour: RGB) -> float:
-    """0 up to a luminance of 0.6, 1 from 0.85."""
-    return min(1.0, max(0.0, (luminance(colour) - 0.6) / 0.25))
-
-
 def ink_on(colour: RGB) -> RGB:
     """Near-black or near-white, whichever contrasts more with the colour."""
     y = luminance(colour)
@@ -152,7 +147,8 @@ class Canvas:
         rgb = colour or self.colour
         field = shade.field(*frame.grid())
         if shade.bevel or shade.rim:
-            field = field + self._edges(mask, shade, _pale(rgb))
+            pale = min(1.0, max(0.0, (luminance(rgb) - 0.6) / 0.25))  # 0 up to 0.6, 1 from 0.85
+            field = field + self._edges(mask, shade, pale)
         painted = painted_field(np.broadcast_to(field, (mask.height, mask.width)), rgb)
         if opacity < 1.0:
             mask = mask.point([round(i * opacity) for i in range(256)])

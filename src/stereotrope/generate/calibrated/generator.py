@@ -81,15 +81,9 @@ class CalibratedGenerator(KnownGenerator):
         self.colours = self.truth.colours
         self.refuse = _refusals(chosen.refuse, self.truth)
         self.concurrency = min(8, os.cpu_count() or 1)
-        facts = (
-            DRAWING,
-            self.truth.digest,
-            self.size,
-            self.format,
-            self.quality,
-            sorted(self.refuse.items()),
-        )
-        self.fingerprint = f"calibrated:{hashlib.sha256(repr([*facts]).encode()).hexdigest()[:16]}"
+        drawn = (self.size, self.format, self.quality, sorted(self.refuse.items()))
+        facts = [DRAWING, self.truth.digest, *drawn]
+        self.fingerprint = f"calibrated:{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
         self._planted = lru_cache(maxsize=4096)(self.truth.planted)
 
     def check(self, text: str, negative: str | None = None) -> str | None:

@@ -95,7 +95,8 @@ class Truth(TruthFile):
             wording = self.wordings[_known("wording", name, self.wordings)]
             target = self._target(wording, attribute, object, shares)
             if target is not None:
-                shares = _mixed(shares, target, wording.weight)
+                values, w = dict.fromkeys([*shares, *target]), wording.weight
+                shares = {v: (1 - w) * shares.get(v, 0.0) + w * target.get(v, 0.0) for v in values}
         return {value: share for value, share in shares.items() if share > 0}
 
     def planted(self, text: str) -> dict[str, dict[str, float]]:
@@ -133,7 +134,9 @@ class Truth(TruthFile):
             case "safe":
                 value = entry.safe.get(attribute)
             case "mode":
-                value = None if _same(shares, entry.base[attribute]) else max(shares, key=shares.__getitem__)
+                base = entry.base[attribute]
+                is_base = all(abs(shares.get(v, 0.0) - base.get(v, 0.0)) < 1e-12 for v in {*shares, *base})
+                value = None if is_base else max(shares, key=shares.__getitem__)
             case _:
                 values = self.values_of(object, attribute)
                 return dict.fromkeys(values, 1.0 / len(values))
@@ -179,12 +182,3 @@ def _mean(distributions: Sequence[PlantedShares]) -> dict[str, float]:
     for value, share in (pair for distribution in distributions for pair in distribution.items()):
         shares[value] = shares.get(value, 0.0) + share / len(distributions)
     return shares
-
-
-def _mixed(shares: PlantedShares, target: PlantedShares, weight: float) -> dict[str, float]:
-    values = [*shares, *(value for value in target if value not in shares)]
-    return {v: (1 - weight) * shares.get(v, 0.0) + weight * target.get(v, 0.0) for v in values}
-
-
-def _same(a: PlantedShares, b: PlantedShares) -> bool:
-    return all(abs(a.get(value, 0.0) - b.get(value, 0.0)) < 1e-12 for value in {*a, *b})
