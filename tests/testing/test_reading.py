@@ -6,7 +6,7 @@ from PIL import Image, ImageOps
 
 from stereotrope.generate import CalibratedGenerator, ImageRequest
 from stereotrope.testing import Loopback
-from stereotrope.testing.reading import Reader
+from stereotrope.testing.judge import Reader
 
 
 def drawn(seed):

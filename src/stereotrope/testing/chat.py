@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stereotrope.testing.judge import Question, Reply
-from stereotrope.testing.misbehaviour import Misbehaviour
-from stereotrope.testing.replies import error
+from stereotrope.testing.misbehaviour import Misbehaviour, error
 from stereotrope.testing.schemas import find
 from stereotrope.testing.wire import Request, Response
 

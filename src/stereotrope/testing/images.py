@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from stereotrope.generate import CalibratedGenerator, ImageRequest
-from stereotrope.testing.misbehaviour import Misbehaviour
+from stereotrope.testing.misbehaviour import Misbehaviour, error
 from stereotrope.testing.plant import png
-from stereotrope.testing.replies import error
 from stereotrope.testing.wire import Request, Response
 
 _MOST_PICTURES = 10

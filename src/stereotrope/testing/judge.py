@@ -1,6 +1,7 @@
 """The default judge: knows what is in the pictures, and errs as often as it was told to."""
 
 import io
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Formatter
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from stereotrope.errors import UsageError
+from stereotrope.annotate import ColourAnnotator, Picture, TextAnnotator
+from stereotrope.errors import PictureError, UsageError
 from stereotrope.tables import CAPTION
 from stereotrope.testing.plant import planted_figures, uniform
 from stereotrope.testing.schemas import fill_schema, propose, wants_proposals
@@ -195,3 +197,34 @@ def _is_blank(data: bytes) -> bool:
     except (OSError, ValueError):
         return True
     return bool(grey.std() < _FLAT)
+
+
+class Reader:
+    """Reads pictures of which nothing is known as the offline annotators do: colours by CIELAB, text by OCR.
+
+    It looks at pixels only, so it can err, and sees nothing that these two annotators do not label. What a
+    picture was seen to hold is kept by its SHA-256.
+    """
+
+    def __init__(self) -> None:
+        self._annotators: tuple[ColourAnnotator, TextAnnotator] | None = None
+        self._seen: dict[str, Mapping[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def values(self, data: bytes, sha256: str) -> Mapping[str, str]:
+        """Attribute → value of what is clearly seen; nothing where the bytes are no picture."""
+        with self._lock:
+            if sha256 not in self._seen:
+                self._seen[sha256] = self._look(Picture(sha256, sha256, data))
+            return self._seen[sha256]
+
+    def _look(self, picture: Picture) -> dict[str, str]:
+        if self._annotators is None:
+            self._annotators = ColourAnnotator(), TextAnnotator()
+            for annotator in self._annotators:
+                annotator.setup()
+        try:
+            labels = [label for annotator in self._annotators for label in annotator.process(picture)]
+        except PictureError:
+            return {}
+        return {label.attribute: label.value for label in labels if label.value is not None}

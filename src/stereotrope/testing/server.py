@@ -18,12 +18,10 @@ from typing import Any
 
 from stereotrope.errors import UsageError
 from stereotrope.testing import chat, images
-from stereotrope.testing.judge import Judge, KnownValues, Question, look_up
-from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours
+from stereotrope.testing.judge import Judge, KnownValues, Question, Reader, look_up
+from stereotrope.testing.misbehaviour import Misbehaviour, Misbehaviours, error, general
 from stereotrope.testing.plant import Plant
 from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
-from stereotrope.testing.reading import Reader
-from stereotrope.testing.replies import error, general
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
