@@ -158,11 +158,9 @@ def _hidden(content: Any, allowed: frozenset[str], secret: str) -> Any:
 def _against(content: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Problem]:
     import jsonschema  # noqa: PLC0415
 
-    problems: list[Problem] = []
-    validator = jsonschema.Draft202012Validator(schema)
-    for error in sorted(validator.iter_errors(content), key=lambda error: [str(p) for p in error.path]):
-        problems += _problems(error)
-    return problems
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(content)
+    ordered = sorted(errors, key=lambda error: [str(part) for part in error.path])
+    return [problem for error in ordered for problem in _problems(error)]
 
 
 def _problems(error: Any) -> Iterable[Problem]:
