@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope import design
 from stereotrope.audit.file import AuditSpec
-from stereotrope.design.own_prompts import own_prompts
+from stereotrope.design.prompts import own_prompts
 from stereotrope.errors import InputError, UsageError
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source

@@ -33,11 +33,9 @@ class Book(Protocol):
 
     def put(self, stage: str, key: str, payload: Mapping[str, Any]) -> None:
         """Keep one entry, durably when this returns; an entry of the same key stays as it was."""
-        ...
 
     def get_all(self, stage: str) -> Mapping[str, Mapping[str, Any]]:
         """Return every entry of a stage by its key."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -20,33 +20,22 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--error", type=float, default=0.0, help="share of wrong answers of the judge")
     parser.add_argument("--painter", choices=["calibrated"])
     parser.add_argument("--key-variable", help="environment variable with the only key that is let in")
-    parser.add_argument("--model", action="append", help="the models there are; any where not given")
+    parser.add_argument("--model", action="append", dest="models", help="the models there are; else any")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-seeds", action="store_true", help="pictures take no seed")
+    parser.add_argument("--no-seeds", action="store_false", dest="seeds", help="pictures take no seed")
     parser.add_argument("--first-number", type=int, default=0, help="of the first picture without a seed")
     return parser
 
 
 def main() -> None:
     """Serve until interrupted or terminated."""
-    given = _arguments().parse_args()
+    options = vars(_arguments().parse_args())
+    variable, low_high = options.pop("key_variable"), tuple(options.pop("latency"))
+    key = os.environ[variable] if variable else None
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
-    with Loopback(
-        painter=given.painter,
-        error=given.error,
-        reads=True,
-        latency=tuple(given.latency),
-        requests_per_minute=given.requests_per_minute,
-        key=os.environ[given.key_variable] if given.key_variable else None,
-        models=given.model,
-        seed=given.seed,
-        seeds=not given.no_seeds,
-        first_number=given.first_number,
-        port=given.port,
-        bodies=False,
-    ) as server:
+    with Loopback(**options, latency=low_high, key=key, reads=True, bodies=False) as server:
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
         over.wait()
