@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
@@ -36,15 +37,7 @@ _SENT = {
     "host",
     "transfer-encoding",
 }
-_STREAMS = (
-    "text/event-stream",
-    "application/x-ndjson",
-    "application/ndjson",
-    "application/jsonl",
-    "application/x-jsonlines",
-    "application/stream+json",
-    "application/json-seq",
-)
+_STREAMS = re.compile(r"text/event-stream|application/((x-)?ndjson|jsonl|x-jsonlines|stream\+json|json-seq)")
 _EVENTS = (b"data:", b"event:")
 _OWN_HEADERS = "stereotrope_headers"
 _OPENAI_HEADERS = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
@@ -144,7 +137,7 @@ async def _read(response: httpx2.Response, most_bytes: int) -> httpx2.Response:
 
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_error = response.status_code >= 300
-    if kind in _STREAMS and not is_error:
+    if _STREAMS.fullmatch(kind) and not is_error:
         raise Streamed(kind)
     content = await bytes_of(response, most_bytes, f"answered with more than {most_bytes // 2**20} MiB")
     if content.lstrip()[:6].startswith(_EVENTS) and not is_error:

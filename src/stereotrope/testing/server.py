@@ -24,6 +24,7 @@ from stereotrope.testing.plant import Plant
 from stereotrope.testing.rates import WINDOW, SlidingWindow, most_within
 from stereotrope.testing.wire import Malformed, Request, Response, read_request
 
+_MOST_FILES = 1000
 Handler = Callable[[Request], Response | Awaitable[Response]]
 
 
@@ -83,7 +84,7 @@ class Loopback:
             raise UsageError(
                 f"loopback: painter must be a function or 'calibrated', found {painter!r}; correct it"
             )
-        drawing = images.CalibratedPainter() if isinstance(painter, str) else painter
+        drawing: images.Painter | None = images.CalibratedPainter() if isinstance(painter, str) else painter
         self.painter: images.Painter = drawing or self.plant
         self.judge = judge if judge is not None else Judge(error=error, seed=seed)
         self.key, self.models, self.seeds, self.latency = key, models, seeds, latency
@@ -233,9 +234,11 @@ class Loopback:
         return error(404, "No such file") if data is None else Response(200, data, content_type="image/png")
 
     def keep(self, data: bytes) -> str:
-        """Store bytes under ``/files/`` and return their URL."""
+        """Store bytes under ``/files/`` and return their URL; the oldest go where bodies go too."""
         name = hashlib.sha256(data).hexdigest()
         self._files[name] = data
+        if not self._bodies and len(self._files) > _MOST_FILES:
+            del self._files[next(iter(self._files))]
         return f"{self.root}/files/{name}.png"
 
     async def _serve(self, ready: threading.Event) -> None:

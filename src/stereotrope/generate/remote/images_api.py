@@ -11,15 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stereotrope.clients import (
-    PROVIDERS,
-    Account,
-    ErrorReply,
-    classify,
-    declining_form,
-    split_model,
-    tells_error,
-)
+from stereotrope.clients import PROVIDERS, Account, ErrorReply, classify, declining_form, tells_error
 from stereotrope.generate.contract import generator
 from stereotrope.generate.remote.answer import (
     EMPTY,
@@ -136,5 +128,5 @@ _ADAPTERS: Mapping[str, Callable[[ImageModelOptions, Account], RemoteGenerator]]
 )
 def images(options: ImageModelOptions, context: Context) -> RemoteGenerator:
     """Ask a model behind a server: by the adapter of its provider, or in OpenAI's shape."""
-    provider, _ = split_model(options.images)
+    provider = options.images.partition(":")[0]
     return _ADAPTERS.get(provider, ImagesApiGenerator)(options, context.account)
