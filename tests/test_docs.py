@@ -12,6 +12,7 @@ from stereotrope.audit import Audit
 from stereotrope.audit.file import validate
 from stereotrope.errors import StereotropeError
 from stereotrope.inputs.yaml import Source
+from stereotrope.measure import REGISTRY
 from stereotrope.suites.reading import audit_template
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +31,15 @@ def generated():
 def test_generated_pages_are_fresh(name):
     stored = (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8")
     assert stored == generated()[name]().rstrip() + "\n", "run `make docs`"
+
+
+def test_the_page_of_measures_names_each_and_leaves_no_markup_behind():
+    page = generated()["measures.md"]()
+    for name in REGISTRY:
+        assert f"\n## {name}\n" in page
+    assert ":math:" not in page
+    assert ":func:" not in page
+    assert "\n----" not in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
