@@ -6,7 +6,7 @@ from scipy import optimize
 from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import fisher_z, goodman, newcombe, normal_quantile, wilson
+from stereotrope.stats import fisher_z, newcombe, normal_quantile, wilson
 
 
 def wilson_by_inversion(k: int, n: int, level: float) -> tuple[float, float]:
@@ -118,27 +118,13 @@ def test_swapping_the_sides_flips_newcombe() -> None:
     assert (-float(high), -float(low)) == pytest.approx([float(x) for x in swapped])
 
 
-def test_goodman_is_wilson_at_the_bonferroni_level() -> None:
-    counts = [12, 5, 3]
-    together = goodman(counts)
-    single = wilson(counts, 20, level=1 - 0.05 / 3)
-    assert np.allclose(together, single)
-    assert np.allclose(goodman([7]), wilson([7], 7))
-
-
-def test_goodman_covers_all_categories_together() -> None:
+def test_wilson_at_the_bonferroni_level_covers_all_categories_together() -> None:
     rng = np.random.default_rng(5)
     truth = np.array([0.5, 0.3, 0.15, 0.05])
     counts = rng.multinomial(60, truth, size=4_000)
-    low, high = goodman(counts)
+    low, high = wilson(counts, 60, level=1 - 0.05 / 4)
     covered = np.all((low <= truth) & (truth <= high), axis=1).mean()
     assert covered > 0.945
-
-
-def test_goodman_is_undefined_without_counts_and_refuses_no_category() -> None:
-    assert np.isnan(goodman([0, 0])).all()
-    with pytest.raises(UsageError, match="at least one category"):
-        goodman([])
 
 
 def test_fisher_z_covers_a_pearson_correlation() -> None:

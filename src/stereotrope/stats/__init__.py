@@ -1,15 +1,8 @@
 """Statistics on plain arrays: numpy and scipy only. Undefined is NaN."""
 
-from stereotrope.stats.agreement import accuracy, cohen_kappa
-from stereotrope.stats.bootstrap import (
-    ResampledJS,
-    normal_interval,
-    resampled_counts,
-    resampled_js,
-    unanimous_js,
-)
+from stereotrope.stats.agreement import cohen_kappa, mean_ranks, pearson, rank_agreement, spearman
+from stereotrope.stats.bootstrap import normal_interval, resampled_counts, resampled_js, unanimous_js
 from stereotrope.stats.clusters import cluster_bootstrap_mean, clusters, effective_counts, score_test
-from stereotrope.stats.correlation import pearson, spearman
 from stereotrope.stats.counts import pairwise_js
 from stereotrope.stats.divergence import (
     chao_shen_entropy,
@@ -20,14 +13,7 @@ from stereotrope.stats.divergence import (
     greatest_js,
     js_divergence,
 )
-from stereotrope.stats.intervals import (
-    fisher_z,
-    goodman,
-    jackknife_interval,
-    newcombe,
-    normal_quantile,
-    wilson,
-)
+from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
 from stereotrope.stats.misclassification import (
     corrected_shares,
     is_invertible,
@@ -44,10 +30,9 @@ from stereotrope.stats.polygon import (
     pairwise_score,
     radar_weights,
 )
-from stereotrope.stats.ranking import mean_ranks, rank_agreement
 from stereotrope.stats.resampling import Resample, ScoreOfSums
-from stereotrope.stats.tfidf import tfidf
 from stereotrope.stats.vendi import (
+    tfidf,
     vendi_left_out,
     vendi_of_kernel,
     vendi_score,
@@ -57,9 +42,7 @@ from stereotrope.stats.vendi import (
 
 __all__ = [
     "Resample",
-    "ResampledJS",
     "ScoreOfSums",
-    "accuracy",
     "any_order_weights",
     "axis_orders",
     "benjamini_hochberg",
@@ -75,7 +58,6 @@ __all__ = [
     "expected_tie",
     "fisher_exact",
     "fisher_z",
-    "goodman",
     "greatest_js",
     "holm",
     "is_invertible",

@@ -36,24 +36,6 @@ def wilson(k: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, 
     return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
 
 
-def goodman(counts: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Goodman's simultaneous intervals of the shares of a multinomial.
-
-    All ``K`` intervals cover together with probability ``level``: Wilson's with :math:`z^2` the
-    :math:`χ^2_1` quantile of ``1 − (1 − level)/K``.
-
-    counts: Shape ``(…, K)``: how often each of the ``K`` categories was seen.
-    Returns low, high: Shape ``(…, K)``, in [0, 1].
-    Undefined: NaN where the counts sum to 0.
-    Source: Goodman (1965), Technometrics 7, eq. 1.3 with the Bonferroni quantile of section 3.
-    """
-    table = np.asarray(counts, dtype=np.float64)
-    if table.ndim == 0 or table.shape[-1] == 0:
-        raise UsageError("goodman: counts needs at least one category along its last axis")
-    normal_quantile(level)
-    return wilson(table, table.sum(axis=-1, keepdims=True), level=1 - (1 - level) / table.shape[-1])
-
-
 def newcombe(
     k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, *, level: float = 0.95
 ) -> tuple[Floats, Floats]:

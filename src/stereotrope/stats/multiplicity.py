@@ -75,7 +75,8 @@ def fisher_exact(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike) -> 
     tried = np.flatnonzero((unique[:, 1] > 0) & (unique[:, 3] > 0))
     lows, highs = _reach(unique[tried])
     # Tables are tested some at a time, so that what is held in memory stays small at any n.
-    for some in np.split(np.arange(len(tried)), _breaks(highs - lows + 1)):
+    ends = np.cumsum(highs - lows + 1) // _AT_ONCE
+    for some in np.split(np.arange(len(tried)), np.flatnonzero(np.diff(ends)) + 1):
         p[tried[some]] = _two_sided(unique[tried[some]], lows[some], highs[some])
     return p[where.ravel()].reshape(broadcast[0].shape)
 
@@ -89,10 +90,6 @@ def _reach(tables: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     low = np.maximum(np.maximum(0, both - m), np.floor(np.minimum(mean - _FAR * sd, k)).astype(np.int64))
     high = np.minimum(np.minimum(both, n), np.ceil(np.maximum(mean + _FAR * sd, k)).astype(np.int64))
     return low, high
-
-
-def _breaks(lengths: NDArray[np.int64]) -> NDArray[np.intp]:
-    return np.flatnonzero(np.diff(np.cumsum(lengths) // _AT_ONCE)) + 1
 
 
 def _two_sided(tables: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArray[np.int64]) -> Floats:

@@ -1,6 +1,6 @@
 """Permutation tests of Jensen–Shannon divergences: whole images change groups, all attributes together."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -38,7 +38,9 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
     total = hot.columns.sum(axis=1, keepdims=True)
     result = np.empty((n_shuffles, matrix.shape[1]))
     at = 0
-    for members in _memberships(sizes, n_shuffles, seed):
+    small = len(group) * n_shuffles * (len(sizes) - 1) <= _CACHED_CELLS
+    draw: Callable[..., Iterable[tuple[Counts, ...]]] = _kept_memberships if small else _draw_memberships
+    for members in draw(sizes, n_shuffles, seed):
         counts: list[Counts] = [tally(hot.columns, one) for one in members]
         counts.append(total - sum(counts[1:], start=counts[0]))
         js = mean_pair_js(counts, sizes, hot)
@@ -47,20 +49,13 @@ def shuffled_js(codes: ArrayLike, groups: ArrayLike, *, n_shuffles: int, seed: i
     return result
 
 
-def _memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> Iterator[tuple[Counts, ...]]:
-    """Chunks of memberships in all groups but the last, each of shape (n_images, ≤ 1000)."""
-    if sum(sizes) * n_shuffles * (len(sizes) - 1) <= _CACHED_CELLS:
-        yield from _kept_memberships(sizes, n_shuffles, seed)
-    else:
-        yield from _draw_memberships(sizes, n_shuffles, seed)
-
-
 @lru_cache(maxsize=8)
 def _kept_memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> tuple[tuple[Counts, ...], ...]:
     return tuple(_draw_memberships(sizes, n_shuffles, seed))
 
 
 def _draw_memberships(sizes: tuple[int, ...], n_shuffles: int, seed: int) -> Iterator[tuple[Counts, ...]]:
+    """Chunks of memberships in all groups but the last, each of shape (n_images, ≤ 1000)."""
     rng = np.random.default_rng([seed, 0, *sizes])
     unshuffled = np.repeat(np.arange(len(sizes), dtype=np.uint8 if len(sizes) < 256 else np.int64), sizes)
     for start in range(0, n_shuffles, _CHUNK):
