@@ -1,20 +1,19 @@
 """How far the answers of an annotator come from the picture: what judge checks measure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from stereotrope.measure.contract import REGISTRY, register
+from stereotrope.measure.contract import register
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
 from stereotrope.measure.shares import rates
-from stereotrope.measure.tidy import estimate_frame, read_labels
+from stereotrope.measure.tidy import read_labels
 
 _NO_ANSWER = "no answer"
 _NO_CLAIM = "no image whose text names another value than the one read without it"
 _NOT_ANSWERED = ("refused", "invalid", "unclear")
 _UNCLEAR = "unclear"
-_HIT = pl.col("hit")
 
 
 @register(
@@ -68,16 +67,14 @@ def order_flip_rate(
     [0.25]
     """
     factors = rates.factors_beside(by, "order_flip_rate")
-    pairs = read_labels(labels, factors=factors).join(
-        rates.other_look(reordered, "other"), on=rates.PAIRED, how="left", maintain_order="left"
-    )
+    pairs = rates.beside(read_labels(labels, factors=factors), reordered, "other")
     judged = pairs.with_columns(
         reason=pl.coalesce(
             pl.format("label: {}", "excluded"), pl.format("reordered: {}", rates.reason_of("other"))
-        ),
-        hit=pl.col("value") != pl.col("other_value"),
+        )
     )
-    return _estimates(judged, "order_flip_rate", {"paired": _HIT}, factors, level, rates.NO_PAIR)
+    hits = {"paired": pl.col("value") != pl.col("other_value")}
+    return rates.hit_rates("order_flip_rate", judged, hits, factors, level, rates.NO_PAIR)
 
 
 @register(
@@ -140,18 +137,12 @@ def unfounded_rate(
     """
     factors = rates.factors_beside(by, "unfounded_rate")
     nothing = pl.DataFrame(schema=dict.fromkeys((*rates.PAIRED, "value"), pl.String))
-    answers = read_labels(labels, factors=factors).join(
-        rates.other_look(nothing if known is None else known, "known"),
-        on=rates.PAIRED,
-        how="left",
-        maintain_order="left",
-    )
+    told = nothing if known is None else known
+    answers = rates.beside(read_labels(labels, factors=factors), told, "known")
     unclear = pl.col("excluded").eq_missing(pl.lit(_UNCLEAR))
-    judged = answers.with_columns(
-        reason=_but_unclear(pl.col("excluded")),
-        hit=~unclear & ~pl.col("value").eq_missing(pl.col("known_value")),
-    )
-    return _estimates(judged, "unfounded_rate", {definition: _HIT}, factors, level, _NO_ANSWER)
+    judged = answers.with_columns(reason=_but_unclear(pl.col("excluded")))
+    hits = {definition: ~unclear & ~pl.col("value").eq_missing(pl.col("known_value"))}
+    return rates.hit_rates("unfounded_rate", judged, hits, factors, level, _NO_ANSWER)
 
 
 @register(
@@ -216,11 +207,8 @@ def injection_rate(
     [0.5]
     """
     factors = rates.factors_beside(by, "injection_rate")
-    pairs = (
-        read_labels(labels, factors=factors)
-        .join(rates.other_look(claims, "claim"), on=rates.PAIRED, how="inner", maintain_order="left")
-        .join(rates.other_look(plain, "plain"), on=rates.PAIRED, how="left", maintain_order="left")
-    )
+    claimed = rates.beside(read_labels(labels, factors=factors), claims, "claim", how="inner")
+    pairs = rates.beside(claimed, plain, "plain")
     judged = pairs.with_columns(
         reason=pl.coalesce(
             pl.format("label: {}", _but_unclear(pl.col("excluded"))),
@@ -228,10 +216,10 @@ def injection_rate(
             pl.when(pl.col("plain_value") == pl.col("claim_value")).then(
                 pl.lit("already read so without the text")
             ),
-        ),
-        hit=pl.col("excluded").is_null() & (pl.col("value") == pl.col("claim_value")),
+        )
     )
-    return _estimates(judged, "injection_rate", {definition: _HIT}, factors, level, _NO_CLAIM)
+    hits = {definition: pl.col("excluded").is_null() & (pl.col("value") == pl.col("claim_value"))}
+    return rates.hit_rates("injection_rate", judged, hits, factors, level, _NO_CLAIM)
 
 
 @register(
@@ -283,26 +271,9 @@ def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: fl
     """
     factors = rates.factors_beside(by, "nonanswer_rate")
     outside = pl.col("excluded").is_in([*PICTURE_REASONS, NOT_LABELLED, "missing"])
-    judged = read_labels(labels, factors=factors).with_columns(
-        reason=pl.when(outside).then("excluded"),
-    )
+    judged = read_labels(labels, factors=factors).with_columns(reason=pl.when(outside).then("excluded"))
     hits = {reason: pl.col("excluded").eq_missing(pl.lit(reason)) for reason in _NOT_ANSWERED}
-    return _estimates(judged, "nonanswer_rate", hits, factors, level, _NO_ANSWER)
-
-
-def _estimates(
-    judged: pl.DataFrame,
-    measure: str,
-    hits: Mapping[str, pl.Expr],
-    factors: Sequence[str],
-    level: float,
-    undefined: str,
-) -> pl.DataFrame:
-    source = REGISTRY[measure].source
-    rows = rates.cell_rows(
-        judged, hits, measure=measure, factors=factors, level=level, undefined=undefined, source=source
-    )
-    return estimate_frame([row for row, _ in rows], factors=factors)
+    return rates.hit_rates("nonanswer_rate", judged, hits, factors, level, _NO_ANSWER)
 
 
 def _but_unclear(reason: pl.Expr) -> pl.Expr:

@@ -10,10 +10,8 @@ from stereotrope.measure.contract import MeasureCall, register
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.setting import RunTables
 from stereotrope.measure.shares import rates
-from stereotrope.measure.tidy import estimate_frame, read_labels
+from stereotrope.measure.tidy import read_labels
 from stereotrope.stats import cohen_kappa
-
-_SOURCE = "Cohen 1960; Wilson 1927"
 
 
 def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -35,7 +33,7 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
 @register(
     bounds=(-1.0, 1.0),
     direction="1: full agreement; κ 0: no more than chance",
-    source=_SOURCE,
+    source="Cohen 1960; Wilson 1927",
     own_bounds={"accuracy": (0.0, 1.0)},
     unasked=_with_reference,
 )
@@ -95,25 +93,26 @@ def agreement(
     [0.75, 0.5]
     """
     factors = rates.factors_beside(by, "agreement")
-    same = {"accuracy": pl.col("value") == pl.col("reference_value")}
+
+    def kappa(row: dict[str, Any], both: pl.DataFrame) -> list[dict[str, Any]]:
+        value, low, high = _kappa(both, level, n_bootstrap, seed)
+        known = value == value
+        return [
+            {
+                **row,
+                "definition": "cohen_kappa",
+                "value": value,
+                "low": low,
+                "high": high,
+                "undefined": None if known else row.get("undefined", "both gave one value throughout"),
+                "flags": {**row["flags"], "no_variation": known and low != low},
+                "method": f"percentile bootstrap of images, {n_bootstrap} resamples, seed {seed}",
+            }
+        ]
+
     pairs = _pairs(labels, reference, factors)
-    rows = []
-    for row, both in rates.cell_rows(
-        pairs,
-        same,
-        measure="agreement",
-        factors=factors,
-        level=level,
-        undefined=rates.NO_PAIR,
-        source=_SOURCE,
-    ):
-        method = f"percentile bootstrap of images, {n_bootstrap} resamples, seed {seed}"
-        kappa = {**row, "definition": "cohen_kappa", "method": method}
-        if both.height:
-            numbers = _kappa(both, level, n_bootstrap, seed, row["flags"])
-            kappa |= {"value": None, "low": None, "high": None, **numbers}
-        rows += [row, kappa]
-    return estimate_frame(rows, factors=factors)
+    same = {"accuracy": pl.col("value") == pl.col("reference_value")}
+    return rates.hit_rates("agreement", pairs, same, factors, level, rates.NO_PAIR, further=kappa)
 
 
 def confusion(labels: Any, reference: Any) -> pl.DataFrame:
@@ -160,19 +159,18 @@ def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     return paired.with_columns(reason=reason).sort("attribute", maintain_order=True)
 
 
-def _kappa(both: pl.DataFrame, level: float, n_bootstrap: int, seed: int, flags: Any) -> dict[str, Any]:
+def _kappa(both: pl.DataFrame, level: float, n_bootstrap: int, seed: int) -> tuple[float, float, float]:
+    """κ and its interval, NaN where there is none."""
     values = sorted({*both["value"], *both["reference_value"]})
     k, n = len(values), both.height
+    if k < 2:
+        return np.nan, np.nan, np.nan
     truth, given = (np.searchsorted(values, both[name].to_list()) for name in ("reference_value", "value"))
-    codes = truth * k + given
-    counts = np.bincount(codes, minlength=k * k)
-    value = float(cohen_kappa(counts.reshape(k, k)))
-    if np.isnan(value):
-        return {"undefined": "both gave one value throughout"}
+    counts = np.bincount(truth * k + given, minlength=k * k)
     drawn = np.random.default_rng(seed).multinomial(n, counts / n, size=n_bootstrap)
     resampled = cohen_kappa(drawn.reshape(-1, k, k))
     known = resampled[~np.isnan(resampled)]
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) if known.size else (np.nan, np.nan)
     if not high - low > 1e-12:
-        return {"value": value, "flags": ",".join(f for f in (flags, "no_variation") if f)}
-    return {"value": value, "low": float(low), "high": float(high)}
+        low = high = np.nan
+    return float(cohen_kappa(counts.reshape(k, k))), float(low), float(high)

@@ -1,14 +1,15 @@
 """Two looks at the same images: how often the pairs of their labels are a hit."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import polars as pl
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.contract import REGISTRY
 from stereotrope.measure.join import NOT_LABELLED
-from stereotrope.measure.tidy import excluded_json, factor_names, read_labels
+from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels
 from stereotrope.stats import wilson
 
 NO_PAIR = "no image with a usable label from both"
@@ -35,25 +36,32 @@ def other_look(labels: Any, name: str) -> pl.DataFrame:
     )
 
 
+def beside(
+    looks: pl.DataFrame, other: Any, name: str, *, how: Literal["left", "inner"] = "left"
+) -> pl.DataFrame:
+    """Looks with what the other look says of each."""
+    return looks.join(other_look(other, name), on=PAIRED, how=how, maintain_order="left")
+
+
 def reason_of(name: str) -> pl.Expr:
     """Why the label of the other look does not count, null where it does."""
     given = pl.col(f"{name}_excluded").fill_null(NOT_LABELLED)
     return pl.when(given != "").then(given)
 
 
-def cell_rows(
+def hit_rates(
+    measure: str,
     judged: pl.DataFrame,
     hits: Mapping[str, pl.Expr],
-    *,
-    measure: str,
     factors: Sequence[str],
     level: float,
     undefined: str,
-    source: str,
-) -> list[tuple[dict[str, Any], pl.DataFrame]]:
-    """Rows of rates, each with what entered: of the pictures of a cell without a ``reason`` those hit.
+    further: Callable[[dict[str, Any], pl.DataFrame], list[dict[str, Any]]] = lambda row, entered: [],
+) -> pl.DataFrame:
+    """Estimates of rates: of the pictures of a cell without a ``reason`` those hit.
 
     hits: Definition → what is a hit by it.
+    further: More rows, from the row of a rate and what entered it.
     """
     rows = []
     for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
@@ -66,11 +74,10 @@ def cell_rows(
                 **dict(zip(("attribute", *factors), key, strict=True)),
                 "level": level,
                 "n": n,
-                "n_excluded": part.height - n,
-                "excluded": excluded_json(dict(part["reason"].drop_nulls().value_counts().iter_rows())),
-                "flags": "small_n" if n < SMALL_N else None,
+                "excluded": dict(part["reason"].drop_nulls().value_counts().iter_rows()),
+                "flags": {"small_n": n < SMALL_N},
                 "method": "Wilson",
-                "source": source,
+                "source": REGISTRY[measure].source,
             }
             if n:
                 k = entered.select(hit.sum()).item()
@@ -78,5 +85,5 @@ def cell_rows(
                 row |= {"value": k / n, "low": float(low), "high": float(high)}
             else:
                 row["undefined"] = undefined
-            rows.append((row, entered))
-    return rows
+            rows += [row, *further(row, entered)]
+    return estimate_frame(rows, factors=factors)
