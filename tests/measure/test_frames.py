@@ -36,7 +36,7 @@ SAID = pl.concat(
         labels("text", {"p": "plain"}),
     ]
 )
-SETTING = MeasureSetting(PROMPTS, attributes={"hue": None}, of_subjects={"region": {"hue": None}})
+SETTING = MeasureSetting(PROMPTS, attributes={"image": {"hue": None}, "region": {"hue": None}})
 
 
 def test_a_measure_of_regions_counts_regions_and_not_the_images_they_are_of():

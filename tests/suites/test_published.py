@@ -131,5 +131,5 @@ def test_a_model_that_is_not_in_the_paper_is_scored_by_one_definition(tmp_path):
 
 def test_a_mean_names_the_definition_it_reads():
     text = AUDIT + "measures: [bds, {average: bds, definition: released}]\n"
-    with pytest.raises(AuditFileError, match=r"measure 'average': bds is computed by the definition 'paper'"):
+    with pytest.raises(AuditFileError, match=r"'average': reads scores by the definition 'paper', found"):
         Audit.from_text(text).plan()

@@ -40,8 +40,7 @@ def setting_of(
     return MeasureSetting(
         prompts,
         annotators,
-        attributes=looks.pop("image", {}),
-        of_subjects=looks,
+        attributes=looks,
         shared=len(names) != len(set(names)),
         # Which attributes are discovered is known once pictures are there: then all that are labelled count.
         discovers=any(a.discovers for a in annotators),

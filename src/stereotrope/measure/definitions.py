@@ -40,15 +40,16 @@ def require_one_definition(estimates: Any) -> None:
 def definition_read(
     given: Mapping[str, Any], reads: Sequence[str], calls: Sequence[MeasureCall]
 ) -> str | None:
-    """The definition that a measure of several is asked to read; None for each that there is.
+    """The definition of the scores that a measure is asked to read; None for each that there is.
 
-    Raises UsageError: No score that it reads is computed by it.
+    Raises UsageError: None of them is computed by it.
     """
     definition: str | None = given.get("definition")
-    computed = {call.arguments.get("definition", PAPER) for call in calls if set(call.rows) & set(reads)}
+    read = [call for call in calls if not {call.name, *call.info.rows}.isdisjoint(reads)]
+    computed = {call.arguments.get("definition", PAPER) for call in read}
     if definition is not None and definition not in computed:
         raise UsageError(
             f"reads scores by the definition {' and '.join(map(repr, sorted(computed)))}, found "
-            f"{shorten(definition)}; list them by it before, such as {{cbs: {{definition: …}}}}"
+            f"{shorten(definition)}; list {{{reads[0]}: {{definition: …}}}} before it"
         )
     return definition

@@ -9,7 +9,8 @@ import polars as pl
 from stereotrope.confusables import reads_like
 from stereotrope.errors import UsageError
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.contract import FRAMES, PAPER, MeasureCall, MeasureFrame, MeasureInfo
+from stereotrope.measure.contract import FRAMES, MeasureCall, MeasureFrame, MeasureInfo
+from stereotrope.measure.definitions import definition_read
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.join import tidy_subjects, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
@@ -150,13 +151,7 @@ class _Estimates(MeasureFrame):
                 f"{shorten(on) if on else 'none'}; list that measure first, and name it: "
                 f"{{{info.name}: {wanted}}}"
             )
-        definition = given.get("definition")
-        definitions = [call.arguments.get("definition", PAPER) for call in calls if call.name == on]
-        if definition is not None and definition not in definitions:
-            raise UsageError(
-                f"{on} is computed by the definition {' and '.join(map(repr, definitions))}, found "
-                f"{shorten(definition)}; list {{{on}: {{definition: …}}}} before it"
-            )
+        definition = definition_read(given, (on,), calls)
         rest = {name: value for name, value in given.items() if name not in self.options}
         arguments = filled(info, rest, setting)
         reads = (on, *info.read_with.get(on, ()))
@@ -193,7 +188,7 @@ FRAMES.add(
     "labels",
     _Frame(
         words="labels",
-        has=lambda setting: setting.attributes,
+        has=lambda setting: setting.attributes_of("image"),
         lacking="labels of how pictures look, and no annotator gives any; add one, for example "
         "`annotators: [colour]`",
         of_run=lambda tables: tables.looks,

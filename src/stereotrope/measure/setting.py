@@ -20,8 +20,7 @@ class MeasureSetting:
     """What an audit decides.
 
     prompts: With their factors.
-    attributes: Attribute of looks → its values, None where they are open.
-    of_subjects: The same of other subjects than images: ``region`` → attributes, ``set`` → …
+    attributes: Subject of looks (``image``, ``region`` …) → attribute → its values, None where they are open.
     shared: Whether two annotators label one attribute.
     discovers: Whether attributes are known only once pictures are there.
     constraints, encoders: Attributes that say whether a picture breaks its prompt; annotators that give
@@ -33,8 +32,7 @@ class MeasureSetting:
 
     prompts: pl.DataFrame
     annotators: Sequence[Any] = ()
-    attributes: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
-    of_subjects: Mapping[str, Mapping[str, Sequence[str] | None]] = field(default_factory=dict)
+    attributes: Mapping[str, Mapping[str, Sequence[str] | None]] = field(default_factory=dict)
     shared: bool = False
     discovers: bool = False
     constraints: Sequence[str] = ()
@@ -59,7 +57,7 @@ class MeasureSetting:
 
     def attributes_of(self, subject: str) -> Mapping[str, Sequence[str] | None]:
         """Attributes of looks at subjects of a kind."""
-        return self.attributes if subject == "image" else self.of_subjects.get(subject, {})
+        return self.attributes.get(subject, {})
 
     @property
     def scope(self) -> list[str]:
