@@ -88,8 +88,8 @@ def resolve_measures(
 def _is_due(
     info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
 ) -> bool:
-    fits = info.frame.is_due(info, given, setting, calls)
-    return fits and (info.due is None or info.due(given, setting, calls))
+    lacking = info.frame.lacks(info, given, setting, calls)
+    return lacking is None and (info.due is None or info.due(given, setting, calls))
 
 
 def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[MeasureInfo, dict[str, Any]]:

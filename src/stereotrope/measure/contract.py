@@ -35,26 +35,15 @@ class MeasureFrame:
     options: ClassVar[Mapping[str, Any]] = {}
     content = "attribute"
 
-    def lacks(self, setting: MeasureSetting) -> str | None:
-        """What an audit needs to have it, and how; None where it has it."""
-
-    def is_due(
-        self,
-        info: MeasureInfo,
-        given: Mapping[str, Any],
-        setting: MeasureSetting,
-        calls: Sequence[MeasureCall],
-    ) -> bool:
-        """Whether a suite's measure, which the audit file does not name, is computed."""
-        return self.lacks(setting) is None
+    def lacks(
+        self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
+    ) -> str | None:
+        """What an audit needs to have it for a measure, and how; None where it has it."""
 
     def call(
-        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
-        """The call of a measure: what the file says, else what the audit decides.
-
-        Raises UsageError: Something does not fit the audit.
-        """
+        """The call of a measure: what the file says, else what the audit decides; UsageError if it misfits."""
         raise NotImplementedError
 
     def of(self, tables: RunTables) -> pl.DataFrame:
@@ -116,8 +105,8 @@ class MeasureInfo:
     """Parameters that an audit file cannot give → why, and what to do."""
     shared: bool = False
     """Its frame computes it together with others that read it, from the same resamples."""
-    due: Callable[[Mapping[str, Any], MeasureSetting, Sequence[MeasureCall]], bool] | None = None
-    """What else must hold besides :meth:`MeasureFrame.is_due`, where a suite and no audit file lists it."""
+    due: Callable[[Mapping[str, Any], MeasureSetting, Calls], bool] | None = None
+    """What else must hold where a suite and no audit file lists it, and its frame lacks nothing."""
     call: Callable[..., MeasureCall] | None = None
     """:meth:`MeasureFrame.call` for this measure, where that of its frame does not serve."""
     compute: Callable[[MeasureCall, pl.DataFrame], pl.DataFrame] | None = None
@@ -227,6 +216,10 @@ class MeasureCall:
             else:
                 made = self.info.function(data, **self.arguments)
             return _with_instrument(made, data)
+
+
+Calls = Sequence[MeasureCall]
+"""The calls of the measures that an audit lists before."""
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from typing import Any
 
 from stereotrope.errors import DefinitionError, UsageError
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.contract import PAPER, MeasureCall
+from stereotrope.measure.contract import PAPER, Calls
 from stereotrope.measure.tidy import to_polars
 
 DEFINITIONS = ("paper", "released")
@@ -37,9 +37,7 @@ def require_one_definition(estimates: Any) -> None:
             )
 
 
-def definition_read(
-    given: Mapping[str, Any], reads: Sequence[str], calls: Sequence[MeasureCall]
-) -> str | None:
+def definition_read(given: Mapping[str, Any], reads: Sequence[str], calls: Calls) -> str | None:
     """The definition of the scores that a measure is asked to read; None for each that there is.
 
     Raises UsageError: None of them is computed by it.

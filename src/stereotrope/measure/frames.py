@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.confusables import reads_like
 from stereotrope.errors import UsageError
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.contract import FRAMES, MeasureCall, MeasureFrame, MeasureInfo
+from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo
 from stereotrope.measure.definitions import definition_read
 from stereotrope.measure.embeddings import embeddings_frame
 from stereotrope.measure.join import tidy_subjects, with_factors
@@ -102,13 +102,15 @@ class _Frame(MeasureFrame):
     lacking: str = ""
     annotated: bool = True
 
-    def lacks(self, setting: MeasureSetting) -> str | None:
+    def lacks(
+        self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
+    ) -> str | None:
         return None if self.has(setting) else self.lacking
 
     def call(
-        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
-        if lacking := self.lacks(setting):
+        if lacking := self.lacks(info, given, setting, calls):
             raise UsageError(f"needs {lacking}")
         arguments = filled(info, given, setting)
         factor = arguments.get("group")
@@ -131,35 +133,30 @@ class _Estimates(MeasureFrame):
     options: ClassVar[Mapping[str, Any]] = {"measure": str | Sequence[str] | None, "definition": str | None}
     content = "measure"
 
-    def is_due(
-        self,
-        info: MeasureInfo,
-        given: Mapping[str, Any],
-        setting: MeasureSetting,
-        calls: Sequence[MeasureCall],
-    ) -> bool:
-        return info.several or _measure_read(info, given) in [call.name for call in calls]
+    def lacks(
+        self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
+    ) -> str | None:
+        on = given.get("measure") or info.on
+        listed = on in [call.name for call in calls] and on in (info.reads or [on])
+        if listed or (info.several and info.call is not None):
+            return None
+        wanted = next(iter(info.reads), info.on or (calls[-1].name if calls else "…"))
+        return (
+            f"the estimates of another measure listed before it, found {shorten(on) if on else 'none'}; "
+            f"list that measure first, and name it: {{{info.name}: {wanted}}}"
+        )
 
     def call(
-        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
-        on = _measure_read(info, given)
-        if on not in [call.name for call in calls] or on not in (info.reads or [on]):
-            wanted = next(iter(info.reads), info.on or (calls[-1].name if calls else "…"))
-            raise UsageError(
-                "reads the estimates of another measure listed before it, found "
-                f"{shorten(on) if on else 'none'}; list that measure first, and name it: "
-                f"{{{info.name}: {wanted}}}"
-            )
+        if lacking := self.lacks(info, given, setting, calls):
+            raise UsageError(f"reads {lacking}")
+        on = given.get("measure") or info.on
         definition = definition_read(given, (on,), calls)
         rest = {name: value for name, value in given.items() if name not in self.options}
         arguments = filled(info, rest, setting)
         reads = (on, *info.read_with.get(on, ()))
         return MeasureCall(info.name, arguments, self, reads, on, definition, arguments.get("group"))
-
-
-def _measure_read(info: MeasureInfo, given: Mapping[str, Any]) -> Any:
-    return given.get("measure") or info.on
 
 
 def _subjects(kind: str) -> _Frame:
