@@ -43,7 +43,7 @@ class MeasureFrame:
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
-        """The call of a measure: what the file says, else what the audit decides; UsageError if it misfits."""
+        """The call of a measure: what the file says, else what the audit decides; UsageError where not."""
         raise NotImplementedError
 
     def of(self, tables: RunTables) -> pl.DataFrame:

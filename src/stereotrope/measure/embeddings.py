@@ -9,17 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.errors import TableError
-from stereotrope.measure.cells import SMALL_N, Key
+from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.join import picture_reason, with_factors
-from stereotrope.measure.tidy import (
-    as_text,
-    estimate_frame,
-    excluded_json,
-    factor_names,
-    reason_given,
-    to_polars,
-)
+from stereotrope.measure.tidy import as_text, estimate_frame, factor_names, reason_given, to_polars
 from stereotrope.stats import (
     clusters,
     jackknife_interval,
@@ -131,17 +124,13 @@ def _matrix(vectors: pl.Series) -> Floats:
 
 @dataclass(frozen=True)
 class _Cell:
-    """The pictures of one encoder in one combination of factors, and those left out by reason."""
+    """The pictures of one encoder in one combination of factors, and what rows of it have in common."""
 
-    key: Key
-    frame: pl.DataFrame
-    excluded: dict[str, int]
+    vectors: pl.DataFrame
     units: NDArray[np.int64]
-
-    @property
-    def clustered(self) -> bool:
-        """Whether the unit is the prompt and not the picture."""
-        return bool(self.frame.height) and int(self.units.max()) + 1 < self.frame.height
+    clustered: bool
+    """Whether the unit is the prompt and not the picture."""
+    shared: dict[str, Any]
 
     @property
     def jackknife(self) -> str:
@@ -149,10 +138,12 @@ class _Cell:
         return f"interval: Student's t, jackknife by {'prompt' if self.clustered else 'picture'}"
 
 
-def _cells(frame: Any, by: Sequence[str], measure: str, column: str, lacks: str) -> Iterator[_Cell]:
+def _cells(
+    frame: Any, by: Sequence[str], measure: str, column: str, lacks: str, source: str, level: float
+) -> Iterator[_Cell]:
     """The cells of a design; rows without ``column`` are left out for the reason ``lacks``."""
-    factors = factor_names(by, measure=measure, taken=("annotator",), what="by")
-    keys = ["annotator", *factors]
+    normal_quantile(level)
+    keys = ["annotator", *factor_names(by, measure=measure, taken=("annotator",), what="by")]
     data = to_polars(frame, what="embeddings", needs=("image_id", column, *keys))
     data = data.with_columns(
         *[as_text(data, name) for name in keys],
@@ -161,27 +152,21 @@ def _cells(frame: Any, by: Sequence[str], measure: str, column: str, lacks: str)
     if (doubled := data.filter(data.select("image_id", *keys).is_duplicated())).height:
         raise TableError(f"embeddings: image {doubled['image_id'][0]!r} stands there twice; keep one vector")
     for key, part in data.group_by(keys, maintain_order=True):
-        counts = part.group_by("excluded", maintain_order=True).len().drop_nulls()
         kept = part.filter(pl.col("excluded").is_null())
-        prompts = kept["prompt_id"].to_numpy() if "prompt_id" in kept.columns else None
-        reasons = {str(reason): int(n) for reason, n in counts.iter_rows()}
-        yield _Cell(tuple(key), kept, reasons, clusters(prompts, kept.height))
-
-
-def _base(cell: _Cell, by: Sequence[str], measure: str, source: str, level: float) -> dict[str, Any]:
-    n = cell.frame.height
-    flags = ["small_n"] * (n < SMALL_N) + ["clustered"] * cell.clustered
-    return {
-        "measure": measure,
-        "definition": "paper",
-        **dict(zip(("annotator", *by), cell.key, strict=True)),
-        "level": level,
-        "n": n,
-        "n_excluded": sum(cell.excluded.values()),
-        "excluded": excluded_json(cell.excluded),
-        "flags": ",".join(flags) or None,
-        "source": source,
-    }
+        n = kept.height
+        units = clusters(kept["prompt_id"].to_numpy() if "prompt_id" in kept.columns else None, n)
+        clustered = bool(n) and int(units.max()) + 1 < n
+        shared = {
+            "measure": measure,
+            "definition": "paper",
+            **dict(zip(keys, key, strict=True)),
+            "level": level,
+            "n": n,
+            "excluded": dict(part.group_by("excluded").len().drop_nulls().iter_rows()),
+            "flags": {"small_n": n < SMALL_N, "clustered": clustered},
+            "source": source,
+        }
+        yield _Cell(kept, units, clustered, shared)
 
 
 @register(
@@ -243,11 +228,10 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
     >>> image_vendi(frame)["value"].round(6).to_list()
     [2.0, 0.333333]
     """
-    normal_quantile(level)
     rows: list[dict[str, Any]] = []
-    for cell in _cells(embeddings, by, "image_vendi", "vector", _NO_EMBEDDING):
-        base = [_base(cell, by, f"image_vendi{name}", _VENDI, level) for name in ("", "_normalised")]
-        n = cell.frame.height
+    for cell in _cells(embeddings, by, "image_vendi", "vector", _NO_EMBEDDING, _VENDI, level):
+        base = [cell.shared, {**cell.shared, "measure": "image_vendi_normalised"}]
+        n = len(cell.units)
         if n < 2:
             rows += [{**row, "undefined": _ONE_PICTURE if n else _NO_PICTURE} for row in base]
             continue
@@ -262,7 +246,7 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
 
 def _diversity(cell: _Cell, level: float) -> tuple[float, float, float, str]:
     """The score, its interval, and how that was made."""
-    x = _matrix(cell.frame["vector"])
+    x = _matrix(cell.vectors["vector"])
     n = len(x)
     value = min(max(vendi_score(x), 1.0), float(n))
     if n > _LEFT_OUT and not cell.clustered:
@@ -335,15 +319,13 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
     >>> prompt_alignment(frame)["value"].round(9).to_list()
     [0.3]
     """
-    normal_quantile(level)
     rows = []
-    for cell in _cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT):
-        row = _base(cell, by, "prompt_alignment", _ALIGNMENT, level)
-        n = cell.frame.height
+    for cell in _cells(embeddings, by, "prompt_alignment", "cosine", _NO_TEXT, _ALIGNMENT, level):
+        row, n = cell.shared, len(cell.units)
         if not n:
-            rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in cell.excluded else _NO_PICTURE})
+            rows.append({**row, "undefined": _NO_TEXT if _NO_TEXT in row["excluded"] else _NO_PICTURE})
             continue
-        cosines = cell.frame["cosine"].cast(pl.Float64).to_numpy()
+        cosines = cell.vectors["cosine"].cast(pl.Float64).to_numpy()
         sums, sizes = (np.bincount(cell.units, weights) for weights in (cosines, np.ones(n)))
         value = float(cosines.mean())
         left = n - sizes

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.errors import TableError
-from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest
-from stereotrope.measure.doubts import with_doubts
+from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest, with_doubts
 from stereotrope.measure.evidence import counted
 from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
 from stereotrope.measure.tidy import reason_given, to_polars

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from stereotrope.stats import wilson
@@ -49,6 +50,7 @@ def q_text(q: float | None) -> str:
     return "q < 0.001" if q < 0.001 else f"q = {q:.3f}"
 
 
+@dataclass(frozen=True, eq=False)
 class Wording:
     """How the factors of one audit are put into words.
 
@@ -56,10 +58,9 @@ class Wording:
     shown: Factors that vary and therefore must be said.
     """
 
-    def __init__(self, contrast: str | None, reference: str | None, shown: Sequence[str]) -> None:
-        self.contrast = contrast
-        self.reference = reference
-        self.shown = tuple(shown)
+    contrast: str | None
+    reference: str | None
+    shown: Sequence[str]
 
     def reference_scope(self, scope: Mapping[str, str]) -> dict[str, str] | None:
         """The same part of the design in the reference; None where the scope is that, or has none."""
@@ -120,10 +121,11 @@ class Wording:
     ) -> str:
         """A value's count in a condition, and in the reference beside it."""
         group = scope.get(self.contrast or "")
-        where = " ".join(part for part in ("pictures", self.condition(group)) if part)
+        where = f"pictures {self.condition(group)}".rstrip()
+        verb = "is perceived as" if _PERCEIVED & set(attribute.lower().split("_")) else "is"
         text = (
             f"{self.lead(scope)}in {seen[0]} of {seen[1]} {where}{self.rest(scope)} "
-            f"{self.thing(attribute, scope)} {_verb(attribute)} {quoted(value)}{_interval(seen, level)}"
+            f"{self.thing(attribute, scope)} {verb} {quoted(value)}{_interval(seen, level)}"
         )
         if before is not None and before[1]:
             text += f"; {self.compared(scope, beside)} it is in {before[0]} of {before[1]}"
@@ -153,10 +155,6 @@ class Wording:
 def _in_parentheses(parts: Iterable[str]) -> str:
     text = ", ".join(parts)
     return f" ({text})" if text else ""
-
-
-def _verb(attribute: str) -> str:
-    return "is perceived as" if _PERCEIVED & set(attribute.lower().split("_")) else "is"
 
 
 def _interval(seen: Counted, level: float) -> str:
