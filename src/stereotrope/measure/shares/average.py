@@ -12,7 +12,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.cells import holds_few
 from stereotrope.measure.contract import Bounds, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
-from stereotrope.measure.tidy import estimate_frame, excluded_json, to_polars
+from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
 from stereotrope.tables import ESTIMATES, MARKS
 
@@ -102,22 +102,26 @@ def average(
         raise TableError(f"estimates: a level of {over!r} stands twice in one mean; keep one row a level")
     kinds = [name for name in ("measure", *MARKS) if name in frame.columns]
     frame = frame.with_columns(_asked=_levels_asked(frame, kinds, keys, over))
+    absent = [name for name in ("undefined", "source") if name not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
     rows = []
     for key, part in frame.group_by(keys, maintain_order=True):
         scope = dict(zip(keys, key, strict=True))
-        row = {**scope, "level": level, **_counts(part), "source": _source(part)}
-        row["aggregate"] = ", ".join(filter(None, (scope.get("aggregate"), over)))
         values = part["value"].drop_nulls().drop_nans().to_numpy()
+        row = {**scope, "level": level, "n": values.size, "excluded": _left_out(part)}
+        row["source"] = next(iter(part["source"].drop_nulls()), None)
+        row["aggregate"] = ", ".join(filter(None, (scope.get("aggregate"), over)))
         if not values.size:
             rows.append({**row, "undefined": f"no level of {over} has a score"})
             continue
         difference = scope.get("baseline") is not None
         scale = bounds_of(scope["measure"], scope["definition"], difference=difference)
         mean, low, high, how = _interval(values, interval, level, n_bootstrap, seed, scale)
-        flags = ["one_level"] if values.size == 1 else ["no_variation"] * bool(np.isnan(low))
-        flags += ["small_n"] * holds_few(part)
-        row |= {"value": mean, "low": low, "high": high, "flags": ",".join(flags) or None}
-        row |= {"method": f"mean over {values.size} levels of {over}; {how}"}
+        alone = values.size == 1
+        unvaried = bool(np.isnan(low)) and not alone
+        flags = {"one_level": alone, "no_variation": unvaried, "small_n": holds_few(part)}
+        row |= {"value": mean, "low": low, "high": high, "flags": flags}
+        row["method"] = f"mean over {values.size} levels of {over}; {how}"
         for name in ("floor", "excess", "adjusted"):
             if name in part.columns and (known := part[name].drop_nulls()).len() == values.size:
                 row[name] = known.mean()
@@ -139,19 +143,11 @@ def _levels_asked(frame: pl.DataFrame, kinds: Sequence[str], keys: Sequence[str]
     return levels.over(kinds) - (levels.over(shared) - levels.over(places))
 
 
-def _counts(part: pl.DataFrame) -> dict[str, Any]:
+def _left_out(part: pl.DataFrame) -> Counter[str]:
     empty = part.filter(pl.col("value").is_null() | pl.col("value").is_nan())
-    asked, scored = part["_asked"][0], part.height - empty.height
-    undefined = empty["undefined"] if "undefined" in part.columns else pl.Series([None] * empty.height)
-    reasons = Counter(undefined.cast(pl.String).fill_null("no score"))
-    reasons["combination missing"] += asked - part.height
-    return {"n": scored, "n_excluded": asked - scored, "excluded": excluded_json(reasons)}
-
-
-def _source(part: pl.DataFrame) -> str | None:
-    if "source" not in part.columns:
-        return None
-    return next(iter(part["source"].drop_nulls()), None)
+    reasons = Counter(empty["undefined"].cast(pl.String).fill_null("no score"))
+    reasons["combination missing"] += part["_asked"][0] - part.height
+    return reasons
 
 
 def _interval(
