@@ -55,10 +55,9 @@ class Cell:
         return sorted({p for counter in self.seen.values() for p in counter}, key=lambda p: p or "")
 
     @property
-    def flags(self) -> str | None:
+    def flags(self) -> dict[str, bool]:
         """What to mind of its shares."""
-        flags = ["clustered"] * (len(self.prompts) > 1) + ["small_n"] * (self.n < SMALL_N)
-        return ",".join(flags) or None
+        return {"clustered": len(self.prompts) > 1, "small_n": self.n < SMALL_N}
 
     @property
     def missing(self) -> int:

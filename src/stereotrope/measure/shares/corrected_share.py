@@ -186,14 +186,19 @@ def _rows(
         "n_reference": int(errors.counts.sum()),
         "source": _SOURCE,
     }
-    raw = {**shared, "measure": "raw_share", "source": "Wilson 1927"}
     reason = errors.why_not(cell)
     numbers: Mapping[str, Mapping[str, Any]] = {}
     if reason is None:
         numbers = _corrected(cell, errors, level=level, n_bootstrap=n_bootstrap, seed=seed)
     for category in sorted({*errors.truths, *cell.seen}):
         yield {**corrected, "category": category, "undefined": reason, **numbers.get(category, {})}
-        yield {**raw, "category": category, **_raw(cell, category, level)}
+        raw = {**shared, "measure": "raw_share", "source": "Wilson 1927", "category": category}
+        if cell.n:
+            low, high = wilson(*cell.effective(category, level=level), level=level)
+            raw |= {"value": cell.count(category) / cell.n, "low": float(low), "high": float(high)}
+            yield {**raw, "flags": cell.flags, "method": "Wilson"}
+        else:
+            yield {**raw, "undefined": NO_LABEL}
 
 
 def _corrected(
@@ -202,8 +207,7 @@ def _corrected(
     """Value and interval of each corrected share; counts shrink to their effective number over prompts."""
     counts = np.array([cell.count(label) for label in errors.labels], np.float64)
     shares = corrected_shares(counts, errors.counts).tolist()
-    few = errors.counts.sum(axis=1).min() < SMALL_N
-    flags = ",".join(filter(None, (cell.flags, "few_checked" if few else None))) or None
+    flags = {**cell.flags, "few_checked": errors.counts.sum(axis=1).min() < SMALL_N}
     method = f"inverse of the confusion matrix; interval: {n_bootstrap} draws of both samples, seed {seed}"
     own = [errors.labels.index(truth) for truth in errors.truths]
     drawn: dict[float, NDArray[np.float64]] = {}
@@ -225,11 +229,3 @@ def _corrected(
             "method": method,
         }
     return found
-
-
-def _raw(cell: Cell, category: str, level: float) -> dict[str, Any]:
-    if not cell.n:
-        return {"undefined": NO_LABEL}
-    low, high = wilson(*cell.effective(category, level=level), level=level)
-    share = cell.count(category) / cell.n
-    return {"value": share, "low": float(low), "high": float(high), "flags": cell.flags, "method": "Wilson"}

@@ -97,7 +97,6 @@ def refusal_rate(
         baseline=baseline,
         by=by,
         level=level,
-        name="refusal_rate",
         definition="refusal",
     )
     return rates.with_columns(

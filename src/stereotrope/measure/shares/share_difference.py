@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,9 @@ from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, score_
 
 _EFFECTIVE = "Newcombe at effective n over prompts; p: score test at effective n, Student's t"
 _SOURCE = "Newcombe 1998, method 10; Fisher 1934; Benjamini and Hochberg 1995"
+
+_Tested = tuple[dict[str, Any], list[int], list[float], float | None]
+"""A row to be tested, counts and effective counts that it is tested by, and p where images share prompts."""
 
 
 @register(
@@ -167,39 +170,31 @@ def _is_clustered(cell: Cell, reference: Cell | None) -> bool:
     return all(side and side.n for side in both) and any(len(side.prompts) > 1 for side in both if side)
 
 
-class _Tested(NamedTuple):
-    """A row to be tested, with what it is tested by; p where images share prompts."""
-
-    row: dict[str, Any]
-    counts: list[int]
-    effective: list[float]
-    p: float | None
-
-
 def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, level: float) -> _Tested:
     """Set the difference into its row."""
-    both = (cell, reference)
+    both, clustered = (cell, reference), _is_clustered(cell, reference)
     k, n, j, m = counts = [number for side in both for number in (side.count(category), side.n)]
-    flags = ["clustered"] * _is_clustered(cell, reference) + ["small_n"] * (min(n, m) < SMALL_N)
-    row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": ",".join(flags) or None}
+    flags = {"clustered": clustered, "small_n": min(n, m) < SMALL_N}
+    row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": flags}
     effective, p = [x for side in both for x in side.effective(category, level=level)], None
-    if _is_clustered(cell, reference):
+    if clustered:
         freedom = sum(len(side.prompts) - 1 for side in both)
         p = score_test(*(x for side in both for x in side.effective(category, level=None)), freedom=freedom)
-    return _Tested(row, counts, effective, p)
+    return row, counts, effective, p
 
 
 def _add_numbers(tested: Sequence[_Tested], *, level: float) -> None:
     """Intervals, p and q of all comparisons at once, set into their rows."""
     if not tested:
         return
-    low, high = newcombe(*np.array([one.effective for one in tested]).T, level=level)
-    exact = fisher_exact(*np.array([one.counts for one in tested]).T)
-    p = np.array([e if one.p is None else one.p for e, one in zip(exact, tested, strict=True)])
+    rows, counts, effective, by_score = zip(*tested, strict=True)
+    low, high = newcombe(*np.array(effective).T, level=level)
+    exact = fisher_exact(*np.array(counts).T)
+    p = np.array([e if known is None else known for e, known in zip(exact, by_score, strict=True)])
     q = benjamini_hochberg(p)
-    for at, one in enumerate(tested):
-        one.row.update(low=low[at], high=high[at], p_value=p[at], q_value=q[at])
-        one.row["method"] += f"; q: Benjamini–Hochberg over {len(tested)} tests"
+    for at, row in enumerate(rows):
+        row.update(low=low[at], high=high[at], p_value=p[at], q_value=q[at])
+        row["method"] += f"; q: Benjamini–Hochberg over {len(tested)} tests"
 
 
 def shares_and_differences(
@@ -211,10 +206,10 @@ def shares_and_differences(
     baseline: str,
     by: Sequence[str],
     level: float,
-    name: str,
     definition: str,
 ) -> pl.DataFrame:
-    """Shares of one value as rows ``name``; with a ``group`` also differences, as ``name_difference``."""
+    """Shares of one value as rows ``<definition>_rate``; with a ``group`` also differences of these."""
+    name = f"{definition}_rate"
     scope = (*by, group) if group is not None else by
     tables = {name: share(labels, attributes, value=value, by=scope, level=level)}
     if group is not None:

@@ -96,7 +96,6 @@ def violation_rate(
         baseline=baseline,
         by=by,
         level=level,
-        name="violation_rate",
         definition="violation",
     )
     order = pl.col("measure") == "violation_rate_difference", pl.col("attribute").replace_strict(_ORDER)
