@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from stereotrope.measure.cells import SMALL_N
-from stereotrope.measure.evidence import Conditions, FindingEvidence, counted, shift
-from stereotrope.measure.finder import Candidate, RunEvidence
+from stereotrope.measure.finder import Candidate, Conditions, FindingEvidence, RunEvidence, counted, shift
 from stereotrope.measure.instrument_warnings import disagreeing, marks_read
 from stereotrope.measure.sentences import quoted
 

@@ -10,8 +10,7 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest, with_doubts
-from stereotrope.measure.evidence import counted
-from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence
+from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence, counted
 from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, Column, plain_scores, polars_types
 
