@@ -222,11 +222,7 @@ def injection_rate(
     return rates.hit_rates("injection_rate", judged, hits, factors, level, _NO_CLAIM)
 
 
-@register(
-    bounds=(0.0, 1.0),
-    direction="higher: more pictures without a usable label",
-    source="Wilson 1927",
-)
+@register(bounds=(0.0, 1.0), direction="higher: more pictures without a usable label", source="Wilson 1927")
 def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: float = 0.95) -> pl.DataFrame:
     """How often an annotator refuses, answers outside its list, or cannot say.
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from stereotrope.errors import TableError, UsageError
@@ -151,12 +152,7 @@ def _left_out(part: pl.DataFrame) -> Counter[str]:
 
 
 def _interval(
-    values: np.ndarray[Any, np.dtype[np.float64]],
-    kind: str,
-    level: float,
-    n_bootstrap: int,
-    seed: int,
-    scale: Bounds,
+    values: NDArray[np.float64], kind: str, level: float, n_bootstrap: int, seed: int, scale: Bounds
 ) -> tuple[float, float, float, str]:
     if kind == "bootstrap":
         how = f"percentile bootstrap of levels, {n_bootstrap} resamples, seed {seed}"
@@ -164,9 +160,8 @@ def _interval(
     mean, how = float(values.mean()), "t interval over levels"
     if values.size < 2 or float(np.ptp(values)) <= 1e-12:
         return mean, np.nan, np.nan, how
-    reach = float(
-        special.stdtrit(values.size - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(values.size)
-    )
+    error = float(values.std(ddof=1) / np.sqrt(values.size))
+    reach = float(special.stdtrit(values.size - 1, 0.5 + level / 2)) * error
     low = max(mean - reach, -np.inf if scale[0] is None else scale[0])
     high = min(mean + reach, np.inf if scale[1] is None else scale[1])
     return mean, low, high, how + ", cut at the ends of the scale" * (high - low < 2 * reach)

@@ -90,14 +90,7 @@ def refusal_rate(
         excluded=pl.when(unusable).then(pl.coalesce(reason.cast(pl.String), status)),
     )
     rates = shares_and_differences(
-        drawn,
-        None,
-        group,
-        value="refusal",
-        baseline=baseline,
-        by=by,
-        level=level,
-        definition="refusal",
+        drawn, None, group, value="refusal", baseline=baseline, by=by, level=level, definition="refusal"
     )
     return rates.with_columns(
         pl.lit(None, pl.String).alias("attribute"),

@@ -15,11 +15,7 @@ from stereotrope.stats import wilson
 _SOURCE = "Wilson 1927; simultaneous: Goodman 1965"
 
 
-@register(
-    bounds=(0.0, 1.0),
-    direction="higher: seen more often",
-    source="Wilson 1927; Goodman 1965",
-)
+@register(bounds=(0.0, 1.0), direction="higher: seen more often", source="Wilson 1927; Goodman 1965")
 def share(
     labels: Any,
     attribute: str | Sequence[str] | None = None,

@@ -89,14 +89,7 @@ def violation_rate(
     by = factor_names(by, measure="violation_rate", taken=(group,), what="by")
     pictures, listed = _pictures(labels, (*by, group) if group is not None else by)
     rates = shares_and_differences(
-        pictures,
-        listed,
-        group,
-        value="yes",
-        baseline=baseline,
-        by=by,
-        level=level,
-        definition="violation",
+        pictures, listed, group, value="yes", baseline=baseline, by=by, level=level, definition="violation"
     )
     order = pl.col("measure") == "violation_rate_difference", pl.col("attribute").replace_strict(_ORDER)
     return rates.sort(order, maintain_order=True)
