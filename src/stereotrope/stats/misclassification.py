@@ -20,16 +20,14 @@ def corrected_shares(counts: ArrayLike, confusion: ArrayLike) -> Floats:
     """Shares of the true values, from counts of labels and the annotator's confusion matrix.
 
     With :math:`q_v` the share of label ``v`` and :math:`M_{rv}` the share of label ``v`` among the checked
-    things that truly are ``r``, labels have :math:`q = πM`, so that :math:`π = qM^{+}` (the inverse where
-    there are as many labels as true values, else the pseudo-inverse), then the nearest point with shares
-    that are not negative and sum to 1. For two values this is Rogan and Gladen's
-    :math:`(q + Sp - 1)/(Se + Sp - 1)`, cut at 0 and 1.
+    things that truly are ``r``, labels have :math:`q = πM`, so that :math:`π = qM^{+}` (pseudo-inverse), then
+    the nearest point with shares that are not negative and sum to 1. For two values this is Rogan and
+    Gladen's :math:`(q + Sp - 1)/(Se + Sp - 1)`, cut at 0 and 1.
 
     counts: Shape ``(C,)``: how often each label was given.
     confusion: Shape ``(R, C)``: how often, in the checked sample, each label was given to each true value.
-    Returns: Shape ``(R,)``, in [0, 1], sum 1.
-    Undefined: NaN where nothing was labelled, a true value was never checked, or the matrix cannot be
-        inverted (:func:`is_invertible`): the annotator labels some true values alike.
+    Returns: Shape ``(R,)``, in [0, 1], sum 1; NaN where nothing was labelled, or the matrix is not
+        :func:`is_invertible`.
     Raises UsageError: The shapes do not fit, or a count is negative.
     Source: Rogan and Gladen (1978), Am. J. Epidemiology 107; Tenenbein (1972), Technometrics 14.
     """
@@ -65,17 +63,13 @@ def resampled_shares(
     Label shares and each row of error rates are drawn independently from their Dirichlet distributions
     given the counts, with a prior that weighs one thing in all. Of error rates it is spread evenly. Of label
     shares it is Jeffreys' for two classes, drawn for each true value in turn: half for the label that names
-    it, half spread over the others; spread evenly, it would press a share down that no label showed.
-    Every draw is corrected like :func:`corrected_shares`, but each share is cut at 0 and 1 by itself:
-    moving a draw to the nearest shares would press small ones down. Quantiles of a column are an interval
-    of its share (coverage is simulated in tests/stats); it has a width where an error was never seen, and
-    reaches far where the error rates are too uncertain to be inverted.
+    it, half spread over the others; spread evenly, it would press a share down that no label showed. Each
+    share of a draw is cut at 0 and 1 by itself: moving a draw to the nearest shares would press small ones
+    down. Quantiles of a column are an interval of its share; it has a width where an error was never seen.
 
     counts, confusion: As for :func:`corrected_shares`; effective numbers are allowed.
     own: Column of the label that names each true value; the first ``R`` in order when None.
-    n_resamples, seed: Number of draws, and the seed of ``numpy.random.default_rng``.
-    Returns: Shape ``(n_resamples, R)``, in [0, 1]; NaN throughout where :func:`corrected_shares` is
-        undefined.
+    Returns: Shape ``(n_resamples, R)``, in [0, 1]; NaN where :func:`corrected_shares` is undefined.
     Source: Flor, Weiß, Selhorst, Müller-Graf and Greiner (2020), BMC Public Health 20.
     """
     seen, matrix = _tables(counts, confusion)

@@ -69,16 +69,14 @@ def pairwise_interval(
     """Interval of a sum of independent scores and of products of two of them, by square-and-add.
 
     Around the middles :math:`c_i` of the intervals with half-widths :math:`h_i`, the half-width is the
-    root of :math:`Σ_i g_i^2 h_i^2 + Σ_{i<j} w_{ij}^2 h_i^2 h_j^2` with the gradient
-    :math:`g = a + Wc`: for independent scores the variance of the sum, each variance taken from its
-    interval.
+    root of :math:`Σ_i g_i^2 h_i^2 + Σ_{i<j} w_{ij}^2 h_i^2 h_j^2` with the gradient :math:`g = a + Wc`: the
+    variance of the sum, each variance taken from its interval.
 
-    Chance errors of several scores cancel, biases add up. An interval of
-    :meth:`Resample.interval <stereotrope.stats.Resample.interval>` with ``curved`` has its middle half a
-    bias below the score: with :math:`b_i = 2(x_i - c_i)` the parts :math:`z^2 b_i^2` of :math:`h_i^2` do
-    not enter one by one, but together as :math:`z^2 (Σ_i g_i b_i)^2`. An interval that was cut at a limit
-    shows no bias, and its middle is not where the score is expected: such a score stands at the limit for
-    that end of the sum.
+    Chance errors of several scores cancel, biases add up. The middle of a ``curved``
+    :meth:`Resample.interval <stereotrope.stats.Resample.interval>` is half a bias below the score: with
+    :math:`b_i = 2(x_i - c_i)` the parts :math:`z^2 b_i^2` of :math:`h_i^2` enter together, as
+    :math:`z^2 (Σ_i g_i b_i)^2`. An interval that was cut at a limit shows no bias: such a score stands at the
+    limit for that end of the sum.
 
     linear: Weights :math:`a` of the scores, shape (m,).
     weights: Weights :math:`W` of the pairs, shape (m, m), symmetric with zeros in the diagonal.
