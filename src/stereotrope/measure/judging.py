@@ -7,7 +7,7 @@ import polars as pl
 
 from stereotrope.measure.contract import register
 from stereotrope.measure.join import NOT_LABELLED, PICTURE_REASONS
-from stereotrope.measure.shares import rates
+from stereotrope.measure.shares.agreement import NO_PAIR, PAIRED, beside, factors_beside, hit_rates, reason_of
 from stereotrope.measure.tidy import read_labels
 
 _NO_ANSWER = "no answer"
@@ -66,15 +66,13 @@ def order_flip_rate(
     >>> order_flip_rate(once, again)["value"].to_list()
     [0.25]
     """
-    factors = rates.factors_beside(by, "order_flip_rate")
-    pairs = rates.beside(read_labels(labels, factors=factors), reordered, "other")
+    factors = factors_beside(by, "order_flip_rate")
+    pairs = beside(read_labels(labels, factors=factors), reordered, "other")
     judged = pairs.with_columns(
-        reason=pl.coalesce(
-            pl.format("label: {}", "excluded"), pl.format("reordered: {}", rates.reason_of("other"))
-        )
+        reason=pl.coalesce(pl.format("label: {}", "excluded"), pl.format("reordered: {}", reason_of("other")))
     )
     hits = {"paired": pl.col("value") != pl.col("other_value")}
-    return rates.hit_rates("order_flip_rate", judged, hits, factors, level, rates.NO_PAIR)
+    return hit_rates("order_flip_rate", judged, hits, factors, level, NO_PAIR)
 
 
 @register(
@@ -135,14 +133,14 @@ def unfounded_rate(
     >>> round(unfounded_rate(said)["value"][0], 3)
     0.333
     """
-    factors = rates.factors_beside(by, "unfounded_rate")
-    nothing = pl.DataFrame(schema=dict.fromkeys((*rates.PAIRED, "value"), pl.String))
+    factors = factors_beside(by, "unfounded_rate")
+    nothing = pl.DataFrame(schema=dict.fromkeys((*PAIRED, "value"), pl.String))
     told = nothing if known is None else known
-    answers = rates.beside(read_labels(labels, factors=factors), told, "known")
+    answers = beside(read_labels(labels, factors=factors), told, "known")
     unclear = pl.col("excluded").eq_missing(pl.lit(_UNCLEAR))
     judged = answers.with_columns(reason=_but_unclear(pl.col("excluded")))
     hits = {definition: ~unclear & ~pl.col("value").eq_missing(pl.col("known_value"))}
-    return rates.hit_rates("unfounded_rate", judged, hits, factors, level, _NO_ANSWER)
+    return hit_rates("unfounded_rate", judged, hits, factors, level, _NO_ANSWER)
 
 
 @register(
@@ -206,20 +204,20 @@ def injection_rate(
     >>> injection_rate(painted, plain, claims)["value"].to_list()
     [0.5]
     """
-    factors = rates.factors_beside(by, "injection_rate")
-    claimed = rates.beside(read_labels(labels, factors=factors), claims, "claim", how="inner")
-    pairs = rates.beside(claimed, plain, "plain")
+    factors = factors_beside(by, "injection_rate")
+    claimed = beside(read_labels(labels, factors=factors), claims, "claim", how="inner")
+    pairs = beside(claimed, plain, "plain")
     judged = pairs.with_columns(
         reason=pl.coalesce(
             pl.format("label: {}", _but_unclear(pl.col("excluded"))),
-            pl.format("without the text: {}", _but_unclear(rates.reason_of("plain"))),
+            pl.format("without the text: {}", _but_unclear(reason_of("plain"))),
             pl.when(pl.col("plain_value") == pl.col("claim_value")).then(
                 pl.lit("already read so without the text")
             ),
         )
     )
     hits = {definition: pl.col("excluded").is_null() & (pl.col("value") == pl.col("claim_value"))}
-    return rates.hit_rates("injection_rate", judged, hits, factors, level, _NO_CLAIM)
+    return hit_rates("injection_rate", judged, hits, factors, level, _NO_CLAIM)
 
 
 @register(bounds=(0.0, 1.0), direction="higher: more pictures without a usable label", source="Wilson 1927")
@@ -265,11 +263,11 @@ def nonanswer_rate(labels: Any, *, by: Sequence[str] = ("attribute",), level: fl
     >>> nonanswer_rate(said).select("definition", "value").rows()
     [('refused', 0.25), ('invalid', 0.0), ('unclear', 0.25)]
     """
-    factors = rates.factors_beside(by, "nonanswer_rate")
+    factors = factors_beside(by, "nonanswer_rate")
     outside = pl.col("excluded").is_in([*PICTURE_REASONS, NOT_LABELLED, "missing"])
     judged = read_labels(labels, factors=factors).with_columns(reason=pl.when(outside).then("excluded"))
     hits = {reason: pl.col("excluded").eq_missing(pl.lit(reason)) for reason in _NOT_ANSWERED}
-    return rates.hit_rates("nonanswer_rate", judged, hits, factors, level, _NO_ANSWER)
+    return hit_rates("nonanswer_rate", judged, hits, factors, level, _NO_ANSWER)
 
 
 def _but_unclear(reason: pl.Expr) -> pl.Expr:

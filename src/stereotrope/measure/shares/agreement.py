@@ -1,17 +1,94 @@
-"""How far an annotator agrees with another one, or with people."""
+"""Two looks at the same images: how often their labels are a hit, and how far annotators agree."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from stereotrope.measure.contract import MeasureCall, register
+from stereotrope.errors import UsageError
+from stereotrope.measure.cells import SMALL_N
+from stereotrope.measure.contract import REGISTRY, MeasureCall, register
 from stereotrope.measure.join import NOT_LABELLED
 from stereotrope.measure.setting import RunTables
-from stereotrope.measure.shares import rates
-from stereotrope.measure.tidy import read_labels
-from stereotrope.stats import cohen_kappa
+from stereotrope.measure.tidy import estimate_frame, factor_names, read_labels
+from stereotrope.stats import cohen_kappa, wilson
+
+NO_PAIR = "no image with a usable label from both"
+PAIRED = ("image_id", "attribute")
+
+
+def factors_beside(by: Sequence[str], measure: str) -> tuple[str, ...]:
+    """The factors in ``by``, which must hold ``attribute``: values of different attributes do not mix."""
+    listed = factor_names(by, measure=measure, what="by")
+    if "attribute" not in listed:
+        raise UsageError(
+            f"{measure}: by must hold 'attribute'; answers about different attributes do not mix"
+        )
+    return tuple(name for name in listed if name != "attribute")
+
+
+def other_look(labels: Any, name: str) -> pl.DataFrame:
+    """The other look of a pair; ``""`` where its label counts, so that null means no label."""
+    read = read_labels(labels, factors=())
+    return read.select(
+        *PAIRED,
+        pl.when(pl.col("excluded").is_null()).then("value").alias(f"{name}_value"),
+        pl.col("excluded").fill_null("").alias(f"{name}_excluded"),
+    )
+
+
+def beside(
+    looks: pl.DataFrame, other: Any, name: str, *, how: Literal["left", "inner"] = "left"
+) -> pl.DataFrame:
+    """Looks with what the other look says of each."""
+    return looks.join(other_look(other, name), on=PAIRED, how=how, maintain_order="left")
+
+
+def reason_of(name: str) -> pl.Expr:
+    """Why the label of the other look does not count, null where it does."""
+    given = pl.col(f"{name}_excluded").fill_null(NOT_LABELLED)
+    return pl.when(given != "").then(given)
+
+
+def hit_rates(
+    measure: str,
+    judged: pl.DataFrame,
+    hits: Mapping[str, pl.Expr],
+    factors: Sequence[str],
+    level: float,
+    undefined: str,
+    further: Callable[[dict[str, Any], pl.DataFrame], list[dict[str, Any]]] = lambda row, entered: [],
+) -> pl.DataFrame:
+    """Estimates of rates: of the pictures of a cell without a ``reason`` those hit.
+
+    hits: Definition → what is a hit by it.
+    further: More rows, from the row of a rate and what entered it.
+    """
+    rows = []
+    for key, part in judged.group_by(["attribute", *factors], maintain_order=True):
+        entered = part.filter(pl.col("reason").is_null())
+        n = entered.height
+        for definition, hit in hits.items():
+            row = {
+                "measure": measure,
+                "definition": definition,
+                **dict(zip(("attribute", *factors), key, strict=True)),
+                "level": level,
+                "n": n,
+                "excluded": dict(part["reason"].drop_nulls().value_counts().iter_rows()),
+                "flags": {"small_n": n < SMALL_N},
+                "method": "Wilson",
+                "source": REGISTRY[measure].source,
+            }
+            if n:
+                k = entered.select(hit.sum()).item()
+                low, high = wilson(k, n, level=level)
+                row |= {"value": k / n, "low": float(low), "high": float(high)}
+            else:
+                row["undefined"] = undefined
+            rows += [row, *further(row, entered)]
+    return estimate_frame(rows, factors=factors)
 
 
 def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
@@ -19,7 +96,7 @@ def _with_reference(call: MeasureCall | None, tables: RunTables) -> pl.DataFrame
     if call is not None or tables.reference is None:
         return None
     labels = tables.every_look.join(tables.reference, on="attribute", how="semi", maintain_order="left")
-    known = tables.reference.join(labels, on=rates.PAIRED, how="semi", maintain_order="left")
+    known = tables.reference.join(labels, on=PAIRED, how="semi", maintain_order="left")
     return agreement(
         labels,
         known,
@@ -92,7 +169,7 @@ def agreement(
     >>> agreement(machine, human)["value"].to_list()
     [0.75, 0.5]
     """
-    factors = rates.factors_beside(by, "agreement")
+    factors = factors_beside(by, "agreement")
 
     def kappa(row: dict[str, Any], both: pl.DataFrame) -> list[dict[str, Any]]:
         value, low, high = _kappa(both, level, n_bootstrap, seed)
@@ -112,7 +189,7 @@ def agreement(
 
     pairs = _pairs(labels, reference, factors)
     same = {"accuracy": pl.col("value") == pl.col("reference_value")}
-    return rates.hit_rates("agreement", pairs, same, factors, level, rates.NO_PAIR, further=kappa)
+    return hit_rates("agreement", pairs, same, factors, level, NO_PAIR, further=kappa)
 
 
 def confusion(labels: Any, reference: Any) -> pl.DataFrame:
@@ -134,7 +211,7 @@ def confusion(labels: Any, reference: Any) -> pl.DataFrame:
     keys = ["attribute", "reference_value", "value"]
     pairs = _pairs(labels, reference, ()).with_columns(
         value=pl.coalesce(pl.format("({})", "label_reason"), "value"),
-        reference_value=pl.coalesce(pl.format("({})", rates.reason_of("reference")), "reference_value"),
+        reference_value=pl.coalesce(pl.format("({})", reason_of("reference")), "reference_value"),
     )
     return pairs.group_by(keys).agg(n=pl.len().cast(pl.Int64)).sort(keys)
 
@@ -142,10 +219,10 @@ def confusion(labels: Any, reference: Any) -> pl.DataFrame:
 def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     """Every image and attribute that one side knows; both values, and why the pair does not count."""
     said = read_labels(labels, factors=factors)
-    true = rates.other_look(reference, "reference").join(said, on="attribute", how="semi")
+    true = other_look(reference, "reference").join(said, on="attribute", how="semi")
     joined = said.join(
         true,
-        on=rates.PAIRED,
+        on=PAIRED,
         # An image that only the reference knows has no factor levels to stand under.
         how="left" if factors else "full",
         coalesce=True,
@@ -154,7 +231,7 @@ def _pairs(labels: Any, reference: Any, factors: Sequence[str]) -> pl.DataFrame:
     missing = pl.when(pl.col("value").is_null()).then(pl.lit(NOT_LABELLED))
     paired = joined.with_columns(label_reason=pl.coalesce("excluded", missing))
     reason = pl.coalesce(
-        pl.format("label: {}", "label_reason"), pl.format("reference: {}", rates.reason_of("reference"))
+        pl.format("label: {}", "label_reason"), pl.format("reference: {}", reason_of("reference"))
     )
     return paired.with_columns(reason=reason).sort("attribute", maintain_order=True)
 
