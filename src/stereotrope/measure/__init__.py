@@ -14,6 +14,7 @@ from stereotrope.measure.contract import (
     MeasureFrame,
     MeasureInfo,
     bounds_of,
+    measure_words,
     register,
 )
 from stereotrope.measure.definitions import require_one_definition
@@ -23,7 +24,6 @@ from stereotrope.measure.join import effective_n, tidy_labels, with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, require_model
 from stereotrope.measure.shares.agreement import confusion
 from stereotrope.measure.tidy import estimate_frame
-from stereotrope.measure.words import measure_words
 
 __all__ = [
     "FRAMES",
