@@ -186,11 +186,8 @@ def reference_of(key: Key, references: Mapping[Key, T]) -> T | None:
 
     Raises TableError: Two references fit equally well.
     """
-
-    def fits(candidate: Key) -> bool:
-        return all(level in (None, mine) for level, mine in zip(candidate, key, strict=True))
-
-    fitting = sorted(filter(fits, references), key=lambda candidate: candidate.count(None))
+    fitting = [one for one in references if all(a in (None, b) for a, b in zip(one, key, strict=True))]
+    fitting.sort(key=lambda candidate: candidate.count(None))
     if not fitting:
         return None
     best, *others = fitting

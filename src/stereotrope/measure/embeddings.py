@@ -296,7 +296,6 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
     ``no vector of the prompt's text`` where pictures have vectors and their prompts none; ``no picture with
     an embedding``. No interval for one picture, or where all cosines are the same.
 
-
     Notes
     -----
     CLIP's cosines run from about 0 to about 0.4 in practice. Compare generators on one prompt by one

@@ -22,11 +22,8 @@ def filled(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting)
 
     Whatever is not compared is held equal.
 
-    Raises
-    ------
-    UsageError
-        A factor, attribute or model that is none, a comparison without a baseline, or a parameter that
-        nobody gives.
+    Raises UsageError: A factor, attribute or model that is none, a comparison without a baseline, or a
+        parameter that nobody gives.
     """
     takes = info.parameters
     group, baseline, scope = given.get("group") or setting.group, setting.baseline, setting.scope

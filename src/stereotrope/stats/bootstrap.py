@@ -22,8 +22,6 @@ from stereotrope.stats.intervals import normal_quantile
 
 _PSEUDO_IMAGES = 2.0
 """Images' worth of the pool that each group is smoothed with; chosen by simulation (tests/stats)."""
-
-
 _KEPT_CELLS = 1 << 19
 """Greatest table of weights that is kept for further groups of the same sizes, 256 of them at most; in whole
 numbers of a byte, which hold what fewer than 256 images are drawn."""

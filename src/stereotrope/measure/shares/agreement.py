@@ -135,10 +135,9 @@ def agreement(
     labels, reference
         Tidy frames; ``reference`` needs only ``image_id, attribute, value``. Values must be written
         alike on both sides: fold them first.
-    by, level
-        ``attribute`` and, besides, factors of ``labels``; nominal coverage.
-    n_bootstrap, seed
-        Resamples of images for κ, and the seed of ``numpy.random.default_rng``.
+    by, level, n_bootstrap, seed
+        ``attribute`` and, besides, factors of ``labels``; nominal coverage; resamples of images for κ, and
+        their seed.
 
     Returns
     -------

@@ -50,10 +50,9 @@ def average(
     ----------
     estimates, over
         Estimates of one or more measures, and the factor to average over.
-    interval, level
-        ``t``, or ``bootstrap``: percentile, levels drawn with replacement; nominal coverage.
-    n_bootstrap, seed
-        Resamples, and the seed of ``numpy.random.default_rng``.
+    interval, level, n_bootstrap, seed
+        ``t``, or ``bootstrap``: percentile of levels drawn with replacement; nominal coverage; resamples,
+        and their seed.
 
     Returns
     -------

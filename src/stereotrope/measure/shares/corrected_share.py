@@ -86,10 +86,8 @@ def corrected_share(
     confusion
         What :func:`stereotrope.measure.confusion` counts from pictures whose truth is known, of other
         pictures than ``labels``, or of few of them. Values in brackets, such as ``(unclear)``, stay out.
-    by, level
-        Factors whose combinations are the cells; nominal coverage.
-    n_bootstrap, seed
-        Draws for the interval, and the seed of ``numpy.random.default_rng``.
+    by, level, n_bootstrap, seed
+        Factors whose combinations are the cells; nominal coverage; draws for the interval, and their seed.
 
     Returns
     -------
