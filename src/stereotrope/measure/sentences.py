@@ -137,9 +137,8 @@ class Wording:
         scope: Mapping[str, str],
         seen: Counted,
         before: Counted,
-        *,
         level: float,
-        beside: Mapping[str, str | None] = MappingProxyType({}),
+        beside: Mapping[str, str | None],
         tail: str,
     ) -> str:
         """How many requests of a condition are refused, and of the reference beside it."""

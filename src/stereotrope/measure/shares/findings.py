@@ -30,28 +30,17 @@ def differing_refusals(evidence: RunEvidence) -> Iterator[Candidate]:
     """Differences of refusal rates with ``q ≤ alpha``."""
     for row, wording in evidence.compared("refusal_rate_difference"):
         if evidence.significant(row):
-            scope = scope_of(row)
+            scope, value = scope_of(row), row["value"]
             seen, images = evidence.pictures.refused(scope)
             other = wording.reference_scope(scope)
             before = evidence.pictures.refused(other)[0] if other else (0, 0)
             beside = evidence.pictures.agreed(None, other) if other else {}
             if seen[1] and before[1]:
-                tail = _difference(row)
-                sentence = wording.refusal(
-                    scope, seen, before, level=evidence.level, beside=beside, tail=tail
-                )
+                sentence = wording.refusal(scope, seen, before, evidence.level, beside, _difference(row))
             else:
                 sentence = _rates_only(row, scope, wording, beside)
             yield Candidate(
-                "refusal",
-                scope,
-                None,
-                abs(row["value"]),
-                row["measure"],
-                sentence,
-                images,
-                wording,
-                row["value"],
+                "refusal", scope, None, abs(value), row["measure"], sentence, images, wording, value
             )
 
 
