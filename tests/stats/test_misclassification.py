@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from stereotrope.errors import UsageError
-from stereotrope.stats import corrected_shares, is_invertible, onto_simplex, resampled_shares, wilson
+from stereotrope.stats import corrected_shares, is_invertible, resampled_shares, wilson
+from stereotrope.stats.misclassification import onto_simplex
 
 
 def test_two_values_give_rogan_and_gladens_estimate() -> None:

@@ -14,12 +14,7 @@ from stereotrope.stats.divergence import (
     js_divergence,
 )
 from stereotrope.stats.intervals import fisher_z, jackknife_interval, newcombe, normal_quantile, wilson
-from stereotrope.stats.misclassification import (
-    corrected_shares,
-    is_invertible,
-    onto_simplex,
-    resampled_shares,
-)
+from stereotrope.stats.misclassification import corrected_shares, is_invertible, resampled_shares
 from stereotrope.stats.multiplicity import benjamini_hochberg, fisher_exact, holm, sign_test
 from stereotrope.stats.paired import paired_t, relative_change, signed_rank
 from stereotrope.stats.permutation import permutation_p, shuffled_js
@@ -67,7 +62,6 @@ __all__ = [
     "newcombe",
     "normal_interval",
     "normal_quantile",
-    "onto_simplex",
     "paired_t",
     "pairwise_interval",
     "pairwise_js",
