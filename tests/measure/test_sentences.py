@@ -38,7 +38,7 @@ def test_the_reference_says_what_it_shares_with_the_condition() -> None:
 
 
 def test_without_a_comparison_only_the_condition_is_told() -> None:
-    text = Wording(None, None, []).share("text_presence", {}, "present", (5, 5), None, level=0.95)
+    text = Wording(None, None, []).share("text_presence", {}, "present", (5, 5), (0, 0), level=0.95)
     assert text == "In 5 of 5 pictures the text presence is “present” [0.57–1.00]."
 
 

@@ -138,7 +138,7 @@ class FindingEvidence:
         """The combinations of levels that a scope takes in, of an attribute or (None) of all requests."""
         return tuple(sorted(self._fitting(attribute, scope), key=str))
 
-    def agreed(self, attribute: str | None, scope: Mapping[str, str]) -> dict[str, str | None]:
+    def agreed(self, attribute: str | None, scope: Mapping[str, str] | None) -> dict[str, str | None]:
         """The factors in which all these pictures have one level, or all have none."""
         there = self._fitting(attribute, scope)
         levels = {factor: {c[place] for c in there} for place, factor in enumerate(self.factors)}
@@ -154,15 +154,14 @@ class FindingEvidence:
         self, attribute: str, scope: Mapping[str, str], wording: Wording
     ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         """Images by value in a condition and in its reference, where it has one."""
-        other = wording.reference_scope(scope)
-        return self.values(attribute, scope), self.values(attribute, other) if other else {}
+        return self.values(attribute, scope), self.values(attribute, wording.reference_scope(scope))
 
     def moved(self, attribute: str, scope: Mapping[str, str], wording: Wording, value: str) -> float:
         """Share of a value less that in the reference; 0 where there is nothing to compare with."""
         here, before = self.sides(attribute, scope, wording)
         return shift(here, before, value) if here and before else 0.0
 
-    def values(self, attribute: str, scope: Mapping[str, str]) -> dict[str, list[str]]:
+    def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, list[str]]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
         found: dict[str, list[str]] = defaultdict(list)
         here = self._values.get(attribute, {})
@@ -171,7 +170,7 @@ class FindingEvidence:
                 found[value] += images
         return dict(found)
 
-    def refused(self, scope: Mapping[str, str]) -> tuple[Counted, list[str]]:
+    def refused(self, scope: Mapping[str, str] | None) -> tuple[Counted, list[str]]:
         """Refused requests of all answered ones, and which they are."""
         answered: dict[str, bool] = {}
         for condition in self._fitting(None, scope):
@@ -184,7 +183,9 @@ class FindingEvidence:
         conditions = self._fitting(None, scope)
         return [image for c in conditions for image, refused in self._requests[c].items() if not refused]
 
-    def _fitting(self, attribute: str | None, scope: Mapping[str, str]) -> list[_Levels]:
+    def _fitting(self, attribute: str | None, scope: Mapping[str, str] | None) -> list[_Levels]:
+        if scope is None:
+            return []
         used = [(self.factors.index(f), level) for f, level in scope.items() if f in self.factors]
         places, levels = tuple(i for i, _ in used), tuple(level for _, level in used)
         known = list(self._requests if attribute is None else self._values.get(attribute, ()))

@@ -126,13 +126,15 @@ def _row(candidate: Candidate, evidence: RunEvidence) -> dict[str, Any]:
     c = candidate
     sentence, images = (c.sentence, list(c.images)) if c.sentence else _share(c, evidence)
     where = json.dumps(c.scope, ensure_ascii=False, sort_keys=True)
+    shown, left = c.others[:_MOST_NAMED], c.others[_MOST_NAMED:]
+    further = [f"{len(left)} more annotators"] if left else []
     identity = json.dumps([c.kind, where, c.attribute, c.measure, *c.parts], ensure_ascii=False)
     return {
         "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:12],
         "kind": c.kind,
         "scope": where,
         "attribute": c.attribute,
-        "sentence": _joined(sentence, c),
+        "sentence": "; ".join([sentence.removesuffix("."), *shown, *further, *filter(None, [c.doubt])]) + ".",
         "measure": c.measure,
         "image_ids": json.dumps(images, ensure_ascii=False),
     }
@@ -146,25 +148,16 @@ def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str]]
             f"finding {candidate.kind!r}: without a sentence it needs a wording and an attribute"
         )
     here, before = evidence.pictures.sides(attribute, scope, wording)
-    other = wording.reference_scope(scope)
     value = candidate.category or moved_most(here, before)
     sentence = wording.share(
         attribute,
         scope,
         value,
         counted(here, value),
-        counted(before, value) if before else None,
+        counted(before, value),
         level=evidence.level,
-        beside=evidence.pictures.agreed(attribute, other) if other else {},
+        beside=evidence.pictures.agreed(attribute, wording.reference_scope(scope)),
         tail=candidate.tail,
     )
     # A value that went away is shown by what came instead: every picture of the condition.
     return sentence, here.get(value) or [image for listed in here.values() for image in listed]
-
-
-def _joined(sentence: str, candidate: Candidate) -> str:
-    """The sentence with what the other annotators see, and the doubt."""
-    shown = candidate.others[:_MOST_NAMED]
-    more = [f"{len(candidate.others) - len(shown)} more annotators"] * (len(candidate.others) > len(shown))
-    doubt = [candidate.doubt] if candidate.doubt is not None else []
-    return "; ".join([sentence.removesuffix("."), *shown, *more, *doubt]) + "."

@@ -113,7 +113,7 @@ class Wording:
         scope: Mapping[str, str],
         value: str,
         seen: Counted,
-        before: Counted | None,
+        before: Counted,
         *,
         level: float,
         beside: Mapping[str, str | None] = MappingProxyType({}),
@@ -127,7 +127,7 @@ class Wording:
             f"{self.lead(scope)}in {seen[0]} of {seen[1]} {where}{self.rest(scope)} "
             f"{self.thing(attribute, scope)} {verb} {quoted(value)}{_interval(seen, level)}"
         )
-        if before is not None and before[1]:
+        if before[1]:
             text += f"; {self.compared(scope, beside)} it is in {before[0]} of {before[1]}"
             text += _interval(before, level)
         return _sentence(text + tail)

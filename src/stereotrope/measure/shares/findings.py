@@ -33,8 +33,8 @@ def differing_refusals(evidence: RunEvidence) -> Iterator[Candidate]:
             scope, value = scope_of(row), row["value"]
             seen, images = evidence.pictures.refused(scope)
             other = wording.reference_scope(scope)
-            before = evidence.pictures.refused(other)[0] if other else (0, 0)
-            beside = evidence.pictures.agreed(None, other) if other else {}
+            before, _ = evidence.pictures.refused(other)
+            beside = evidence.pictures.agreed(None, other)
             if seen[1] and before[1]:
                 sentence = wording.refusal(scope, seen, before, evidence.level, beside, _difference(row))
             else:
