@@ -87,14 +87,14 @@ class _Frame(MeasureFrame):
     """A frame made of the tables of a run.
 
     words, lacking: What it is, and what to say where an audit has not what it needs.
-    of_run, of_made_up: The frame of a run, and of made-up images and labels.
+    of, made_up: The frame of a run, and of made-up images and labels.
     has: Whether an audit has it.
     annotated: Whether its rows are told apart by annotators that label them.
     """
 
     words: str
-    of_run: Callable[[RunTables], pl.DataFrame]
-    of_made_up: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
+    of: Callable[[RunTables], pl.DataFrame]
+    made_up: Callable[[pl.DataFrame, pl.DataFrame], pl.DataFrame]
     has: Callable[[MeasureSetting], object] = lambda _: True
     lacking: str = ""
     annotated: bool = True
@@ -115,12 +115,6 @@ class _Frame(MeasureFrame):
             for name in {"by", "within"} & set(arguments):
                 arguments[name] = [factor for factor in arguments[name] if factor != "annotator"]
         return MeasureCall(info.name, arguments, self, factor=factor)
-
-    def of(self, tables: RunTables) -> pl.DataFrame:
-        return self.of_run(tables)
-
-    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-        return self.of_made_up(images, labels)
 
 
 class _Estimates(MeasureFrame):
@@ -168,8 +162,8 @@ def _subjects(kind: str) -> _Frame:
         words=f"labels of {kind}s",
         has=lambda setting: setting.attributes_of(kind),
         lacking=f"labels of {kind}s, and no annotator gives any; add one that looks at {kind}s",
-        of_run=of,
-        of_made_up=lambda _, labels: (
+        of=of,
+        made_up=lambda _, labels: (
             labels.filter(subject_kind=kind).drop("subject_kind").with_columns(picture="image_id")
         ),
     )
@@ -177,56 +171,45 @@ def _subjects(kind: str) -> _Frame:
 
 _OF_CONSTRAINTS = pl.col("attribute").is_in(CONSTRAINTS)
 
-FRAMES.add("estimates", _Estimates())
-FRAMES.add(
-    "labels",
-    _Frame(
+_FRAMES: dict[str, MeasureFrame] = {
+    "estimates": _Estimates(),
+    "labels": _Frame(
         words="labels",
         has=lambda setting: setting.attributes_of("image"),
         lacking="labels of how pictures look, and no annotator gives any; add one, for example "
         "`annotators: [colour]`",
-        of_run=lambda tables: tables.looks,
-        of_made_up=lambda _, labels: labels.filter(~_OF_CONSTRAINTS, subject_kind="image").drop(
-            "subject_kind"
-        ),
+        of=lambda tables: tables.looks,
+        made_up=lambda _, labels: labels.filter(~_OF_CONSTRAINTS, subject_kind="image").drop("subject_kind"),
     ),
-)
-FRAMES.add(
-    "constraints",
-    _Frame(
+    "constraints": _Frame(
         words="labels of constraints",
         has=lambda setting: setting.constraints,
         lacking="to know which pictures break their prompt, and no annotator says so; add one, for example "
         "`annotators: [{constraints: openai:gpt-4o}]`",
-        of_run=lambda tables: tables.tidy.filter(_OF_CONSTRAINTS),
-        of_made_up=lambda _, labels: labels.filter(_OF_CONSTRAINTS).drop("subject_kind"),
+        of=lambda tables: tables.tidy.filter(_OF_CONSTRAINTS),
+        made_up=lambda _, labels: labels.filter(_OF_CONSTRAINTS).drop("subject_kind"),
     ),
-)
-FRAMES.add(
-    "images",
-    _Frame(
+    "images": _Frame(
         words="images",
-        of_run=lambda tables: with_factors(tables.prompts, tables.images),
-        of_made_up=lambda images, _: images,
+        of=lambda tables: with_factors(tables.prompts, tables.images),
+        made_up=lambda images, _: images,
         annotated=False,
     ),
-)
-FRAMES.add(
-    "embeddings",
-    _Frame(
+    "embeddings": _Frame(
         words="an embeddings frame",
         has=lambda setting: setting.encoders,
         lacking="vectors of the pictures, and no annotator gives any; add one, for example `annotators: "
         "[{encoder: clip:openai/clip-vit-base-patch32}]`, or `{embeddings: FILE, name: NAME}` for "
         "vectors made elsewhere",
-        of_run=lambda tables: embeddings_frame(
+        of=lambda tables: embeddings_frame(
             tables.prompts, tables.images, tables.embeddings, encoders=tables.encoders
         ),
-        of_made_up=lambda images, _: images.drop("status", "reason").with_columns(
+        made_up=lambda images, _: images.drop("status", "reason").with_columns(
             vector=pl.lit([1.0, 0.0]), cosine=pl.lit(0.5), annotator=pl.lit("encoder")
         ),
         annotated=False,
     ),
-)
-for _kind in ("region", "set", "text"):
-    FRAMES.add(f"labels of a {_kind}", _subjects(_kind))
+    **{f"labels of a {kind}": _subjects(kind) for kind in ("region", "set", "text")},
+}
+for _name, _frame in _FRAMES.items():
+    FRAMES.add(_name, _frame)
