@@ -102,7 +102,7 @@ def test_a_change_is_undefined_without_two_pairs_or_a_positive_mean() -> None:
 
 
 def test_values_that_do_not_pair_up_are_refused() -> None:
-    with pytest.raises(UsageError, match="each before needs its after, found 2 and 1 values"):
+    with pytest.raises(UsageError, match="each needs its partner, found 2 and 1 values"):
         relative_change([1, 2], [1])
     with pytest.raises(UsageError, match="level must lie between 0 and 1"):
         relative_change([1, 2], [1, 3], level=95)

@@ -9,7 +9,6 @@ from stereotrope.stats.arrays import Floats, known_pairs
 
 MIN_ROWS = 3
 """Fewer rows than this give no bootstrap interval: two rows have three resamples."""
-_RULE = "correlation: x and y must pair up"
 
 
 def cohen_kappa(confusion: ArrayLike) -> Floats:
@@ -42,12 +41,12 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
     x, y: Shape ``(n,)``; pairs with NaN are left out.
     Returns: In [−1, 1]; NaN with fewer than two pairs or where one side does not vary.
     """
-    return _correlate(*known_pairs(x, y, _RULE))
+    return _correlate(*known_pairs(x, y))
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rank correlation, mean ranks for ties; as :func:`pearson` of the ranks of known pairs."""
-    return _correlate(*map(scipy.stats.rankdata, known_pairs(x, y, _RULE)))
+    return _correlate(*map(scipy.stats.rankdata, known_pairs(x, y)))
 
 
 def _correlate(x: Floats, y: Floats) -> float:

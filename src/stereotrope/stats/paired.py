@@ -10,8 +10,6 @@ from stereotrope.stats.intervals import normal_quantile
 
 _EXACT = 200
 """Most pairs for which the distribution of the rank sum is counted out."""
-
-_RULE = "paired scores: each before needs its after"
 _NOISE = 1e-12
 
 
@@ -25,7 +23,7 @@ def paired_t(before: ArrayLike, after: ArrayLike) -> float:
         how much they vary.
     Source: Student (1908), Biometrika 6.
     """
-    first, second = known_pairs(before, after, _RULE)
+    first, second = known_pairs(before, after)
     change = second - first
     if change.size < 2 or _constant(change, first, second):
         return float("nan")
@@ -45,7 +43,7 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
         never below :math:`2^{1-n}`: fewer than six cannot reach 0.05.
     Source: Wilcoxon (1945), Biometrics Bulletin 1.
     """
-    first, second = known_pairs(before, after, _RULE)
+    first, second = known_pairs(before, after)
     if first.size < 2:
         return float("nan")
     change = second - first
@@ -81,7 +79,7 @@ def relative_change(
     Source: Fieller (1954), JRSS B 16, section 4.
     """
     normal_quantile(level)
-    x, y = known_pairs(before, after, _RULE)
+    x, y = known_pairs(before, after)
     n = x.size
     if n < 2 or x.mean() <= _NOISE * max(1.0, float(np.abs(x).max())):
         return float("nan"), float("nan"), float("nan")
