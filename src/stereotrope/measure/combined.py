@@ -69,13 +69,10 @@ def by_all_annotators(
             key=lambda c: (c.doubt is not None, order[c.kind], -c.effect, c.scope.get("annotator", "")),
         )
         by_name = {c.scope.get("annotator"): c for c in members}
-        asked = evidence.annotators if "annotator" in lead.scope else []
-        asides = [
-            _aside(name, by_name.get(name), lead, evidence.pictures)
-            for name in asked
-            if name != lead.scope["annotator"]
-        ]
-        others = tuple(aside for aside in asides if aside)
+        own = lead.scope.get("annotator")
+        asked = [name for name in evidence.annotators if own is not None and name != own]
+        asides = (_aside(name, by_name.get(name), lead, evidence.pictures) for name in asked)
+        others = tuple(filter(None, asides))
         effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
         together.append(replace(lead, effect=effect, others=others))
     return together
@@ -121,9 +118,7 @@ def _aside(name: str, same: Candidate | None, lead: Candidate, pictures: Finding
     mine, mine_before = pictures.sides(lead.attribute, {**lead.scope, "annotator": name}, lead.wording)
     if not mine:
         return ""
-    named = value
-    if same is not None:
-        named = same.category or moved_most(mine, mine_before)
+    named = value if same is None else same.category or moved_most(mine, mine_before)
     k, n = counted(mine, named)
     text = f"in {k} of {n}" + (" and {} of {}".format(*counted(mine_before, named)) if mine_before else "")
     if named != value:

@@ -110,7 +110,6 @@ def read_labels(
     factors: Factor columns that the caller groups by.
     attributes: Keep only these; all when None.
     argument: What the caller's own argument with these factors is called, for the hint of a message.
-
     prompts: Give ``prompt_id`` too, null where it is not known.
 
     Returns: ``image_id, attribute, value, excluded, <factors>``, rows in their order: ``excluded`` is null
