@@ -66,7 +66,6 @@ def mean_ranks(
     """Rank columns by their mean over rows, with percentile intervals from resampled rows.
 
     scores: Shape ``(m, k)``: the score of ``k`` groups on ``m`` things, without NaN.
-    n_bootstrap, seed: Resamples of rows, and the seed of ``numpy.random.default_rng``.
     Returns rank, low, high: Shape ``(k,)``. Rank 1 has the smallest mean; ties share their mean rank.
     Undefined: NaN ranks without a row; NaN intervals with fewer than three rows, and where a rank is the same
         in every resample.
@@ -103,7 +102,6 @@ def rank_agreement(
     one-sided, towards agreement.
 
     scores: Shape ``(m, k)``, without NaN. Rows that do not vary are left out.
-    n_bootstrap, n_permutations, seed: Resamples, shuffles and the seed of ``numpy.random.default_rng``.
     Returns agreement, low, high, p: Agreement in [−1/(m−1), 1]; 0 is expected of rows that have nothing to do
         with one another.
     Undefined: All NaN with fewer than two rows that vary; the interval with fewer than three, or where all

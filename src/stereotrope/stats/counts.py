@@ -92,9 +92,8 @@ def _js_table(n_p: int, n_q: int) -> Floats:
 
 
 def _share_table(n: int) -> Floats:
-    x = np.broadcast_to(np.arange(n + 1.0)[:, None], (n + 1, n + 1))
-    m = np.broadcast_to(np.arange(n + 1.0)[None, :], (n + 1, n + 1))
-    return np.asarray(np.divide(x, m, out=np.full((n + 1, n + 1), np.nan), where=m > 0).ravel())
+    x, m = np.indices((n + 1, n + 1), np.float64)
+    return np.asarray(np.divide(x, m, out=np.full_like(x, np.nan), where=m > 0).ravel())
 
 
 @lru_cache(maxsize=16)
