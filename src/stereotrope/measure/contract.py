@@ -48,11 +48,11 @@ class MeasureFrame:
         """The call of a measure: what the file says, else what the audit decides; UsageError where not."""
         raise NotImplementedError
 
-    def of(self, tables: RunTables) -> pl.DataFrame:
+    def of(self, tables: RunTables, /) -> pl.DataFrame:
         """The frame of a run."""
         raise NotImplementedError
 
-    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
+    def made_up(self, images: pl.DataFrame, labels: pl.DataFrame, /) -> pl.DataFrame:
         """A frame of made-up images and labels, on which calls are tried."""
         raise NotImplementedError
 

@@ -127,7 +127,7 @@ class _Estimates(MeasureFrame):
     def lacks(
         self, info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
     ) -> str | None:
-        on = given.get("measure") or info.on
+        on: Any = given.get("measure") or info.on
         listed = on in [call.name for call in calls] and on in (info.reads or [on])
         if listed or (info.several and info.call is not None):
             return None
@@ -142,7 +142,7 @@ class _Estimates(MeasureFrame):
     ) -> MeasureCall:
         if lacking := self.lacks(info, given, setting, calls):
             raise UsageError(f"reads {lacking}")
-        on = given.get("measure") or info.on
+        on: Any = given.get("measure") or info.on
         definition = definition_read(given, (on,), calls)
         rest = {name: value for name, value in given.items() if name not in self.options}
         arguments = filled(info, rest, setting)

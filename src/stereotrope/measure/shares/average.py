@@ -159,8 +159,9 @@ def _interval(
     mean, how = float(values.mean()), "t interval over levels"
     if values.size < 2 or float(np.ptp(values)) <= 1e-12:
         return mean, np.nan, np.nan, how
-    error = float(values.std(ddof=1) / np.sqrt(values.size))
-    reach = float(special.stdtrit(values.size - 1, 0.5 + level / 2)) * error
+    reach = float(
+        special.stdtrit(values.size - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(values.size)
+    )
     low = max(mean - reach, -np.inf if scale[0] is None else scale[0])
     high = min(mean + reach, np.inf if scale[1] is None else scale[1])
     return mean, low, high, how + ", cut at the ends of the scale" * (high - low < 2 * reach)
