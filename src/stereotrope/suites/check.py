@@ -56,6 +56,12 @@ class Reproduction:
         found = Counter(check.verdict for check in self.checks)
         return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
+    @property
+    def counted(self) -> str:
+        """How many checks there are, and how many with each verdict."""
+        counts = ", ".join(f"{verdict} {n}" for verdict, n in self.counts().items())
+        return f"{len(self.checks)} checks: {counts}."
+
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data for JSON, the meaning of the verdicts included."""
         return {**asdict(self), "verdicts": dict(VERDICTS), "counts": self.counts()}

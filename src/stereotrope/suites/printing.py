@@ -10,7 +10,7 @@ from rich.text import Text
 from stereotrope.commands import settings
 from stereotrope.report.escape import terminal
 from stereotrope.report.terminal import console, print_json, print_line
-from stereotrope.suites.check import FigureCheck, Reproduction
+from stereotrope.suites.check import VERDICTS, FigureCheck, Reproduction
 
 _STYLES = {
     "agrees": "green",
@@ -40,9 +40,8 @@ def print_reproduction(found: Reproduction, *, as_json: bool = False) -> None:
             section = check.section
             print_line(Text(terminal(section), style="bold"), out)
         _print_check(check, out)
-    counted = ", ".join(f"{verdict} {n}" for verdict, n in found.counts().items())
-    print_line(Text(f"{len(found.checks)} checks: {counted}.", style="bold"), out)
-    for verdict, meaning in found.as_dict()["verdicts"].items():
+    print_line(Text(found.counted, style="bold"), out)
+    for verdict, meaning in VERDICTS.items():
         print_line(Text.assemble((verdict, _STYLES.get(verdict, "")), f": {meaning}"), out)
     line = "Every figure behind a check: stereotrope reproduce"
     print_line(Text(f"{line} {terminal(found.suite)} --json", style="dim"), out)

@@ -20,9 +20,9 @@ from stereotrope.suites.biasbench.compare import (
 )
 from stereotrope.suites.biasbench.figures import figures, printed, published_name
 from stereotrope.suites.biasbench.formulas import paper_values
+from stereotrope.suites.biasbench.page import outside_intervals
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
-from stereotrope.suites.biasbench.summary import outside_intervals
 from stereotrope.suites.biasbench.wordlists import from_lexicon, read_wordlists
 
 GLUED = [

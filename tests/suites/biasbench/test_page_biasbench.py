@@ -11,7 +11,7 @@ import pytest
 
 from stereotrope.suites.biasbench.compare import compare_captions
 from stereotrope.suites.biasbench.page import reproduction_page
-from stereotrope.suites.biasbench.prompts import limits, measure_words, prompt_names
+from stereotrope.suites.biasbench.prompts import data_of, prompt_names
 from stereotrope.suites.biasbench.released import released
 from stereotrope.suites.biasbench.wordlists import read_wordlists
 
@@ -194,6 +194,6 @@ def test_the_same_captions_give_the_same_page(tmp_path: Path) -> None:
 def test_every_measure_of_the_scripts_has_words(shared: Path) -> None:
     lists = read_wordlists(shared / "data" / "biasbench" / "lexicon_authors.json")
     cells = released({prompt: ["a man with a bee", "a puzzle"] for prompt in prompt_names()}, lists)
-    assert {cell.measure for cell in cells} <= set(measure_words())
-    assert all(words["released"] for words in measure_words().values())
-    assert len(limits()) > 5
+    assert {cell.measure for cell in cells} <= set(data_of("words.yaml")["measures"])
+    assert all(words["released"] for words in data_of("words.yaml")["measures"].values())
+    assert len(data_of("words.yaml")["limits"]) > 5

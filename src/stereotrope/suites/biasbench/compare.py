@@ -10,16 +10,15 @@ from stereotrope.errors import InputError
 from stereotrope.suites.biasbench.captions_file import CaptionRow, CaptionsFile, read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import ModelCaptions, Remark, diagnose
 from stereotrope.suites.biasbench.figures import PrintedFigure, printed, published_name
-from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, PaperValue, paper_values
+from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, CellKey, PaperValue, paper_values
 from stereotrope.suites.biasbench.hits import Hits, doubtful_values
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of
 from stereotrope.suites.biasbench.released import ReleasedScore, released, spread
 from stereotrope.suites.biasbench.wordlists import WordLists, read_wordlists
+from stereotrope.suites.check import AGREES, DIFFERS
 
-AGREES = "agrees"
 AFTER = "agrees after repair"
-DIFFERS = "differs"
-OTHER = "other lexicon"
+OTHER_LEXICON = "other lexicon"
 NONE = "no value"
 NOT_PRINTED = "not in the paper"
 
@@ -27,27 +26,17 @@ CELL_VERDICTS: Mapping[str, str] = {
     AGREES: "the released definition on these captions gives the published figure to its last digit",
     AFTER: "it does so once the file is read as the published figures were likely counted; see what is odd",
     DIFFERS: "the authors' lexicon, the released definition and these captions give something else",
-    OTHER: "the published figure was counted with the authors' lexicon, this number with another",
+    OTHER_LEXICON: "the published figure was counted with the authors' lexicon, this number with another",
     NONE: "nothing can be computed; the reason is given",
     NOT_PRINTED: "the paper prints no such figure",
 }
 """Every verdict on a cell with its meaning."""
 
-_FORMULAS = (
-    "parity_difference",
-    "bias_amplification",
-    "kl_from_uniform",
-    "cas",
-    "cbs",
-    "contextual_diversity",
-)
+_GIVEN = ("parity_difference", "bias_amplification", "kl_from_uniform", "cas", "cbs", "contextual_diversity")
+"""Formulas of the paper that are given where the scripts do not report the score."""
 _SHOWN = 40
 _UNREPORTED = "the released scripts do not report it for this prompt"
 _UNSEEN = "no caption has it as the released scripts match"
-_NO_FIGURE = (_UNREPORTED, _UNSEEN)
-
-Key = tuple[str, str, str]
-ByMatching = Mapping[str, Mapping[Key, PaperValue]]
 
 
 @dataclass(frozen=True)
@@ -91,16 +80,11 @@ class ComparedModel:
 
 
 @dataclass(frozen=True)
-class ReadFile:
-    """A file of captions that was counted."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True)
 class CaptionsReproduction:
-    """What captions give beside what the paper printed; ``skipped`` says which files hold none."""
+    """What captions give beside what the paper printed.
+
+    ``files`` have a ``name`` and a ``sha256`` each; ``skipped`` says which files hold no captions.
+    """
 
     suite: str
     source: str
@@ -108,7 +92,7 @@ class CaptionsReproduction:
     lexicon: str
     authors_lexicon: bool
     models: Sequence[ComparedModel]
-    files: Sequence[ReadFile] = ()
+    files: Sequence[Mapping[str, str]] = ()
     skipped: Sequence[str] = ()
 
     def counts(self) -> dict[str, int]:
@@ -141,7 +125,7 @@ def compare_captions(captions: Path, lexicon: Path | None = None) -> CaptionsRep
         lexicon=lists.name,
         authors_lexicon=lists.authors,
         models=[_model(found, lists) for found in diagnosed],
-        files=[ReadFile(file.path.name, file.sha256) for file in files if not file.skipped],
+        files=[{"name": file.path.name, "sha256": file.sha256} for file in files if not file.skipped],
         skipped=[file.skipped.replace(str(file.path), file.path.name) for file in files if file.skipped],
     )
 
@@ -167,19 +151,26 @@ def _model(found: ModelCaptions, lists: WordLists) -> ComparedModel:
     for cell in _cells(captions, lists, paper):
         figures = printed(name, cell.prompt, cell.measure, cell.level.lower()) if name else []
         values = {matching: values[cell.key] for matching, values in paper.items() if cell.key in values}
-        cells.append(_compared(cell, values, figures, repaired.get(cell.key), found, lists))
+        fixed, verdict = repaired.get(cell.key), _verdict(cell, figures, repaired.get(cell.key), lists)
+        # The paper repeats some figures, and not always alike: one that is not met is shown.
+        figures.sort(key=lambda f: (cell.value is None or f.covers(cell.value), -f.places))
+        why = _why(cell, figures[0], found, lists) if verdict == DIFFERS else cell.reason
+        text, place = (figures[0].text, figures[0].place) if figures else (None, "")
+        cells.append(ComparedCell(*cell.key, cell.n, values, cell.value, text, place, fixed, verdict, why))
     parts = {"representation_parity": 0, "scene": 2, "skin_tone": 2}  # shares, scores, what is counted beside
     cells.sort(key=lambda cell: (BENCHMARK_PROMPTS.index(cell.prompt), parts.get(cell.measure, 1)))
     hits = doubtful_values(captions, lists)
     return ComparedModel(found.model, name, len(found.rows), found.remarks, cells, hits)
 
 
-def _cells(captions: Mapping[str, Sequence[str]], lists: WordLists, paper: ByMatching) -> list[ReleasedScore]:
+def _cells(
+    captions: Mapping[str, Sequence[str]], lists: WordLists, paper: Mapping[str, Mapping[CellKey, PaperValue]]
+) -> list[ReleasedScore]:
     """Every number the scripts report, then what only the paper's formulas give."""
     cells = released(captions, lists)
     reported = {cell.key for cell in cells}
     for key in (key for key in paper[JUDGED] if key not in reported):
-        if key[1] in _FORMULAS:
+        if key[1] in _GIVEN:
             cells.append(ReleasedScore(*key, None, len(captions[key[0]]), _UNREPORTED))
         elif key[1] == "representation_parity" and any(values[key].value for values in paper.values()):
             cells.append(ReleasedScore(*key, None, len(captions[key[0]]), _UNSEEN))
@@ -190,33 +181,15 @@ def _by_prompt(rows: Sequence[CaptionRow]) -> dict[str, list[str]]:
     return {prompt: [r.caption for r in rows if r.prompt == prompt] for prompt in BENCHMARK_PROMPTS}
 
 
-def _compared(
-    cell: ReleasedScore,
-    values: Mapping[str, PaperValue],
-    figures: Sequence[PrintedFigure],
-    repaired: float | None,
-    found: ModelCaptions,
-    lists: WordLists,
-) -> ComparedCell:
-    """One figure that is not met is shown: the paper repeats some, and not always alike."""
-    verdict = _verdict(cell, figures, repaired, lists)
-    best = max(
-        figures, key=lambda f: (cell.value is not None and not f.covers(cell.value), f.places), default=None
-    )
-    why = _why(cell, best, found, lists) if verdict == DIFFERS and best is not None else cell.reason
-    text, place = (best.text, best.place) if best else (None, "")
-    return ComparedCell(*cell.key, cell.n, values, cell.value, text, place, repaired, verdict, why)
-
-
 def _verdict(
     cell: ReleasedScore, figures: Sequence[PrintedFigure], repaired: float | None, lists: WordLists
 ) -> str:
     if cell.value is None:
-        return NONE if figures or cell.reason not in _NO_FIGURE else NOT_PRINTED
+        return NONE if figures or cell.reason not in (_UNREPORTED, _UNSEEN) else NOT_PRINTED
     if not figures:
         return NOT_PRINTED
     if not lists.authors:
-        return OTHER
+        return OTHER_LEXICON
     if all(f.covers(cell.value) for f in figures):
         return AGREES
     if repaired is not None and all(f.covers(repaired) for f in figures):

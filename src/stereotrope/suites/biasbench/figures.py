@@ -4,7 +4,7 @@ import csv
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from stereotrope.suites.biasbench.captions_file import FILLERS
 from stereotrope.suites.biasbench.prompts import data_of
@@ -41,16 +41,13 @@ class PrintedFigure:
 @cache
 def figures() -> tuple[PrintedFigure, ...]:
     """Return every figure of the paper's tables and text that is carried, in the order they stand."""
-    shared = data_of("published", "figures.yaml")
-    folder = resources.files("stereotrope") / "suites" / "biasbench" / "published"
+    shared, folder = data_of("published/figures.yaml"), Path(__file__).parent / "published"
     found = []
     for table in shared["tables"]:
         for row in csv.DictReader((folder / table["file"]).read_text("utf-8").splitlines()):
             place = row.pop("place", "") or table["place"]
-            text = row.pop("value")
-            found.append(
-                PrintedFigure(place=place, text=text, source=shared["source"].format(place=place), **row)
-            )
+            source = shared["source"].format(place=place)
+            found.append(PrintedFigure(place=place, text=row.pop("value"), source=source, **row))
     return tuple(found)
 
 
@@ -69,7 +66,7 @@ def published_name(model: str) -> str | None:
     words = re.split(r"[\W_]+", model.rsplit("/", 1)[-1].removesuffix(".csv"))
     telling = " ".join(word for word in words if word.lower() not in FILLERS)
     for bare in filter(None, (bare_name(model), bare_name(telling))):
-        for name, others in data_of("published", "figures.yaml")["names"].items():
+        for name, others in data_of("published/figures.yaml")["names"].items():
             if bare in {bare_name(name), *map(bare_name, others)}:
                 return str(name)
     return None

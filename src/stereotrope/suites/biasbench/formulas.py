@@ -23,7 +23,7 @@ JUDGED = "split"
 """The way by which a formula is set against what is printed: in captions without words run together it is
 ``word``."""
 
-Key = tuple[str, str, str]
+CellKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def paper_values(
     *,
     n_bootstrap: int = 1_000,
     seed: int = 0,
-) -> dict[Key, PaperValue]:
+) -> dict[CellKey, PaperValue]:
     """Compute the paper's formulas of every prompt, by prompt, measure and level.
 
     captions: Captions by prompt.
@@ -85,7 +85,7 @@ def paper_values(
     )
     frame = lexicon.frame(made).with_columns(pl.Series("caption", [c for _, c in read], dtype=pl.String))
     resampling = {"n_bootstrap": n_bootstrap, "seed": seed}
-    values: dict[Key, PaperValue] = {}
+    values: dict[CellKey, PaperValue] = {}
     for prompt in captions:
         own = frame.filter(pl.col("prompt") == prompt)
         attribute = attribute_of(prompt, lexicon) if prompt in lexicon.prompts else None
@@ -118,7 +118,7 @@ def _ends(before: str, at: str, after: str) -> bool:
 
 def _of_prompt(
     frame: pl.DataFrame, prompt: str, lexicon: Lexicon, resampling: Mapping[str, Any]
-) -> dict[Key, PaperValue]:
+) -> dict[CellKey, PaperValue]:
     """What the lexicon declares of a prompt, by the attribute that the prompt is about."""
     entry, attribute = lexicon.prompts[prompt], attribute_of(prompt, lexicon)
     about = {name: one for name, one in lexicon.attributes.items() if name == attribute}
@@ -126,7 +126,7 @@ def _of_prompt(
     frame = frame.with_columns(pl.col(name).fill_null([]) for name in entry.lists)
     given = {"gmr": "keyword" in entry.lists, "iemr": "implied" in entry.lists}
     given |= dict.fromkeys(("parity_difference", "cbs"), declared.of is not None)
-    values: dict[Key, PaperValue] = {}
+    values: dict[CellKey, PaperValue] = {}
     for row in caption_measures(frame, {prompt: declared}, **resampling).iter_rows(named=True):
         if given.get(row["measure"], True):
             made = PaperValue(row["value"], row["low"], row["high"], row["n"], row["undefined"] or "")
@@ -134,7 +134,7 @@ def _of_prompt(
     return values
 
 
-def _cell(prompt: str, row: Mapping[str, Any], contextual: bool) -> Key:
+def _cell(prompt: str, row: Mapping[str, Any], contextual: bool) -> CellKey:
     """The cell a row fills; only shares have levels, and a contextual prompt's unknown is called other."""
     measure = {"vendi_normalised": "vendi", "vendi": "vendi_raw"}.get(row["measure"], row["measure"])
     level = row["category"] if measure == "representation_parity" else ""

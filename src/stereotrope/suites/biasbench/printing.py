@@ -24,9 +24,8 @@ from stereotrope.suites.biasbench.compare import (
 )
 from stereotrope.suites.biasbench.formulas import JUDGED, MATCHINGS, PaperValue
 from stereotrope.suites.biasbench.hits import Hits
-from stereotrope.suites.biasbench.page import reproduction_page
+from stereotrope.suites.biasbench.page import findings_of, reproduction_page
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
-from stereotrope.suites.biasbench.summary import findings_of
 from stereotrope.suites.printing import print_reproduction
 
 _LINES = 12
