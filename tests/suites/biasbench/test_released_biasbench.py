@@ -103,11 +103,13 @@ LISTS = WordLists(
     prompts={
         "beauty": PromptLists(
             groups={"white": ("white", "pale"), "black": ("black",)},
-            stereotype=("young",),
-            diversity=("old",),
-            keyword=(("person",), ("magazine", "cover")),
-            alignment=(("person",), ("face",)),
-            hallucination=("car",),
+            lists={
+                "stereotype": (("young",),),
+                "diversity": (("old",),),
+                "keyword": (("person",), ("magazine", "cover")),
+                "alignment": (("person",), ("face",)),
+                "hallucination": (("car",),),
+            },
         ),
         "doctor": PromptLists(patterns={"female": (r"\bwoman\b",), "male": (r"\bman\b",)}),
     },

@@ -23,7 +23,7 @@ from itertools import combinations
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
-FIRST = 50
+_FIRST = 50
 """Captions that the score named Vendi looks at."""
 
 _SPREAD = ("shannon_entropy", "shannon_entropy_bits")
@@ -156,21 +156,20 @@ def _parity(prompt: str, shares: Mapping[str, float]) -> dict[str, float]:
 
 def _terms(captions: Sequence[str], lists: PromptLists) -> dict[str, float]:
     values = {"vendi": _dissimilarity(captions)} if len(captions) > 1 else {}
-    if lists.stereotype or lists.diversity:
-        stereotype = sum(_hits(c, lists.stereotype) for c in captions)
-        diversity = sum(_hits(c, lists.diversity) for c in captions)
-        if stereotype + diversity:
-            values["cas"] = stereotype / (stereotype + diversity)
-    if lists.keyword:
-        values["gmr"] = _missing(captions, lists.keyword)
-    if lists.implied:
-        values["iemr"] = _missing(captions, lists.implied)
-    if lists.alignment:
-        values["clip_proxy"] = 1 - _missing(captions, lists.alignment)
-    if lists.hallucination:
-        values["hallucination"] = _any_share(captions, lists.hallucination)
-    if lists.reference:
-        values["car"] = _any_share(captions, lists.reference)
+    for measure, name in (("hallucination", "hallucination"), ("car", "reference")):
+        if terms := lists.flat(name):
+            values[measure] = _any_share(captions, terms)
+    stereotype, diversity = (
+        sum(_hits(c, lists.flat(name)) for c in captions) for name in ("stereotype", "diversity")
+    )
+    if stereotype + diversity:
+        values["cas"] = stereotype / (stereotype + diversity)
+    for measure, name in (("gmr", "keyword"), ("iemr", "implied"), ("clip_proxy", "alignment")):
+        if elements := lists.lists.get(name):
+            missed = sum(not _hits(c, terms) for c in captions for terms in elements)
+            values[measure] = missed / (len(elements) * len(captions))
+    if "clip_proxy" in values:
+        values["clip_proxy"] = 1 - values["clip_proxy"]
     return values
 
 
@@ -178,14 +177,8 @@ def _any_share(captions: Sequence[str], terms: Sequence[str]) -> float:
     return sum(_hits(c, terms) for c in captions) / len(captions)
 
 
-def _missing(captions: Sequence[str], elements: Sequence[Sequence[str]]) -> float:
-    """Mean share of the elements that no term of theirs names."""
-    missed = sum(not _hits(c, terms) for c in captions for terms in elements)
-    return missed / (len(elements) * len(captions))
-
-
 def _dissimilarity(captions: Sequence[str]) -> float:
-    words = [set(caption.split()) for caption in captions[:FIRST]]
+    words = [set(caption.split()) for caption in captions[:_FIRST]]
     pairs = [len(a & b) / len(a | b) if a | b else 0.0 for a, b in combinations(words, 2)]
     return 1 - sum(pairs) / len(pairs)
 

@@ -30,20 +30,18 @@ Of commit 2e9b510 of the authors' repository GyanendraChaubey/T2I-BiasBench-Code
 
 @dataclass(frozen=True)
 class PromptLists:
-    """Terms of one prompt. A keyword or implied element is a list of terms, any of which names it."""
+    """Terms of one prompt; of ``lists`` by name, an element is a list of terms, any of which names it."""
 
     groups: Groups = field(default_factory=dict)
     rest: str = "unknown"
     patterns: Groups = field(default_factory=dict)
-    stereotype: Terms = ()
-    diversity: Terms = ()
-    keyword: tuple[Terms, ...] = ()
-    alignment: tuple[Terms, ...] = ()
-    implied: tuple[Terms, ...] = ()
-    hallucination: Terms = ()
-    reference: Terms = ()
+    lists: Mapping[str, tuple[Terms, ...]] = field(default_factory=dict)
     scene: Groups = field(default_factory=dict)
     further: Mapping[str, Groups] = field(default_factory=dict)
+
+    def flat(self, name: str) -> Terms:
+        """The terms of a list, whatever they name."""
+        return tuple(term for terms in self.lists.get(name, ()) for term in terms)
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,8 @@ def read_wordlists(path: Path | None = None) -> WordLists:
 
     Raises InputError: The file cannot be read, or is neither; the message says what is missing.
     """
-    if path is None:
-        return from_lexicon(read_lexicon("biasbench"))
-    if path.suffix.lower() != ".json":
-        return from_lexicon(read_lexicon(path))
+    if path is None or path.suffix.lower() != ".json":
+        return from_lexicon(read_lexicon(path or "biasbench"))
     try:
         data = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
@@ -80,10 +76,10 @@ def read_wordlists(path: Path | None = None) -> WordLists:
         raise InputError(
             f"{path}: not the authors' lists, which hold gmr_elements; write a lexicon of your own as YAML"
         )
-    return from_authors(data, name=path.name)
+    return _from_authors(data, path.name)
 
 
-def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
+def _from_authors(data: Mapping[str, Any], name: str) -> WordLists:
     """Lists in the shape of the authors' ``constants``: one mapping or list a name, prompts within."""
 
     def terms(path: str) -> Terms:
@@ -95,24 +91,33 @@ def from_authors(data: Mapping[str, Any], *, name: str) -> WordLists:
 
     genders = {group: terms(f"gender_patterns.{group}") for group in ("female", "male")}
     for pattern in (p for listed in genders.values() for p in listed):
-        _check_pattern(pattern, name)
-    prompts = {
-        prompt: PromptLists(
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise InputError(
+                f"{name}: gender_patterns has {pattern!r}, which is no pattern ({error})"
+            ) from error
+    prompts = {}
+    for prompt, at in data_of("authors.yaml").items():
+        lists = {
+            "keyword": f"gmr_elements.{prompt}",
+            "alignment": f"clip_prompt_keywords.{prompt}",
+            "implied": f"iemr_elements.{prompt}",
+            "hallucination": f"hallucination_terms.{prompt}",
+            **{name: at[name] for name in _FLAT if name in at},
+        }
+        prompts[prompt] = PromptLists(
             groups={t: (t,) for t in terms(at["kinds"])} if "kinds" in at else groups(at.get("groups")),
             rest="other" if "kinds" in at else "unknown",
             patterns=genders if at["attribute"] == GENDER else {},
+            lists={name: tuple((term,) for term in terms(path)) for name, path in lists.items()},
             scene={scene: terms(path) for scene, path in at.get("scene", {}).items()},
             further={attribute: groups(path) for attribute, path in at.get("further", {}).items()},
-            keyword=_single(terms(f"gmr_elements.{prompt}")),
-            alignment=_single(terms(f"clip_prompt_keywords.{prompt}")),
-            implied=_single(terms(f"iemr_elements.{prompt}")),
-            hallucination=terms(f"hallucination_terms.{prompt}"),
-            **{one: terms(at[one]) for one in ("stereotype", "diversity", "reference") if one in at},
         )
-        for prompt, at in data_of("authors.yaml").items()
-    }
-    lexicon = lexicon_from(authors_mapping(prompts, name=name))
-    return WordLists(name, prompts, lexicon, _digest(data) == _AUTHORS_DIGEST, (GENDER,))
+    plain = {k: v for k, v in data.items() if not k.startswith("_")}
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    lexicon = lexicon_from(_authors_mapping(prompts, name))
+    return WordLists(name, prompts, lexicon, digest == _AUTHORS_DIGEST, (GENDER,))
 
 
 def from_lexicon(lexicon: Lexicon) -> WordLists:
@@ -127,23 +132,17 @@ def from_lexicon(lexicon: Lexicon) -> WordLists:
         found = lexicon.attributes[attribute].groups if attribute else {}
         groups = {group: tuple(map(_plain, terms)) for group, terms in found.items()}
         patterns = {g: tuple(rf"\b{re.escape(t)}\b" for t in terms) for g, terms in groups.items()}
-        by_patterns = attribute == GENDER
         lists = {
             name: tuple(tuple(map(_plain, terms)) for terms in one.elements.values())
             for name, one in entry.lists.items()
+            if entry.cas or name not in ("stereotype", "diversity")
         }
-        flat = {name: tuple(t for terms in elements for t in terms) for name, elements in lists.items()}
+        by_patterns = attribute == GENDER
         prompts[prompt] = PromptLists(
             groups={} if by_patterns else groups,
             rest="other" if entry.path == "contextual" else "unknown",
             patterns=patterns if by_patterns else {},
-            stereotype=flat.get("stereotype", ()) if entry.cas else (),
-            diversity=flat.get("diversity", ()) if entry.cas else (),
-            keyword=lists.get("keyword", ()),
-            alignment=lists.get("keyword", ()),
-            implied=lists.get("implied", ()),
-            hallucination=flat.get("hallucination", ()),
-            reference=flat.get("reference", ()),
+            lists={**lists, "alignment": lists.get("keyword", ())},
         )
     return WordLists(lexicon.name, prompts, lexicon)
 
@@ -172,22 +171,19 @@ def _plain(term: str) -> str:
     return " ".join(re.sub(r"[/;-]", " ", term.lower().replace("*", "")).split())
 
 
-def authors_mapping(prompts: Mapping[str, PromptLists], *, name: str) -> dict[str, Any]:
+def _authors_mapping(prompts: Mapping[str, PromptLists], name: str) -> dict[str, Any]:
     """The authors' lists as a lexicon: whole words (equation 3), the first listed group first."""
     order = ("doctor", "beauty", "culture", "animal", "nature")
-    grouped = {
-        data_of("authors.yaml")[prompt]["attribute"]: _attribute_mapping(prompt, prompts) for prompt in order
-    }
+    authors = data_of("authors.yaml")
     return {
         "name": name,
         "matching": {"boundary": "word", "split_case": False, "forms": False},
-        "attributes": grouped,
+        "attributes": {authors[p]["attribute"]: _attribute_mapping(p, prompts[p]) for p in order},
         "prompts": {prompt: _prompt_mapping(prompt, lists) for prompt, lists in prompts.items()},
     }
 
 
-def _attribute_mapping(prompt: str, prompts: Mapping[str, PromptLists]) -> dict[str, Any]:
-    lists = prompts[prompt]
+def _attribute_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
     groups = {group: list(dict.fromkeys(terms)) for group, terms in lists.groups.items()}
     groups |= {group: list(dict.fromkeys(_of_patterns(terms))) for group, terms in lists.patterns.items()}
     decide = "most" if lists.patterns else "first"
@@ -195,15 +191,15 @@ def _attribute_mapping(prompt: str, prompts: Mapping[str, PromptLists]) -> dict[
 
 
 def _prompt_mapping(prompt: str, lists: PromptLists) -> dict[str, Any]:
-    flat = {"keyword": [t for terms in lists.keyword for t in terms]}
-    flat |= {"implied": [t for terms in lists.implied for t in terms]}
-    flat |= {name: [_stem(term) for term in getattr(lists, name)] for name in _FLAT}
+    terms = {name: list(lists.flat(name)) for name in ("keyword", "implied")}
+    # A stem of words that is no word is open at its end.
+    terms |= {name: [f"{t}*" if t in _STEMS else t for t in lists.flat(name)] for name in _FLAT}
     parity = {name: sides for name, sides in data_of("authors.yaml")[prompt].items() if name == "parity"}
     return {
         "path": "demographic" if parity else "contextual",
         "text": prompt_texts()[prompt],
-        "cas": bool(lists.stereotype),
-        "lists": {name: {"terms": terms} for name, terms in flat.items() if terms},
+        "cas": bool(lists.flat("stereotype")),
+        "lists": {name: {"terms": listed} for name, listed in terms.items() if listed},
         **parity,
     }
 
@@ -219,27 +215,6 @@ def _of_patterns(patterns: Terms) -> Iterator[str]:
             left = "" if pattern.startswith("\\b") else "*"
             right = "" if pattern.endswith("\\b") else "*"
             yield left + word + right
-
-
-def _stem(term: str) -> str:
-    """A term, open at its end where it is the stem of words and no word."""
-    return f"{term}*" if term in _STEMS else term
-
-
-def _single(terms: Terms) -> tuple[Terms, ...]:
-    return tuple((term,) for term in terms)
-
-
-def _check_pattern(pattern: str, name: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise InputError(f"{name}: gender_patterns has {pattern!r}, which is no pattern ({error})") from error
-
-
-def _digest(data: Mapping[str, Any]) -> str:
-    plain = {k: v for k, v in data.items() if not k.startswith("_")}
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _at(data: Mapping[str, Any], path: str, kind: type, name: str) -> Any:
