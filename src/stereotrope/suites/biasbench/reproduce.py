@@ -8,15 +8,7 @@ import numpy as np
 from stereotrope.stats import axis_orders, pairwise_score, radar_weights
 from stereotrope.suites.biasbench.figures import PrintedFigure, figures, printed
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
-from stereotrope.suites.check import (
-    DIFFERS,
-    OPEN_VERDICT,
-    PARTLY,
-    Recomputed,
-    Reproduction,
-    agreed,
-    reproduction,
-)
+from stereotrope.suites.check import DIFFERS, PARTLY, UNTOLD, Recomputed, Reproduction, agreed, reproduction
 
 _MODELS = ("SD v1.5", "Koala Lightning", "BK-SDM Base", "Gemini 2.5 Flash")
 _GEMINI = "Gemini 2.5 Flash"
@@ -26,7 +18,7 @@ _KOALA = "Koala Lightning"
 def reproduce_biasbench() -> Reproduction:
     """Check what the paper says about its figures against the figures themselves."""
     definitions = (_koala(), _gemini_doctor(), _gemini_beauty(), _gemini_entropy(), _ratio())
-    open_claim = Recomputed("occlusion", OPEN_VERDICT, "")
+    open_claim = Recomputed("occlusion", UNTOLD, "")
     return reproduction("biasbench", (_images(), *_composites(), *definitions, open_claim))
 
 
@@ -126,7 +118,7 @@ def _gemini_beauty() -> Recomputed:
     fitting = [c for k in range(1, 8) for c in _counts(15, k) if _fits(c, kl, amplification)]
     shown = "; ".join(", ".join(map(str, counts)) for counts in fitting) or "none"
     even = any(max(counts) - min(counts) <= 1 for counts in fitting)
-    verdict = DIFFERS if fitting and not even else OPEN_VERDICT
+    verdict = DIFFERS if fitting and not even else UNTOLD
     return Recomputed("gemini-beauty", verdict, f"counts of 15 pictures with both figures: {shown}")
 
 

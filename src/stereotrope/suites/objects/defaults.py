@@ -8,8 +8,9 @@ import polars as pl
 
 from stereotrope.report.prose import listing
 from stereotrope.stats import spearman
-from stereotrope.suites.check import AGREES, OPEN_VERDICT, PARTLY, Recomputed, agreed
-from stereotrope.suites.objects.matrix import Floats, models, table, three
+from stereotrope.stats.arrays import Floats
+from stereotrope.suites.check import AGREES, PARTLY, UNTOLD, Recomputed, agreed
+from stereotrope.suites.objects.matrix import models, table, three
 
 _NEAR = 0.001
 """A mean of figures rounded to 0.001 is known to ± 0.0005: smaller differences of two are not resolved."""
@@ -114,7 +115,7 @@ def _agreement(every: Floats) -> Recomputed:
         f"{low:.2f} to {high:.2f} between objects within a model; {near.mean():.2f} ± {near.std():.2f} after "
         "averaging over models"
     )
-    return Recomputed("rank-agreement", OPEN_VERDICT, recomputed, details)
+    return Recomputed("rank-agreement", UNTOLD, recomputed, details)
 
 
 def _pairs(rows: Floats) -> Floats:

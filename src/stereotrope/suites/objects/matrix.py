@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 LAST_DIGIT = 0.0005 + 1e-9
 """Half a unit of the third decimal."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stereotrope.stats import entropy, expected_js, js_divergence
-from stereotrope.suites.objects.matrix import Floats
+from stereotrope.stats.arrays import Floats
 
 _N = 20
 _VALUES = (12, 12, 5, 5, 5, 5, 2, 2)
@@ -18,6 +18,7 @@ _CONCENTRATIONS = (0.1, 0.15, 0.25, 0.35, 0.5)
 """Of the Dirichlet shares; SDXL's VAC of 0.40 lies within what they give."""
 _CELLS = 72
 SHUFFLES = 299
+_DRAWS = 400
 UNITS = {"divergence": "bits", "distance": "nats"}
 SEED = 20
 _DROPPED = 0.05
@@ -33,14 +34,13 @@ class Population:
 
     concentration: float
     reading: str
-    observed: float
     floor: float
     limit: float
     vac: float
 
 
-def floors(n: int = _N, *, draws: int = 400) -> list[dict[str, Any]]:
-    """What BDS reads at ``n`` pictures a side when nothing differs, under both definitions.
+def floors() -> list[dict[str, Any]]:
+    """What BDS reads at n = 20 pictures a side when nothing differs, under both definitions.
 
     The divergence's floor is its closed form over 2n pictures, the distance's a mean over drawn pairs.
     """
@@ -54,9 +54,9 @@ def floors(n: int = _N, *, draws: int = 400) -> list[dict[str, Any]]:
     for name, values, a in kinds:
         bits, nats = [], []
         for k in values:
-            shares = rng.dirichlet(np.full(k, a), draws) if a is not None else np.full((draws, k), 1 / k)
-            one, other = rng.multinomial(n, shares), rng.multinomial(n, shares)
-            bits.append(expected_js(one + other, n, n).mean())
+            shares = rng.dirichlet(np.full(k, a), _DRAWS) if a is not None else np.full((_DRAWS, k), 1 / k)
+            one, other = rng.multinomial(_N, shares), rng.multinomial(_N, shares)
+            bits.append(expected_js(one + other, _N, _N).mean())
             nats.append(_distance(js_divergence(one, other)).mean())
         means = {"divergence, bits": float(np.mean(bits)), "distance, nats": float(np.mean(nats))}
         rows.append({"population": name, **means})
@@ -118,19 +118,16 @@ def _tested(base: Sequence[Floats], cue: Sequence[Floats], reading: str, concent
         np.put_along_axis(drawn[1:], at, 1.0, axis=1)
         one = drawn @ hot
         scores = _bds(one, hot.sum(axis=0) - one, reading)
-        found.append((scores[0], scores[1:].mean(), np.quantile(scores[1:], 0.99), _concentration(one[0])))
+        found.append((scores[1:].mean(), np.quantile(scores[1:], 0.99), _concentration(one[0])))
     return Population(concentration, reading, *(float(x) for x in np.mean(found, axis=0)))
 
 
 def _concentration(counts: Floats) -> float:
     """VAC of one condition by the released definition: over the values seen, scores under 0.05 dropped."""
-    ends = np.cumsum(_VALUES)
-    parts = [counts[end - k : end] for k, end in zip(_VALUES, ends, strict=True)]
-    seen = [max(int((part > 0).sum()), 1) for part in parts]
-    scores = [
-        1.0 if k == 1 else 1 - float(entropy(part)) / math.log2(k)
-        for part, k in zip(parts, seen, strict=True)
-    ]
+    scores = []
+    for part in _attributes(counts):
+        k = max(int((part > 0).sum()), 1)
+        scores.append(1.0 if k == 1 else 1 - float(entropy(part)) / math.log2(k))
     return float(np.mean([score for score in scores if score >= _DROPPED]))
 
 
@@ -141,10 +138,11 @@ def _pictures(p: Floats, q: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _bds(one: Floats, other: Floats, reading: str) -> Floats:
-    ends = np.cumsum(_VALUES)
-    parts = [
-        _scored(js_divergence(one[:, end - k : end], other[:, end - k : end]), reading)
-        for k, end in zip(_VALUES, ends, strict=True)
-    ]
-    mean: Floats = np.mean(parts, axis=0)
+    pairs = zip(_attributes(one), _attributes(other), strict=True)
+    mean: Floats = np.mean([_scored(js_divergence(p, q), reading) for p, q in pairs], axis=0)
     return mean
+
+
+def _attributes(counts: Floats) -> list[Floats]:
+    """Counts of the values of one attribute after the other."""
+    return np.split(counts, np.cumsum(_VALUES)[:-1], axis=-1)
