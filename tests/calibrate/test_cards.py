@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from stereotrope.calibrate.cards import judge_card, verdict_of
-from stereotrope.calibrate.checks import about_text, checks, limit_of
+from stereotrope.calibrate.checks import checks, limit_of
 from stereotrope.measure import estimate_frame
 
 
@@ -37,12 +37,6 @@ def test_every_check_has_a_limit_with_a_reason_and_belongs_to_a_measure() -> Non
         assert limit["because"].strip().endswith("."), name
         assert ("least" in limit) != ("most" in limit)
         assert 0 < limit_of(name)[0] < 1
-
-
-def test_attributes_about_text_are_never_claimed() -> None:
-    assert [about_text(n) for n in ("text_presence", "logo", "product_colour", "body_type")] == [
-        True, True, False, False,
-    ]  # fmt: skip
 
 
 class Annotator:

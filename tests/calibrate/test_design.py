@@ -35,7 +35,8 @@ def test_variants_are_shown_the_plain_baseline_alone() -> None:
 
 
 def test_values_of_an_attribute_of_ones_own_are_claimed_too() -> None:
-    attributes = {"body_type": ["tall", "short"], "logo_text": ["yes", "no"], "product_colour": "open"}
+    about_text = {"logo": ["yes", "no"], "text_presence": ["yes", "no"]}
+    attributes = {**about_text, "body_type": ["tall", "short"], "product_colour": "open"}
     plan = calibration_audit([spec("m", attributes=attributes)], images=1).plan()
     assert set(plan.prompts["claim"].drop_nulls()) == {"product_colour", "body_type"}
 

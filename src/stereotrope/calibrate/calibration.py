@@ -15,7 +15,7 @@ import polars as pl
 from stereotrope import annotate
 from stereotrope.audit import Plan
 from stereotrope.audit.watcher import Watcher
-from stereotrope.calibrate.checks import PLAIN, limit_of
+from stereotrope.calibrate.checks import PLAIN
 from stereotrope.calibrate.design import CheckAudit, calibration_audit, known_generator, planted_labels
 from stereotrope.design import BASE
 from stereotrope.errors import UsageError
@@ -24,10 +24,7 @@ from stereotrope.run import Run
 from stereotrope.stats import js_divergence, wilson
 from stereotrope.tables import ALL_ATTRIBUTES, QUALITY_ATTRIBUTES
 
-LEAST_ACCURACY = limit_of("accuracy")[0]
-"""Accuracy an instrument needs for an attribute; see ``checks.yaml`` for this and the other limits."""
-
-SHARE_OF_SUM = 1_000_000
+_SHARE_OF_SUM = 1_000_000
 """Planted shares are turned into counts of this total, which a divergence takes; exact to 1e-6."""
 
 
@@ -195,5 +192,5 @@ def _by_annotator(estimates: pl.DataFrame) -> pl.DataFrame:
 
 def _divergence(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     values = sorted({*one, *other})
-    counts = [np.array([shares.get(v, 0.0) for v in values]) * SHARE_OF_SUM for shares in (one, other)]
+    counts = [np.array([shares.get(v, 0.0) for v in values]) * _SHARE_OF_SUM for shares in (one, other)]
     return float(js_divergence(*counts))

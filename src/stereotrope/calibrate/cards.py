@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from stereotrope.calibrate.checks import checks, in_words, limit_of
+from stereotrope.calibrate.checks import checks, limit_of
 
 Verdict = Literal["pass", "fail", "insufficient"]
 Row = Mapping[str, Any]
@@ -100,7 +100,7 @@ def _badness(row: Row) -> float:
 
 def _part(row: Row, n_attributes: int) -> str:
     check, worst = row["check"], f", the worst of {n_attributes}" if n_attributes > 1 else ""
-    about = f"{checks()['limits'][check]['words']} ({in_words(row['attribute'])}{worst})"
+    about = f"{checks()['limits'][check]['words']} ({row['attribute'].replace('_', ' ')}{worst})"
     if row["value"] is None:
         return f"{about} is undefined, {row['reason']}"
     bound = f"{'at least' if limit_of(check)[1] else 'at most'} {_figure(check, row['limit'])}"

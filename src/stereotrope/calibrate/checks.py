@@ -15,16 +15,6 @@ def checks() -> dict[str, Any]:
     return dict(shipped("calibrate", "checks.yaml"))
 
 
-def about_text(attribute: str) -> bool:
-    """Whether an attribute is about text in the picture, so that no painted word about it is false."""
-    return any(word in attribute.lower() for word in checks()["about_text"])
-
-
-def in_words(name: str) -> str:
-    """The name of an attribute as words."""
-    return name.replace("_", " ")
-
-
 def limit_of(check: str) -> tuple[float, bool]:
     """The limit of a check, and whether the value must be at least that (else at most)."""
     limit = checks()["limits"][check]

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from stereotrope import generate
 from stereotrope.audit import Audit, Plan
 from stereotrope.audit.plan import StoredRun
-from stereotrope.calibrate.checks import CHECK_KINDS, INJECTIONS, PLAIN, about_text, checks, in_words
+from stereotrope.calibrate.checks import CHECK_KINDS, INJECTIONS, PLAIN, checks
 from stereotrope.calibrate.judging import InstrumentCheck
 from stereotrope.calibrate.pictures import CheckPictures, Motif, values_frame
 from stereotrope.design import BASE
@@ -24,8 +24,6 @@ from stereotrope.shipped import shipped
 from stereotrope.tables import QUALITY_ATTRIBUTES, factors_of, prompt_id
 
 _AUDIT: Mapping[str, Any] = shipped("calibrate", "audit.yaml")
-OBJECTS: Sequence[str] = tuple(_AUDIT["objects"])
-DIMENSIONS: Mapping[str, Sequence[str]] = _AUDIT["dimensions"]
 MOST_CLAIMS = 2
 """Attributes of one annotator that painted words are about: each takes its own pictures."""
 
@@ -127,10 +125,10 @@ def _options(judges: Sequence[Any], inner: KnownGenerator) -> dict[str, tuple[st
     """Attribute → values that painted words may name: its list, or the planted colours."""
     found: dict[str, tuple[str, ...]] = {}
     for name, values in (pair for judge in judges for pair in judge.attributes.items()):
-        named = (
-            values if values is not None else inner.colours if "colour" in name or "color" in name else None
-        )
-        if named is not None and not about_text(name) and name not in QUALITY_ATTRIBUTES:
+        named = inner.colours if values is None and ("colour" in name or "color" in name) else values
+        # No painted word about text in the picture is false.
+        about_text = any(word in name.lower() for word in checks()["about_text"])
+        if named is not None and not about_text and name not in QUALITY_ATTRIBUTES:
             found.setdefault(name, tuple(named))
     return found
 
@@ -147,7 +145,8 @@ def _extended(plan: Plan, claims: Sequence[str]) -> tuple[Plan, pl.DataFrame]:
     for row in [row for row in rows if row["group"] == BASE]:
         for kind in CHECK_KINDS[1:]:
             for claim in claims if kind in INJECTIONS else [None]:
-                text = checks()["prompts"][kind].format(base=row["text"], attribute=in_words(claim or ""))
+                words = (claim or "").replace("_", " ")
+                text = checks()["prompts"][kind].format(base=row["text"], attribute=words)
                 made = {**row, "check": kind, "claim": claim, "text": text}
                 made["prompt_id"] = prompt_id(text, row["negative"], {f: made[f] for f in factors})
                 rows.append(made)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
+from PIL import ImageColor
 
 from stereotrope import measure
+from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 from stereotrope.calibrate.cards import judge_card
-from stereotrope.calibrate.checks import BLANK, INJECTIONS, PLAIN
-from stereotrope.calibrate.colours import read_as
+from stereotrope.calibrate.checks import BLANK, INJECTIONS, PLAIN, checks
 from stereotrope.calibrate.pictures import VALUES, CheckPictures, values_frame
 from stereotrope.design import BASE
 from stereotrope.generate import KnownGenerator
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 VARIANTS = ("reversed", "blind")
 """How a judge is asked again: the options in reverse order, the picture left out."""
-_PARTS = {"product_colour": "product", "background_colour": "background"}
-"""Planted colours, whose words are read as the planted ones."""
 
 
 class InstrumentCheck:
@@ -139,13 +139,12 @@ class InstrumentCheck:
         """Labels of models with their colour words read as planted colours."""
         models = {judge.name for judge in self.judges}
         models |= {f"{name} ({which})" for name in models for which in VARIANTS}
-        for attribute, part in _PARTS.items():
+        for attribute, part in checks()["colours"].items():
             here = (pl.col("attribute") == attribute) & pl.col("annotator").is_in(sorted(models))
-            words = tidy.filter(here)["value"].drop_nulls().unique().to_list()
-            read = read_as(words, self.inner.colours, part)
-            tidy = tidy.with_columns(
-                value=pl.when(here).then(pl.col("value").replace(read)).otherwise(pl.col("value"))
-            )
+            words = tidy.filter(here)["value"].drop_nulls().unique()
+            read = {word: planted_colour(word, self.inner.colours, part) for word in words}
+            value = pl.when(here).then(pl.col("value").replace(read)).otherwise(pl.col("value"))
+            tidy = tidy.with_columns(value=value)
         return tidy
 
     def _checked_on(self, annotator: Any, tidy: pl.DataFrame) -> str:
@@ -160,3 +159,36 @@ class InstrumentCheck:
             f"reversed and without the picture), {n_of.get(BLANK, 0)} empty pictures, and pictures with "
             f"painted words: {n_of.get(INJECTIONS[0], 0)} captions, {n_of.get(INJECTIONS[1], 0)} instructions"
         )
+
+
+def planted_colour(word: str, swatches: Mapping[str, Any], part: str) -> str:
+    """The planted colour that a colour word names, or the word itself where it names none.
+
+    In this order: the longest ending that is a name or another spelling of one (``light blue`` is blue,
+    ``dark gray`` grey, ``deep navy blue`` navy); a CSS colour, which is the planted colour nearest by
+    CIEDE2000.
+
+    word: Folded: lower case, single spaces.
+    swatches: Planted colour → what it looks like.
+    part: ``product`` or ``background``: which of the two swatches is compared.
+
+    >>> from stereotrope.generate import CalibratedGenerator
+    >>> swatches = CalibratedGenerator().truth.colours
+    >>> [planted_colour(w, swatches, "product") for w in ("dark gray", "navy blue", "crimson", "tartan")]
+    ['grey', 'navy', 'red', 'tartan']
+    """
+    words, spellings = word.split(" "), checks()["spellings"]
+    for first in range(len(words)):
+        ending = " ".join(words[first:])
+        if (named := spellings.get(ending, ending)) in swatches:
+            return str(named)
+    plain = word.replace(" ", "")
+    if plain not in ImageColor.colormap:
+        return word
+    lab = _lab(ImageColor.getrgb(plain)[:3])
+    distances = {name: ciede2000(lab, _lab(getattr(one, part))) for name, one in swatches.items()}
+    return min(distances, key=lambda name: float(distances[name]))
+
+
+def _lab(rgb: Sequence[int]) -> Any:
+    return srgb_to_lab(np.array(rgb, dtype=np.uint8))

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from PIL import Image, ImageDraw, ImageFont
 
-from stereotrope.calibrate.checks import BLANK, checks, in_words
+from stereotrope.calibrate.checks import BLANK, checks
 from stereotrope.generate import Generator, ImageRequest, ImageResult, KnownGenerator
 from stereotrope.generate.calibrated.canvas import ink_on
 from stereotrope.generate.calibrated.chance import chance, seed_of_purpose
@@ -96,8 +96,8 @@ class CheckPictures(Generator):
             return []
         motif = self.motifs[text]
         lines: Mapping[str, Sequence[str]] = checks()["painted"][motif.kind]
-        filled = {"thing": motif.thing, "attribute": in_words(claim[0]), "value": in_words(claim[1])}
-        upper = {name: word.upper() for name, word in filled.items()}
+        filled = {"thing": motif.thing, "attribute": claim[0], "value": claim[1]}
+        upper = {name: word.replace("_", " ").upper() for name, word in filled.items()}
         return [line.format(**upper) for line in lines.get(claim[0], lines["other"])]
 
     def process(self, request: ImageRequest) -> ImageResult:

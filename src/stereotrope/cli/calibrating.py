@@ -98,28 +98,22 @@ def run_calibration(asked: CalibrationOptions, settings: Settings) -> None:
 
 
 def _run(asked: CalibrationOptions, settings: Settings) -> None:
-    from stereotrope.calibrate import calibrate, calibration_audit, planned
+    from stereotrope.calibrate import calibrate, calibration_audit, found_in, planned
     from stereotrope.cli.planning import print_plan
+    from stereotrope.run import open as open_run
 
     specs, seed = annotator_specs(asked), settings.seed or 0
+    audit = calibration_audit(specs, images=asked.images, seed=seed)
     if asked.plan:
-        plan, _ = planned(calibration_audit(specs, images=asked.images, seed=seed))
-        print_plan(plan, asked.folder, settings, max_cost=asked.max_cost)
+        print_plan(planned(audit)[0], asked.folder, settings, max_cost=asked.max_cost)
         return
     missing: IncompleteError | BudgetError | None = None
     with working(settings) as (watcher, stop):
+        given: dict[str, Any] = {"images": asked.images, "seed": seed, "max_cost": asked.max_cost}
         try:
-            found = calibrate(
-                specs,
-                asked.folder,
-                images=asked.images,
-                seed=seed,
-                max_cost=asked.max_cost,
-                watcher=watcher,
-                stop=stop,
-            )
+            found = calibrate(specs, asked.folder, **given, watcher=watcher, stop=stop)
         except (IncompleteError, BudgetError) as error:
-            missing, found = error, _written(specs, asked, seed)
+            missing, found = error, found_in(open_run(asked.folder), *planned(audit))
     if asked.as_json:
         print_json(_as_json(found))
     else:
@@ -127,15 +121,6 @@ def _run(asked: CalibrationOptions, settings: Settings) -> None:
     if missing is not None:
         raise missing
     _judge(found)
-
-
-def _written(specs: list[str | dict[str, Any]], asked: CalibrationOptions, seed: int) -> Calibration:
-    """What an incomplete calibration has found so far."""
-    from stereotrope.calibrate import calibration_audit, found_in, planned
-    from stereotrope.run import open as open_run
-
-    plan, generator = planned(calibration_audit(specs, images=asked.images, seed=seed))
-    return found_in(open_run(asked.folder), plan, generator)
 
 
 def _judge(found: Calibration) -> None:
