@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from stereotrope.clients import Expectation
     from stereotrope.commands import Settings
 
-Range = tuple[float, float]
+    Asking = Sequence[tuple[Work, Expectation]]
+
 _HERE = "none"
-_UNKNOWN = "not known"
 _ROUNDING = 1e-9
 
 
@@ -35,33 +35,36 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
 
     work = outstanding(plan, folder)
     out = console(settings)
+    factors = f"factors: {', '.join(plan.factors) or 'none'}"
     print_line(Text(terminal(plan.title), style="bold"), out)
-    print_line(
-        safe(f"{count(plan.prompts.height, 'prompt')}, factors: {', '.join(plan.factors) or 'none'}"), out
-    )
-    for line in _prompts(plan, whole=settings.verbose):
+    for line in (
+        f"{count(plan.prompts.height, 'prompt')}, {factors}",
+        *_prompts(plan, whole=settings.verbose),
+    ):
         print_line(safe(line), out)
-    print_fitted(
-        "", ["step", "with", "pictures", "done", "to do", "calls"], [*map(_steps, work)], out, naming=2
-    )
-    if asked := [[row.verb, row.name, *_takes(row.expected)] for row in work if row.expected is not None]:
+    columns = ["step", "with", "pictures", "done", "to do", "calls"]
+    print_fitted("", columns, [*map(_steps, work)], out, naming=2)
+    asking = [(row, row.expected) for row in work if row.expected is not None]
+    calling = [(row, expected) for row, expected in asking if expected.calls]
+    if asking:
         out.print()
         columns = ["step", "with", "tokens in", "tokens out", "price", "time"]
+        asked = [[row.verb, row.name, *_takes(expected)] for row, expected in asking]
         print_fitted("What the calls take", columns, asked, out, naming=2)
     names = ", ".join(dict.fromkeys(call.name for call in plan.measures))
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
-    said = [f"{g.name}: {note}" for g in plan.generators if (note := g.note)]
     lines = (
         lost_work(plan, folder, work),
         _found(work),
-        _price(work),
-        _spent(spent),
-        _cap(plan, work, folder, spent, max_cost),
-        _time(plan, work),
-        _keys(plan, work),
+        _price(asking),
+        f"Spent in this run folder before: {_dollars(spent)}" if spent else "",
+        _cap(plan, asking, folder, spent, max_cost),
+        _time(plan, calling),
+        _keys(plan, calling),
         f"Measures: {names}",
+        *(f"{generator.name}: {note}" for generator in plan.generators if (note := generator.note)),
     )
-    for line in (*lines, *said, *plan.notes, *plan.key_remarks):
+    for line in (*lines, *plan.notes, *plan.key_remarks):
         if line:
             print_line(safe(line), out)
 
@@ -81,22 +84,22 @@ def _prompts(plan: Plan, *, whole: bool) -> list[str]:
     ]
 
 
-def _cap(plan: Plan, work: Sequence[Work], folder: Path, spent: float, cap: float | None) -> str:
+def _cap(plan: Plan, asking: Asking, folder: Path, spent: float, cap: float | None) -> str:
     """For how many pictures with their labels a cap lasts, and whether it ends before the first."""
     from stereotrope.audit.outstanding import reserve_in
 
     if cap is None:
         return ""
-    expected = [row.expected for row in work if row.expected is not None and row.expected.calls]
-    if any(one.cost is None for one in expected):
-        return f"`--max-cost {_amount(cap)}` cannot be kept without a price of every model."
-    room = cap - spent
-    if sum(one.cost[1] for one in expected if one.cost is not None) <= room + _ROUNDING:
-        return f"`--max-cost {_amount(cap)}` lasts for all of it."
-    drawing = [row for row in work if row.verb == "generate" and row.expected is not None]
-    left = sum(row.total - row.done for row in drawing)
+    option, room = f"`--max-cost {cap:g}`", cap - spent
+    costs = [expected.cost for _, expected in asking if expected.calls]
+    if None in costs:
+        return f"{option} cannot be kept without a price of every model."
+    if sum(cost[1] for cost in costs if cost is not None) <= room + _ROUNDING:
+        return f"{option} lasts for all of it."
+    drawing = [(row, expected) for row, expected in asking if row.verb == "generate"]
+    left = sum(row.total - row.done for row, _ in drawing)
     reserve = reserve_in(plan, folder)
-    cost = sum(row.expected.cost[1] for row in drawing if row.expected is not None and row.expected.cost)
+    cost = sum(expected.cost[1] for _, expected in drawing if expected.cost)
     one = (cost / left if left else 0.0) + reserve.each
     lasts = int((room - reserve.pending) / one + _ROUNDING) if one else left
     if lasts < 1 and (left or reserve.pending > room):
@@ -104,17 +107,13 @@ def _cap(plan: Plan, work: Sequence[Work], folder: Path, spent: float, cap: floa
         before = f" after {_dollars(reserve.pending)} for what comes before" if reserve.pending else ""
         least = _dollars(math.ceil(round(100 * (spent + reserve.pending + one), 6)) / 100)
         return (
-            f"Warning: `--max-cost {_amount(cap)}` ends before the first label: it takes up to {first}"
-            f"{before}. Nothing is drawn that could not be judged; raise it to at least {least}."
+            f"Warning: {option} ends before the first label: it takes up to {first}{before}. Nothing is "
+            f"drawn that could not be judged; raise it to at least {least}."
         )
     return (
-        f"`--max-cost {_amount(cap)}` lasts for at least {min(lasts, left)} of {count(left, 'picture')} with "
-        "their labels; no picture is drawn whose labels it could not pay for."
+        f"{option} lasts for at least {min(lasts, left)} of {count(left, 'picture')} with their labels; no "
+        "picture is drawn whose labels it could not pay for."
     )
-
-
-def _amount(value: float) -> str:
-    return f"{value:g}"
 
 
 def _steps(row: Work) -> list[str]:
@@ -129,20 +128,19 @@ def _takes(expected: Expectation) -> list[str]:
     return [
         _HERE if expected.input_tokens is None else _range(expected.input_tokens, _count),
         _HERE if expected.output_tokens is None else _range(expected.output_tokens, _count),
-        _UNKNOWN if expected.cost is None else _range(expected.cost, _dollars),
+        "not known" if expected.cost is None else _range(expected.cost, _dollars),
         "no limit given" if expected.seconds is None else _range(expected.seconds, _duration),
     ]
 
 
-def _price(work: Sequence[Work]) -> str:
-    asked = [row for row in work if row.expected is not None]
-    if not asked:
+def _price(asking: Asking) -> str:
+    if not asking:
         return "Price: $0. Every generator and annotator of this audit works on this computer."
-    if not any(row.expected.calls for row in asked if row.expected is not None):
+    if not any(expected.calls for _, expected in asking):
         return "Price: $0. No model has anything left to do."
-    known = [row.expected.cost for row in asked if row.expected is not None and row.expected.cost is not None]
-    unknown = [row.name for row in asked if row.expected is not None and row.expected.cost is None]
-    total = _range(_sum(known), _dollars)
+    known = [expected.cost for _, expected in asking if expected.cost is not None]
+    unknown = [row.name for row, expected in asking if expected.cost is None]
+    total = _range((sum(low for low, _ in known), sum(high for _, high in known)), _dollars)
     if not unknown:
         return f"Price: {total} for what is left. `--max-cost` sets a cap: once it is spent, no call begins."
     begun = "Price: not known" if not known else f"Price: {total} and what is not known"
@@ -160,23 +158,6 @@ def _found(work: Sequence[Work]) -> str:
     )
 
 
-def _keys(plan: Plan, work: Sequence[Work]) -> str:
-    """Which keys the rest needs that this shell has not."""
-    left = {row.name for row in work if row.expected is not None and row.expected.calls}
-    unset: dict[str, list[str]] = {}
-    entries: Sequence[Any] = (*plan.generators, *plan.annotators)
-    for one in entries:
-        key = getattr(getattr(one, "endpoint", None), "key", None)
-        if key is not None and one.name in left and not os.environ.get(key, "").strip():
-            unset.setdefault(key, []).append(one.name)
-    said = [f"{key} (needed by {', '.join(names)})" for key, names in unset.items()]
-    return f"Not set in this shell: {'; '.join(said)}. Set it before the run." if said else ""
-
-
-def _spent(dollars: float) -> str:
-    return f"Spent in this run folder before: {_dollars(dollars)}" if dollars else ""
-
-
 def _server(plan: Plan, row: Work) -> tuple[str | None, str | None]:
     """Address and key of what a line of the plan asks."""
     entries = plan.generators if row.verb == "generate" else plan.annotators
@@ -184,19 +165,27 @@ def _server(plan: Plan, row: Work) -> tuple[str | None, str | None]:
     return getattr(endpoint, "base_url", None), getattr(endpoint, "key", None)
 
 
-def _time(plan: Plan, work: Sequence[Work]) -> str:
-    asked = [row for row in work if row.expected is not None and row.expected.calls]
+def _keys(plan: Plan, calling: Asking) -> str:
+    """Which keys the rest needs that this shell has not."""
+    unset: dict[str, list[str]] = {}
+    for row, _ in calling:
+        _, key = _server(plan, row)
+        if key is not None and not os.environ.get(key, "").strip():
+            unset.setdefault(key, []).append(row.name)
+    said = [f"{key} (needed by {', '.join(dict.fromkeys(names))})" for key, names in unset.items()]
+    return f"Not set in this shell: {'; '.join(said)}. Set it before the run." if said else ""
+
+
+def _time(plan: Plan, calling: Asking) -> str:
     again = "A run can be stopped and continued."
-    if not asked:
+    if not calling:
         return f"Time: depends on this computer; the progress bars show the rate. {again}"
-    least = 0.0
-    for verb in dict.fromkeys(row.verb for row in asked):
-        servers: dict[Any, float] = {}  # those that share a server and key share its limit
-        for row in asked:
-            if row.verb == verb and row.expected is not None and row.expected.seconds is not None:
-                server = _server(plan, row)
-                servers[server] = servers.get(server, 0.0) + row.expected.seconds[0]
-        least += max(servers.values(), default=0.0)
+    at: dict[str, dict[Any, float]] = {}  # those that share a server and key share its limit
+    for row, expected in calling:
+        if expected.seconds is not None:
+            servers, server = at.setdefault(row.verb, {}), _server(plan, row)
+            servers[server] = servers.get(server, 0.0) + expected.seconds[0]
+    least = sum(max(servers.values()) for servers in at.values())
     if not least:
         return (
             "Time: not known; no limit is given (`requests_per_minute:`), and calls go out as fast as the "
@@ -205,12 +194,7 @@ def _time(plan: Plan, work: Sequence[Work]) -> str:
     return f"Time: at least {_duration(least)} at the limits given, models side by side. {again}"
 
 
-def _sum(ranges: Iterable[Range]) -> Range:
-    lows, highs = zip(*ranges, strict=True) if (ranges := list(ranges)) else ((), ())
-    return sum(lows), sum(highs)
-
-
-def _range(pair: Range, show: Any) -> str:
+def _range(pair: tuple[float, float], show: Any) -> str:
     low, high = (show(value) for value in pair)
     return str(low) if low == high else f"{low}–{high}"
 
