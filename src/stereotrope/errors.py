@@ -38,11 +38,12 @@ class StereotropeError(Exception):
 
     exit_code = 1
 
+    def __init_subclass__(cls, exit_code: int | None = None) -> None:
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
 
-class AuditFileError(StereotropeError):
+
+class AuditFileError(StereotropeError, exit_code=2):
     """A mistake in an audit file; the message begins with ``file:line:``."""
-
-    exit_code = 2
 
     def __init__(self, message: str, *, file: Path | str | None = None, line: int | None = None) -> None:
         self.file = str(file) if file is not None else None
@@ -51,22 +52,16 @@ class AuditFileError(StereotropeError):
         super().__init__(f"{where}{message}")
 
 
-class UsageError(StereotropeError):
+class UsageError(StereotropeError, exit_code=2):
     """A command or function called with arguments that do not fit."""
 
-    exit_code = 2
 
-
-class PluginError(StereotropeError):
+class PluginError(StereotropeError, exit_code=2):
     """A plug-in that cannot be loaded, or that takes the name of another."""
 
-    exit_code = 2
 
-
-class InputError(StereotropeError):
+class InputError(StereotropeError, exit_code=2):
     """Data handed to stereotrope that cannot be used."""
-
-    exit_code = 2
 
 
 class TableError(InputError):
@@ -85,16 +80,12 @@ class PictureError(InputError):
         super().__init__(reason)
 
 
-class DefinitionError(StereotropeError):
+class DefinitionError(StereotropeError, exit_code=2):
     """Scores by different definitions set side by side."""
 
-    exit_code = 2
 
-
-class RunError(StereotropeError):
+class RunError(StereotropeError, exit_code=3):
     """A run folder that cannot be used as it is."""
-
-    exit_code = 3
 
 
 class RunLocked(RunError):
@@ -109,44 +100,32 @@ class RunDamaged(RunError):
     """A file of the run folder is torn or was changed."""
 
 
-class PictureUnavailable(StereotropeError):
+class PictureUnavailable(StereotropeError, exit_code=3):
     """A picture that cannot be read just now, which says nothing about it: nothing of it is kept."""
 
-    exit_code = 3
 
-
-class ModelError(StereotropeError):
+class ModelError(StereotropeError, exit_code=3):
     """A model server that did not answer one request as it should, after every try it was worth."""
-
-    exit_code = 3
 
 
 class ModelUnusable(ModelError):
     """A model that no request can reach: the key is refused, the quota used up, the model unknown."""
 
 
-class ModelMisconfigured(ModelUnusable):
+class ModelMisconfigured(ModelUnusable, exit_code=2):
     """A model that no request can reach as the audit file has it: no key, an unknown name, a wrong option."""
 
-    exit_code = 2
 
-
-class IncompleteError(StereotropeError):
+class IncompleteError(StereotropeError, exit_code=3):
     """The audit ended, and something it asked for is missing."""
 
-    exit_code = 3
 
-
-class BudgetError(StereotropeError):
+class BudgetError(StereotropeError, exit_code=4):
     """The cap on what calls may cost is reached; what was paid for is kept."""
 
-    exit_code = 4
 
-
-class Interrupted(StereotropeError):
+class Interrupted(StereotropeError, exit_code=130):
     """Stopped by the user; what was finished is kept and the same command continues."""
-
-    exit_code = 130
 
 
 def did_you_mean(found: object, known: Iterable[str], *, otherwise: str = "") -> str:

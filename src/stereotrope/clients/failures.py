@@ -53,15 +53,13 @@ _GOOGLES_BAD_KEY = "API_KEY_INVALID"
 """Google says so with status 400."""
 
 
-class BadRequest(ModelError):
+class BadRequest(ModelError, exit_code=2):
     """One request that the server rejects as it is; another one may do.
 
     The exit code is 2, as for what the audit file asks for and cannot have.
 
     about: What the server said of it: message, parameter and code in one text.
     """
-
-    exit_code = 2
 
     def __init__(self, message: str, about: str) -> None:
         self.about = about
