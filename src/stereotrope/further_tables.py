@@ -26,45 +26,39 @@ class TableSources:
 Filled = tuple[pl.DataFrame, Mapping[str, Any]]
 """Rows of a further table, and what ``run.json`` says beside, by its keys there."""
 
+Fill = Callable[[TableSources], Filled | None]
+"""Gives a further table of a run; None where the run has none of it."""
+
 
 @dataclass(frozen=True)
 class FurtherTable:
     """A table that a run has beside those that every run has.
 
-    ``fill`` gives its rows and what ``run.json`` says beside, or None where a run has none of it. It is
-    written as ``<name>.parquet``, opened by ``run.table(name)`` and exported under its ``caption``.
+    It is written as ``<name>.parquet``, opened by ``run.table(name)`` and exported under its ``caption``.
     """
 
     name: str
     columns: tuple[Column, ...]
     caption: str
-    fill: Callable[[TableSources], Filled | None]
+    fill: Fill
 
 
 _OF_EVERY_RUN = (
-    "prompts",
-    "images",
-    "labels",
-    "subjects",
-    "embeddings",
-    "estimates",
-    "findings",
-    "reference",
+    *("prompts", "images", "labels", "subjects"),
+    *("embeddings", "estimates", "findings", "reference"),
 )
 
 TABLES: Registry[FurtherTable] = Registry("tables", "stereotrope.lexicon", modules="summary")
 """Every further table by its name; packages of others add theirs under the entry point of this group."""
 
 
-def further_table(
-    columns: Sequence[Column], *, caption: str
-) -> Callable[[Callable[[TableSources], Filled | None]], Callable[[TableSources], Filled | None]]:
+def further_table(columns: Sequence[Column], *, caption: str) -> Callable[[Fill], Fill]:
     """Return the decorator that adds the function that fills a further table, under its name.
 
     Raises PluginError: The name is that of a table of every run, or another has it.
     """
 
-    def registered(fill: Callable[[TableSources], Filled | None]) -> Callable[[TableSources], Filled | None]:
+    def registered(fill: Fill) -> Fill:
         if fill.__name__ in _OF_EVERY_RUN:
             raise PluginError(f"tables: {fill.__name__!r} is a table of every run; rename the function")
         TABLES.add(fill.__name__, FurtherTable(fill.__name__, tuple(columns), caption, fill))

@@ -47,29 +47,14 @@ UNKNOWN = "unknown"
 """Value of what a caption is read for where it names no group of it."""
 
 CAPTION_LISTS = (
-    "stereotype",
-    "diversity",
-    "keyword",
-    "implied",
-    "hallucination",
-    "reference",
-    "alignment",
-    "ppe",
+    *("stereotype", "diversity", "keyword", "implied"),
+    *("hallucination", "reference", "alignment", "ppe"),
 )
 """Attributes of a caption's term lists: one label an element found, any number of them a picture."""
 
 QUALITY_ATTRIBUTES = (
-    "blank",
-    "perceptual_hash",
-    "exact_duplicate_of",
-    "near_duplicate_of",
-    "seen_in_discovery",
-    "text_words",
-    "background_text_words",
-    "text_mark",
-    *CONSTRAINTS,
-    CAPTION,
-    *CAPTION_LISTS,
+    *("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of", "seen_in_discovery"),
+    *("text_words", "background_text_words", "text_mark", *CONSTRAINTS, CAPTION, *CAPTION_LISTS),
 )
 """Attributes that say whether a picture can be used, or hold its caption, what was found in that and what OCR
 read, not how it looks: no measure of looks takes them in, and their values are not folded."""
@@ -314,15 +299,9 @@ def schema(columns: Sequence[Column], factors: Sequence[str] = ()) -> pa.Schema:
     ``prompts``: after ``prompt_id``; ``estimates``: after ``definition``. Column docs travel as field
     metadata.
     """
-    at = {"prompts": 1, "estimates": 2}[_name_of(columns)] if factors else 0
+    if factors and columns not in (PROMPTS, ESTIMATES):
+        raise TableError("only prompts and estimates carry factor columns")
+    at = 1 if columns is PROMPTS else 2
     fields = [pa.field(c.name, c.type, metadata={"doc": c.doc}) for c in columns]
-    inserted = [pa.field(f, _S, metadata={"doc": "factor"}) for f in check_factors(factors)]
-    return pa.schema(fields[:at] + inserted + fields[at:])
-
-
-def _name_of(columns: Sequence[Column]) -> str:
-    if columns is PROMPTS:
-        return "prompts"
-    if columns is ESTIMATES:
-        return "estimates"
-    raise TableError("only prompts and estimates carry factor columns")
+    fields[at:at] = [pa.field(f, _S, metadata={"doc": "factor"}) for f in check_factors(factors)]
+    return pa.schema(fields)

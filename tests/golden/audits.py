@@ -13,7 +13,6 @@ import polars as pl
 from PIL import Image
 
 import stereotrope as st
-from stereotrope.cli.demo import demo_audit
 from stereotrope.testing import Loopback
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +61,8 @@ resamples: 100
 
 def demo(folder: Path, data: Path) -> st.Run:
     """The demo: the calibrated generator and the offline annotators."""
-    return demo_audit().run(folder / "run")
+    text = (ROOT / "src" / "stereotrope" / "cli" / "demo.yaml").read_text("utf-8")
+    return st.Audit.from_text(text, name="demo.yaml").run(folder / "run")
 
 
 def occupations(folder: Path, data: Path) -> st.Run:

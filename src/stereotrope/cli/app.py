@@ -86,10 +86,11 @@ def demo(
     The calibrated generator draws cups, cars and sofas with a bias that is written down;
     the offline annotators look at them; the report shows what was recovered.
     """
+    from stereotrope.audit import Audit
     from stereotrope.cli.console import carry_out_in_terminal
-    from stereotrope.cli.demo import demo_audit
 
-    audit = demo_audit(settings.seed)
+    text = (Path(__file__).parent / "demo.yaml").read_text("utf-8")
+    audit = Audit.from_text(text, name="demo.yaml", seed=settings.seed)
     carry_out_in_terminal(
         lambda watcher, stop: audit.run(output, watcher=watcher, stop=stop),
         output,
