@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -10,15 +11,9 @@ from rich.text import Text
 from stereotrope.commands import settings
 from stereotrope.report.escape import terminal
 from stereotrope.report.terminal import console, print_json, print_line
-from stereotrope.suites.check import VERDICTS, FigureCheck, Reproduction
+from stereotrope.suites.check import AGREES, VERDICTS, FigureCheck, Reproduction
 
-_STYLES = {
-    "agrees": "green",
-    "agrees in part": "yellow",
-    "differs": "bold red",
-    "cannot be recomputed": "cyan",
-    "not in the paper": "cyan",
-}
+_STYLES = dict(zip(VERDICTS, ("green", "yellow", "bold red", "cyan", "cyan"), strict=True))
 _MOST_ROWS = 12
 _WIDEST = 110
 _INDENT = 2
@@ -34,15 +29,13 @@ def print_reproduction(found: Reproduction, *, as_json: bool = False) -> None:
     print_line(Text(terminal(found.title), style="bold"), out)
     print_line(Text(f"Figures of {terminal(found.source)}, {terminal(found.licence)}.", style="dim"), out)
     out.print()
-    section = ""
-    for check in found.checks:
-        if check.section != section:
-            section = check.section
-            print_line(Text(terminal(section), style="bold"), out)
-        _print_check(check, out)
+    for section, checks in groupby(found.checks, key=lambda check: check.section):
+        print_line(Text(terminal(section), style="bold"), out)
+        for check in checks:
+            _print_check(check, out)
     print_line(Text(found.counted, style="bold"), out)
     for verdict, meaning in VERDICTS.items():
-        print_line(Text.assemble((verdict, _STYLES.get(verdict, "")), f": {meaning}"), out)
+        print_line(Text.assemble((verdict, _STYLES[verdict]), f": {meaning}"), out)
     line = "Every figure behind a check: stereotrope reproduce"
     print_line(Text(f"{line} {terminal(found.suite)} --json", style="dim"), out)
 
@@ -58,9 +51,9 @@ def _print_check(check: FigureCheck, out: Console) -> None:
             lines.append(Text.assemble((name.ljust(_NAME), "dim"), first))
             lines += [Text(" " * _NAME + line) for line in rest]
     lines += [Text(line, style="dim") for line in _wrapped(check.explanation, room)]
-    if check.verdict != "agrees" and 0 < len(check.details) <= _MOST_ROWS:
+    if check.verdict != AGREES and 0 < len(check.details) <= _MOST_ROWS:
         lines += _rows(check.details)
-    verdict = Text(check.verdict.ljust(column - _INDENT), style=_STYLES.get(check.verdict, ""))
+    verdict = Text(check.verdict.ljust(column - _INDENT), style=_STYLES[check.verdict])
     for number, line in enumerate(lines):
         before = Text(" " * _INDENT) + verdict if number == 0 else Text(" " * column)
         out.print(before + line, soft_wrap=True)

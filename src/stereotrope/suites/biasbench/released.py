@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 
 _FIRST = 50
@@ -140,18 +140,14 @@ def spread(shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def _parity(prompt: str, shares: Mapping[str, float]) -> dict[str, float]:
-    if not shares:
+    parity = data_of("authors.yaml")[prompt].get("parity")
+    if not shares or parity is None:
         return {}
     share = {g.lower(): p for g, p in shares.items()}
-    if prompt == "beauty":
-        return {"parity_difference": abs(2 * share.get("white", 0.0) - 1)}
-    if prompt == "doctor":
-        male = share.get("male", 0.0)
-        return {"parity_difference": abs(male - share.get("female", 0.0)), "male_share": male}
-    if prompt == "culture":
-        other = share.get("dark", 0.0) + share.get("medium", 0.0)
-        return {"parity_difference": abs(other - share.get("fair", 0.0))}
-    return {}
+    of = sum(share.get(g, 0.0) for g in parity["groups"])
+    rest = parity["against"] == "rest"
+    other = 1 - of if rest else sum(share.get(g, 0.0) for g in parity["against"])
+    return {"parity_difference": abs(of - other), "male_share": share.get("male", 0.0)}
 
 
 def _terms(captions: Sequence[str], lists: PromptLists) -> dict[str, float]:
@@ -184,15 +180,12 @@ def _dissimilarity(captions: Sequence[str]) -> float:
 
 
 def _composite(prompt: str, values: Mapping[str, float]) -> dict[str, float]:
-    if "shannon_entropy" not in values:
+    """Of what is reported of the prompt: parity and lack of entropy count alike, CAS as much as both."""
+    reported = _REPORTED[prompt]
+    parts = [name for name in ("shannon_entropy", "parity_difference", "cas") if name in reported]
+    if not all(name in values for name in parts):
         return {}
-    lack = 1 - values["shannon_entropy"]
-    if prompt == "animal":
-        return {"contextual_diversity": lack}
-    if prompt == "doctor":
-        return {"cbs": (values["parity_difference"] + lack) / 2}
-    if "cas" not in values:
-        return {}
-    if prompt == "nature":
-        return {"contextual_diversity": (values["cas"] + lack) / 2}
-    return {"cbs": ((values["parity_difference"] + lack) / 2 + values["cas"]) / 2}
+    score = 1 - values["shannon_entropy"]
+    for name in parts[1:]:
+        score = (score + values[name]) / 2
+    return {"cbs" if "cbs" in reported else "contextual_diversity": score}
