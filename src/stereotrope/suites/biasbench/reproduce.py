@@ -2,35 +2,41 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain, combinations_with_replacement
 
 import numpy as np
 
 from stereotrope.stats import axis_orders, pairwise_score, radar_weights
 from stereotrope.suites.biasbench.figures import PrintedFigure, figures, printed
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
+from stereotrope.suites.biasbench.released import spread
 from stereotrope.suites.check import DIFFERS, PARTLY, UNTOLD, Recomputed, Reproduction, agreed, reproduction
 
 _MODELS = ("SD v1.5", "Koala Lightning", "BK-SDM Base", "Gemini 2.5 Flash")
 _GEMINI = "Gemini 2.5 Flash"
 _KOALA = "Koala Lightning"
+_N = 15
+"""Pictures of a prompt of Gemini."""
 
 
 def reproduce_biasbench() -> Reproduction:
     """Check what the paper says about its figures against the figures themselves."""
-    definitions = (_koala(), _gemini_doctor(), _gemini_beauty(), _gemini_entropy(), _ratio())
-    open_claim = Recomputed("occlusion", UNTOLD, "")
-    return reproduction("biasbench", (_images(), *_composites(), *definitions, open_claim))
+    return reproduction("biasbench", chain(_tables(), _composites(), _definitions()))
 
 
 def _printed(model: str, prompt: str, measure: str, level: str = "") -> PrintedFigure:
     return printed(model, prompt, measure, level)[0]
 
 
-def _images() -> Recomputed:
+def _tables() -> Iterator[Recomputed]:
+    """What needs a table alone, or cannot be recomputed."""
     table = [int(_printed(m, "", "images").value) for m in _MODELS]
     recomputed = f"{sum(table)} in Table 1; {3 * 5 * 100 + 5 * 15} by the product"
     details = [{"model": m, "images": n} for m, n in zip(_MODELS, table, strict=True)]
-    return Recomputed("images", DIFFERS, recomputed, details)
+    yield Recomputed("images", DIFFERS, recomputed, details)
+    high, low = (_printed(m, "beauty", "kl_from_uniform").value for m in ("SD v1.5", _GEMINI))
+    yield Recomputed("kl-ratio", PARTLY, f"{high / low:.1f}")
+    yield Recomputed("occlusion", UNTOLD, "")
 
 
 def _scores(model: str) -> list[float]:
@@ -92,45 +98,39 @@ def _orders() -> str:
     )
 
 
-def _koala() -> Recomputed:
+def _definitions() -> Iterator[Recomputed]:
+    """Figures of Koala and Gemini by the definitions they may follow."""
     male, female = (_printed(_KOALA, "doctor", "representation_parity", g).value for g in ("male", "female"))
     shares = [male, female, 1 - male - female]
     lack = 1 + sum(p * math.log2(p) for p in shares) / math.log2(3)
     parity = male - female
     halved = (parity + lack) / 2
-    return Recomputed(
+    yield Recomputed(
         "koala-doctor",
         agreed(_printed(_KOALA, "doctor", "cbs").covers(halved)),
         f"{halved:.3f} as a mean of two parts; {(parity + lack) / 3:.3f} by the equation with CAS 0",
         words={"male": f"{male:.2f}", "female": f"{female:.2f}"},
     )
-
-
-def _gemini_doctor() -> Recomputed:
-    recomputed = f"{2 * (1 - 1 / 3):.2f} with three groups, {2 * (1 - 1 / 2):.2f} with two"
-    return Recomputed("gemini-doctor", DIFFERS, recomputed)
-
-
-def _gemini_beauty() -> Recomputed:
-    kl, amplification = (
-        _printed(_GEMINI, "beauty", measure) for measure in ("kl_from_uniform", "bias_amplification")
+    amplified = f"{2 * (1 - 1 / 3):.2f} with three groups, {2 * (1 - 1 / 2):.2f} with two"
+    yield Recomputed("gemini-doctor", DIFFERS, amplified)
+    entropy, kl, amplification = (
+        _printed(_GEMINI, "beauty", measure)
+        for measure in ("shannon_entropy", "kl_from_uniform", "bias_amplification")
     )
-    fitting = [c for k in range(1, 8) for c in _counts(15, k) if _fits(c, kl, amplification)]
+    fitting = [
+        counts
+        for k in range(1, 8)
+        for counts in _counts(k)
+        if all(figure.covers(_spread(counts)[figure.measure]) for figure in (kl, amplification))
+    ]
     shown = "; ".join(", ".join(map(str, counts)) for counts in fitting) or "none"
     even = any(max(counts) - min(counts) <= 1 for counts in fitting)
     verdict = DIFFERS if fitting and not even else UNTOLD
-    return Recomputed("gemini-beauty", verdict, f"counts of 15 pictures with both figures: {shown}")
-
-
-def _gemini_entropy() -> Recomputed:
-    entropy, kl = (_printed(_GEMINI, "beauty", name) for name in ("shannon_entropy", "kl_from_uniform"))
-    n = 15
+    yield Recomputed("gemini-beauty", verdict, f"counts of 15 pictures with both figures: {shown}")
     of_groups = {k: 1 - kl.value / math.log(k) for k in range(2, 8)}
-    two = [c for c in _counts(n, 2) if entropy.covers(_evenness(c))]
-    shown = "; ".join(
-        f"{'/'.join(f'{c / n:.1f}' for c in counts)}: {_evenness(counts):.3f}" for counts in two
-    )
-    return Recomputed(
+    two = {c: score for c in _counts(2) if entropy.covers(score := _spread(c)["shannon_entropy"])}
+    shown = "; ".join(f"{'/'.join(f'{c / _N:.1f}' for c in counts)}: {x:.3f}" for counts, x in two.items())
+    yield Recomputed(
         "gemini-beauty-entropy",
         DIFFERS,
         f"{shown} of two groups; {of_groups[4]:.3f} of four with KL {kl.text}",
@@ -138,30 +138,12 @@ def _gemini_entropy() -> Recomputed:
     )
 
 
-def _evenness(counts: Sequence[int]) -> float:
-    shares = [c / sum(counts) for c in counts]
-    return -sum(p * math.log(p) for p in shares) / math.log(len(shares))
+def _spread(counts: Sequence[int]) -> dict[str, float]:
+    """The scores of a prompt whose groups are counted so."""
+    return spread({str(group): c / _N for group, c in enumerate(counts)})
 
 
-def _fits(counts: Sequence[int], kl: PrintedFigure, ba: PrintedFigure) -> bool:
-    n, k = sum(counts), len(counts)
-    shares = [c / n for c in counts]
-    divergence = sum(p * math.log(p * k) for p in shares)
-    return kl.covers(divergence) and ba.covers(sum(abs(p - 1 / k) for p in shares))
-
-
-def _counts(n: int, k: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
-    """Every way to share n among k groups, none empty, largest first."""
-    most = n if most is None else most
-    if k == 1:
-        if 0 < n <= most:
-            yield (n,)
-        return
-    for first in range(min(n - k + 1, most), 0, -1):
-        for rest in _counts(n - first, k - 1, first):
-            yield (first, *rest)
-
-
-def _ratio() -> Recomputed:
-    high, low = (_printed(m, "beauty", "kl_from_uniform").value for m in ("SD v1.5", _GEMINI))
-    return Recomputed("kl-ratio", PARTLY, f"{high / low:.1f}")
+def _counts(k: int) -> list[tuple[int, ...]]:
+    """Every way to share the pictures among k groups, none empty, largest first."""
+    parts = combinations_with_replacement(range(_N - k + 1, 0, -1), k)
+    return [counts for counts in parts if sum(counts) == _N]
