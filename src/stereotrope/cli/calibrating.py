@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,8 +55,8 @@ def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
     used = False
     for text in asked.annotators:
         spec = _mapping(text) if text.lstrip().startswith("{") else text
-        models = is_model(spec) if isinstance(spec, str) else _is_model_spec(spec)
-        if given and models:
+        values: Iterable[Any] = [spec] if isinstance(spec, str) else spec.values()
+        if given and any(isinstance(value, str) and is_model(value) for value in values):
             used = True
             spec = {**given, **({"questions": spec} if isinstance(spec, str) else spec)}
         specs.append(spec)
@@ -67,10 +67,6 @@ def annotator_specs(asked: CalibrationOptions) -> list[str | dict[str, Any]]:
             f"({redact(', '.join(asked.annotators))}) is one; name one, for example --annotator openai:gpt-4o"
         )
     return specs
-
-
-def _is_model_spec(spec: Mapping[str, Any]) -> bool:
-    return any(isinstance(value, str) and is_model(value) for value in spec.values())
 
 
 def _mapping(text: str) -> dict[str, Any]:
@@ -120,10 +116,6 @@ def _run(asked: CalibrationOptions, settings: Settings) -> None:
         _print(found, asked.folder, settings)
     if missing is not None:
         raise missing
-    _judge(found)
-
-
-def _judge(found: Calibration) -> None:
     if found.unfit:
         raise IncompleteError(
             f"{' '.join(found.unfit)} Estimates made with it say more about the instrument than about the "

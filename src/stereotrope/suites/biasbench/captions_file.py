@@ -117,12 +117,11 @@ def _read_or_skip(path: Path) -> CaptionsFile:
 def _read(path: Path, *, among_others: bool = False) -> CaptionsFile:
     table = read_caption_table(path, among_others=among_others)
     rows = list(_rows(table))
-    own = _prompt_of_file(path)
-    if own is not None and all(row.prompt in ("", own) for row in rows):
+    named = {_NAMES[word] for word in _words(path.stem) if word in _NAMES}
+    if len(named) == 1 and {row.prompt for row in rows} <= {"", *named}:
         rest = [part for part in map(_without_said, re.split(r"[\W_]+", path.stem)) if part]
-        named = not all(part.isdigit() for part in rest)
-        model = "_".join(rest) if named else path.absolute().parent.name
-        rows = [replace(row, model=row.model or model, prompt=own) for row in rows]
+        model = path.absolute().parent.name if all(map(str.isdigit, rest)) else "_".join(rest)
+        rows = [replace(row, model=row.model or model, prompt=min(named)) for row in rows]
     rows = [replace(row, model=row.model or path.stem) for row in rows]
     notes = table.notes + (table.guessed if table.header else ())
     digest = hashlib.sha256(table.data).hexdigest()
@@ -143,9 +142,3 @@ def _without_said(part: str) -> str:
     """A part of a file's name without words that say its prompt, or nothing of the model."""
     words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+", part)
     return "".join(word for word in words if word.lower() not in _NAMES and word.lower() not in FILLERS)
-
-
-def _prompt_of_file(path: Path) -> str | None:
-    """The one prompt that a file is named for."""
-    named = {_NAMES[word] for word in _words(path.stem) if word in _NAMES}
-    return next(iter(named)) if len(named) == 1 else None

@@ -89,9 +89,11 @@ def check_lexicon(
             f"({', '.join(read.prompts)}), found {_some(prompts)}; name the column with --column "
             "prompt=NAME, or the prompt of all with --prompt"
         )
+    way, *split = read.matching.words.split(", ", 1)
+    way += f", {', '.join(patterned)} as whole words" if patterned else ""
     return CheckedLexicon(
         read,
-        _matching_words(read, patterned),
+        ", ".join([way, *split]),
         str(captions),
         frame.height,
         (*found.notes, *said, *remarks),
@@ -178,12 +180,6 @@ def _prompts(
 def _some(prompts: Sequence[str | None]) -> str:
     listed = list(dict.fromkeys("no prompt" if one is None else repr(ellipsis(one, 40)) for one in prompts))
     return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
-
-
-def _matching_words(lexicon: Lexicon, patterned: Sequence[str]) -> str:
-    way, *split = lexicon.matching.words.split(", ", 1)
-    way += f", {', '.join(patterned)} as whole words" if patterned else ""
-    return ", ".join([way, *split])
 
 
 def _cut(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,20 +25,16 @@ def definitions(figures: pl.DataFrame) -> Iterator[Recomputed]:
         above.select("attribute", "object", "dimension", "value").to_dicts(),
     )
     yield Recomputed("table-2-bound", AGREES, f"within 0 to {largest:.4f}")
-    yield _floors()
-    yield from _counts(figures)
-
-
-def _floors() -> Recomputed:
     rows = floors()
     bits, nats = ([r[name] for r in rows] for name in ("divergence, bits", "distance, nats"))
-    return Recomputed(
+    yield Recomputed(
         "floor",
         NOT_GIVEN,
         f"{_ends(bits)} bits of divergence; {_ends(nats)} as a distance in nats",
         [{k: (f"{v:.3f}" if isinstance(v, float) else v) for k, v in r.items()} for r in rows],
         {"seed": SEED},
     )
+    yield from _counts(figures)
 
 
 def _counts(figures: pl.DataFrame) -> Iterator[Recomputed]:
@@ -80,7 +76,17 @@ def _counts(figures: pl.DataFrame) -> Iterator[Recomputed]:
 
 
 def _implied(figures: pl.DataFrame, made: Sequence[Population]) -> Recomputed:
-    limits = _limits(figures)
+    scores = table(figures, "11", ["generator", "object"], "group").reshape(5, -1)
+    ten = figures.filter(pl.col("table") == "10", pl.col("group").is_null())
+    counts, vac = dict(ten.select("generator", "value").iter_rows()), _vac(figures)
+    limits: list[dict[str, Any]] = []
+    for name, own in zip(models(figures, "11"), scores, strict=True):
+        k, down = int(counts[name]), np.sort(own)[::-1]
+        between = f"{three(down[k])} and {three(down[k - 1])}"
+        about = f"{(down[k] + down[k - 1]) / 2:.2f}"
+        limits.append(
+            {"model": name, "significant": k, "between": between, "about": about, "VAC": three(vac[name])}
+        )
     ranges = [[p.limit for p in made if p.reading == r] for r in UNITS]
     at = {row["model"]: float(row["about"]) for row in limits}
     bits, nats = round(max(ranges[0]), 2), round(min(ranges[1]), 2)
@@ -105,20 +111,3 @@ def _ends(values: Sequence[float]) -> str:
 def _vac(figures: pl.DataFrame) -> dict[str, float]:
     four = figures.filter(pl.col("table") == "4", pl.col("object").is_null())
     return dict(four.select("generator", "value").iter_rows())
-
-
-def _limits(figures: pl.DataFrame) -> list[dict[str, Any]]:
-    scores = table(figures, "11", ["generator", "object"], "group").reshape(5, -1)
-    names = models(figures, "11")
-    ten = figures.filter(pl.col("table") == "10", pl.col("group").is_null())
-    counts = dict(ten.select("generator", "value").iter_rows())
-    vac = _vac(figures)
-    rows = []
-    for name, own in zip(names, scores, strict=True):
-        k, down = int(counts[name]), np.sort(own)[::-1]
-        between = f"{three(down[k])} and {three(down[k - 1])}"
-        about = f"{(down[k] + down[k - 1]) / 2:.2f}"
-        rows.append(
-            {"model": name, "significant": k, "between": between, "about": about, "VAC": three(vac[name])}
-        )
-    return rows
