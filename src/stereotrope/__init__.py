@@ -19,12 +19,7 @@ from stereotrope.version import __version__
 
 __all__ = ["Audit", "Run", "__version__", "errors", "measure", "open", "stats", "tables"]
 
-_LAZY = {
-    "Audit": ("stereotrope.audit", "Audit"),
-    "Run": ("stereotrope.run", "Run"),
-    "open": ("stereotrope.run", "open"),
-}
-_MODULES = {"errors", "measure", "stats", "tables"}
+_ROOMS = {"Audit": "audit", "Run": "run", "open": "run"}
 
 if TYPE_CHECKING:
     from stereotrope import errors, measure, stats, tables
@@ -33,12 +28,10 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        return getattr(importlib.import_module(module), attribute)
-    if name in _MODULES:
-        return importlib.import_module(f"stereotrope.{name}")
-    raise AttributeError(f"module 'stereotrope' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'stereotrope' has no attribute {name!r}")
+    module = importlib.import_module(f"stereotrope.{_ROOMS.get(name, name)}")
+    return getattr(module, name) if name in _ROOMS else module
 
 
 def __dir__() -> list[str]:

@@ -165,22 +165,21 @@ def _divergences(estimates: pl.DataFrame, plan: Plan, generator: KnownGenerator)
     scored = estimates.filter(pl.col("attribute") == ALL_ATTRIBUTES)
     measured = estimates.filter(pl.col("attribute") != ALL_ATTRIBUTES)
     texts = {(row["object"], row["group"]): row["text"] for row in _plain(plan).iter_rows(named=True)}
-    rows = []
-    for row in scored.iter_rows(named=True):
-        own = measured.filter(pl.col("annotator").eq_missing(pl.lit(row["annotator"], pl.String)))
+    truths: list[float | None] = []
+    for annotator, thing, group in scored.select("annotator", "object", "group").iter_rows():
+        own = measured.filter(pl.col("annotator").eq_missing(pl.lit(annotator, pl.String)))
         attributes = own["attribute"].unique().sort().to_list()
-        if not set(attributes) <= set(generator.attributes):
-            continue
-        base = generator.planted(texts[row["object"], BASE])
-        group = generator.planted(texts[row["object"], row["group"]])
-        truth = float(np.mean([_divergence(base[a], group[a]) for a in attributes]))
-        low, high = row["adjusted_low"], row["adjusted_high"]
-        inside = None if low is None or high is None else low <= truth <= high
-        adjusted = {"adjusted": row["adjusted"], "excess": row["excess"], "low": low, "high": high}
-        cell = {name: row[name] for name in ("annotator", "object", "group")}
-        by_chance = {"p_value": row["p_value"], "q_value": row["q_value"]}
-        rows.append({**cell, "planted": truth, **adjusted, **by_chance, "inside": inside})
-    return pl.DataFrame(rows)
+        base, other = (generator.planted(texts[thing, which]) for which in (BASE, group))
+        known = set(attributes) <= set(generator.attributes)
+        truths.append(float(np.mean([_divergence(base[a], other[a]) for a in attributes])) if known else None)
+    columns = ("annotator", "object", "group", "planted", "adjusted", "excess", "low", "high")
+    return (
+        scored.drop("low", "high")
+        .rename({"adjusted_low": "low", "adjusted_high": "high"})
+        .with_columns(planted=pl.Series(truths, dtype=pl.Float64))
+        .filter(pl.col("planted").is_not_null())
+        .select(*columns, "p_value", "q_value", inside=pl.col("planted").is_between("low", "high"))
+    )
 
 
 def _by_annotator(estimates: pl.DataFrame) -> pl.DataFrame:

@@ -43,11 +43,14 @@ def judge_card(
     ``confusion`` is ``attribute, reference_value, value, n``: what was planted and what was read.
     """
     about = estimates.filter(annotator=annotator.name)
-    rows = [
-        _row(check, row)
-        for check, facts in checks()["limits"].items()
-        for row in about.filter(measure=facts["of"][0], definition=facts["of"][1]).iter_rows(named=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    for check, facts in checks()["limits"].items():
+        of, limit = about.filter(measure=facts["of"][0], definition=facts["of"][1]), limit_of(check)[0]
+        for row in of.iter_rows(named=True):
+            copied = {name: row[name] for name in ("attribute", "value", "low", "high", "n")}
+            verdict = verdict_of(check, row["value"], row["low"], row["high"])
+            told = {"limit": limit, "verdict": verdict, "reason": row["undefined"]}
+            rows.append({"check": check, **copied, **told})
     verdicts = {row["verdict"] for row in rows}
     fit = False if "fail" in verdicts else None if "insufficient" in verdicts or not rows else True
     return {
@@ -60,13 +63,6 @@ def judge_card(
         "sentence": _sentence(annotator.name, fit, rows),
         "confusion": confusion.to_dicts(),
     }
-
-
-def _row(check: str, row: Row) -> dict[str, Any]:
-    copied = {name: row[name] for name in ("attribute", "value", "low", "high", "n")}
-    verdict = verdict_of(check, row["value"], row["low"], row["high"])
-    limit, _ = limit_of(check)
-    return {"check": check, **copied, "limit": limit, "verdict": verdict, "reason": row["undefined"]}
 
 
 def _sentence(name: str, fit: bool | None, rows: Sequence[Row]) -> str:

@@ -307,30 +307,32 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         with signals_end_the_command():
             return app(args=arguments)
-    except StereotropeError as error:
-        _print_traceback()
-        _print_error(error)
-        if short := _short_of(error):
-            _print_error(RunError(short))
-        sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(0)
-    except (ImportError, MemoryError, OSError, RuntimeError) as error:
-        if short := _short_of(error):
-            _print_traceback()
-            _print_error(RunError(short))
-            sys.exit(RunError.exit_code)
-        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if not isinstance(error, OSError) or (error.filename is None and not full):
+    except (StereotropeError, ImportError, MemoryError, OSError, RuntimeError) as error:
+        told = _told(error)
+        if not told:
             raise
-        _print_traceback()
-        where = "the output" if error.filename is None else error.filename
-        why = f"{where}: {(error.strerror or 'cannot be used').lower()}"
-        hint = "choose another place, or see who may read and write there"
-        if full:
-            hint = "what was finished is kept; make room, then run the same command again to continue"
-        _print_error(RunError(f"{why}; {hint}"))
-        sys.exit(RunError.exit_code)
+        if settings.verbose:
+            _print_lines(traceback.format_exc().strip())
+        for one in told:
+            _print_lines(f"{'' if isinstance(one, Interrupted) else 'error: '}{one}")
+        sys.exit(told[0].exit_code)
+
+
+def _told(error: Exception) -> list[StereotropeError]:
+    """What is said of an error; nothing of one that is ours to mend."""
+    told: list[StereotropeError] = [error] if isinstance(error, StereotropeError) else []
+    if short := _short_of(error):
+        return [*told, RunError(short)]
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if told or not isinstance(error, OSError) or (error.filename is None and not full):
+        return told
+    where = "the output" if error.filename is None else error.filename
+    hint = "choose another place, or see who may read and write there"
+    if full:
+        hint = "what was finished is kept; make room, then run the same command again to continue"
+    return [RunError(f"{where}: {(error.strerror or 'cannot be used').lower()}; {hint}")]
 
 
 def _short_of(error: BaseException | None) -> str | None:
@@ -348,15 +350,6 @@ def _short_of(error: BaseException | None) -> str | None:
             continue
         return f"{what}; {remedy}, then run the same command again: everything finished is kept"
     return None
-
-
-def _print_traceback() -> None:
-    if settings.verbose:
-        _print_lines(traceback.format_exc().strip())
-
-
-def _print_error(error: StereotropeError) -> None:
-    _print_lines(f"{'' if isinstance(error, Interrupted) else 'error: '}{error}")
 
 
 def _print_lines(text: str) -> None:

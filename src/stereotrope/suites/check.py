@@ -86,17 +86,13 @@ def reproduction(suite: str, results: Iterable[Recomputed]) -> Reproduction:
     """Set the claims of a suite's ``checks.yaml`` beside what came out of them."""
     data = load_yaml(suite_named(suite).folder / "checks.yaml")
     by_key = {result.key: result for result in results}
-    checks = [
-        _checked(section["section"], claim, by_key[claim["key"]])
-        for section in data["sections"]
-        for claim in section["checks"]
-    ]
+    checks = []
+    for section in data["sections"]:
+        for claim in section["checks"]:
+            key, verdict, figures, details, words = by_key[claim["key"]]
+            what, published, why = (
+                claim.get(name, "").format(**words) for name in ("what", "published", "explanation")
+            )
+            one = FigureCheck(key, section["section"], what, published, figures, verdict, why, details)
+            checks.append(one)
     return Reproduction(suite, data["title"], data["source"], data["licence"], checks)
-
-
-def _checked(section: str, claim: Mapping[str, str], result: Recomputed) -> FigureCheck:
-    what, published, explanation = (
-        claim.get(name, "").format(**result.words) for name in ("what", "published", "explanation")
-    )
-    key, verdict, figures, details, _ = result
-    return FigureCheck(key, section, what, published, figures, verdict, explanation, details)
