@@ -15,35 +15,7 @@ from stereotrope.inputs.entries import Entry
 from stereotrope.inputs.options import Options
 from stereotrope.plugins import OURS, Registry
 from stereotrope.report.terminal import console
-
-_SIGNS = (
-    (r"\\(?:mathbf|text)\{([^{}]*)\}", r"\1"),
-    (r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"(\1)/(\2)"),
-    (r"^\((\w)\)/|(?<=\W)\((\w)\)/", r"\1\2/"),
-    (r"\\frac(\w)\{([^{}]*)\}", r"\1/(\2)"),
-    (r"\\frac(\w)(\w)", r"\1/\2"),
-    (r"\\binom\{([^{}]*)\}\{([^{}]*)\}", r"C(\1, \2)"),
-    (r"\\sqrt\{([^{}]*)\}", r"√(\1)"),
-    (r"\\sqrt (\w)", r"√\1"),
-    (r"\\bar (\w)", r"mean \1"),
-    (r"\\sum", "Σ"),
-    (r"\\in\b", "∈"),
-    (r"\\cdot", "·"),
-    (r"\\log", "log"),
-    (r"\\ln", "ln"),
-    (r"\\(exp|cos|sin)", r"\1"),
-    (r"\\exists ", "∃ "),
-    (r"\\notin\b", "∉"),
-    (r"\\\|", "‖"),
-    (r"\\[,;]", " "),
-    (r"\\(?:left|right)\b", ""),
-    (r"\\(arg|max|min)", r"\1 "),
-    (r"([_^])\{([\w−-]+)\}", r"\1\2"),
-    (r"([_^])\{([^{}]*)\}", r"\1(\2)"),
-    (r" +_", "_"),
-    (r" {2,}", " "),
-)
-"""LaTeX that the docstrings use, and how it is written on a terminal."""
+from stereotrope.shipped import shipped
 
 
 def print_suites(name: str | None, settings: Settings) -> None:
@@ -195,7 +167,7 @@ def _plain(text: str) -> str:
 
 
 def _formula(latex: str) -> str:
-    for pattern, plain in _SIGNS:
+    for pattern, plain in shipped("cli", "latex.yaml"):
         latex = re.sub(pattern, plain, latex)
     return latex
 

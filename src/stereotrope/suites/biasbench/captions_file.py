@@ -2,34 +2,17 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stereotrope.errors import InputError
 from stereotrope.inputs.captions.headings import ROLES, plain_heading
 from stereotrope.inputs.captions.table import CaptionTable, NoCaptions, read_caption_table
-from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, prompt_texts
+from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS, data_of, prompt_texts
 
-_NAMES = {
-    "beauty": "beauty",
-    "gender": "doctor",
-    "doctor": "doctor",
-    "neutral": "animal",
-    "animal": "animal",
-    "nature": "nature",
-    "cultural": "culture",
-    "culture": "culture",
-    "festival": "culture",
-}
-FILLERS = frozenset(
-    (
-        *("all", "full", "final", "clean", "cleaned", "merged", "combined", "generated", "data", "dataset"),
-        *("caption", "captions", "description", "descriptions", "image", "images", "picture", "pictures"),
-        *("prompt", "prompts", "model", "result", "results", "output", "outputs", "metrics", "biasbench"),
-        *("file", "files", "table", "sheet", "csv", "tsv", "json", "jsonl", "xlsx"),
-    )
-)
+_NAMES: Mapping[str, str] = data_of("words.yaml")["file_names"]["prompts"]
+FILLERS = frozenset(data_of("words.yaml")["file_names"]["fillers"])
 """Words of a file's name that say neither the model nor the prompt."""
 _ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _MOST_NAMED = 12

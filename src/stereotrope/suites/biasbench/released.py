@@ -26,15 +26,8 @@ from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists
 _FIRST = 50
 """Captions that the score named Vendi looks at."""
 
-_SPREAD = ("shannon_entropy", "shannon_entropy_bits")
-_WORDS = ("gmr", "iemr", "hallucination", "vendi", "clip_proxy")
-_REPORTED: Mapping[str, tuple[str, ...]] = {
-    "beauty": ("parity_difference", "bias_amplification", *_SPREAD, "kl_from_uniform", "cas", *_WORDS, "cbs"),
-    "doctor": ("parity_difference", "bias_amplification", *_SPREAD, "male_share", *_WORDS, "cbs"),
-    "animal": (*_SPREAD, "groups_seen", *_WORDS, "contextual_diversity"),
-    "nature": (*_SPREAD, "groups_seen", "cas", *_WORDS, "contextual_diversity"),
-    "culture": ("parity_difference", *_SPREAD, "cas", "kl_from_uniform", *_WORDS, "car", "cbs"),
-}
+_OF_TERMS = ("cas", "gmr", "iemr", "hallucination", "clip_proxy", "car")
+_NO_TERMS = "the lexicon has no such terms for this prompt, or none of them hits"
 
 
 @dataclass(frozen=True)
@@ -82,21 +75,16 @@ def _prompt(prompt: str, captions: Sequence[str], lists: PromptLists) -> list[Re
     if not shares:
         reason = "the lexicon declares no groups for this prompt"
         cells.append(ReleasedScore(prompt, "representation_parity", "", None, n, reason))
-    for measure in _REPORTED[prompt]:
+    for measure in data_of("authors.yaml")[prompt]["reported"]:
         value = values.get(measure)
-        cells.append(ReleasedScore(prompt, measure, "", value, n, "" if value is not None else _why(measure)))
+        why = "" if value is not None else _NO_TERMS if measure in _OF_TERMS else "a part of it has no value"
+        cells.append(ReleasedScore(prompt, measure, "", value, n, why))
     for name, terms in lists.scene.items():
         cells.append(ReleasedScore(prompt, "scene", name, _any_share(captions, terms), n))
     for name, groups in lists.further.items():
         counted = Counter(_first(caption, groups, "unknown") for caption in captions)
         cells += [ReleasedScore(prompt, name, g, k / n, n) for g, k in counted.most_common()]
     return cells
-
-
-def _why(measure: str) -> str:
-    if measure in ("cas", "gmr", "iemr", "hallucination", "clip_proxy", "car"):
-        return "the lexicon has no such terms for this prompt, or none of them hits"
-    return "a part of it has no value"
 
 
 def _shares(captions: Sequence[str], lists: PromptLists) -> dict[str, float]:
@@ -181,7 +169,7 @@ def _dissimilarity(captions: Sequence[str]) -> float:
 
 def _composite(prompt: str, values: Mapping[str, float]) -> dict[str, float]:
     """Of what is reported of the prompt: parity and lack of entropy count alike, CAS as much as both."""
-    reported = _REPORTED[prompt]
+    reported = data_of("authors.yaml")[prompt]["reported"]
     parts = [name for name in ("shannon_entropy", "parity_difference", "cas") if name in reported]
     if not all(name in values for name in parts):
         return {}

@@ -36,7 +36,13 @@ def defaults(figures: pl.DataFrame) -> Iterator[Recomputed]:
     claimed = {"GPT Image-1", "Imagen 4", "FLUX 2 Pro"}
     yield Recomputed("white-default", agreed(set(white) == claimed), listing(white))
     yield _nearest(lowest)
-    yield _overall(means.mean(axis=0), groups)
+    overall = means.mean(axis=0)
+    low, high = np.argsort(overall)[:2], np.argsort(overall)[::-1][:3]
+    fits = [groups[i] for i in (*low, *high)] == [
+        "middle-aged", "White people", "elderly", "women", "Latinx people"
+    ]  # fmt: skip
+    recomputed = "; ".join(", ".join(three(overall[i]) for i in end) for end in (low, high))
+    yield Recomputed("overall-order", agreed(fits), recomputed)
     yield _figure_3(figures)
     yield _agreement(every)
 
@@ -67,16 +73,6 @@ def _nearest(lowest: dict[str, list[str]]) -> Recomputed:
         f"{'5 of 5' if fits else 'not all'}; {listing(men)}",
         words={"nearest": ", ".join(f"{m} {g}" for m, g in first.items()), "all_three": listing(every)},
     )
-
-
-def _overall(means: Floats, groups: list[str]) -> Recomputed:
-    order = np.argsort(means)
-    low, high = order[:2], order[::-1][:3]
-    fits = [groups[i] for i in (*low, *high)] == [
-        "middle-aged", "White people", "elderly", "women", "Latinx people"
-    ]  # fmt: skip
-    recomputed = "; ".join(", ".join(three(means[i]) for i in end) for end in (low, high))
-    return Recomputed("overall-order", agreed(fits), recomputed)
 
 
 def _figure_3(figures: pl.DataFrame) -> Recomputed:
