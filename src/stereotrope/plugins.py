@@ -105,20 +105,17 @@ class Registry(Mapping[str, P], Generic[P]):
             self._import(self._room)
             for point in _entry_points(f"stereotrope.{self.group}"):
                 Registry._origin = point.dist.name if point.dist is not None else point.value
-                self._import_other(point.value)
+                try:
+                    self._import(point.value)
+                except PluginError:
+                    raise
+                except Exception as error:  # code of others may raise anything
+                    raise PluginError(
+                        f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
+                        f"mend the package {point.value}, or uninstall it"
+                    ) from error
         finally:
             Registry._origin = before
-
-    def _import_other(self, package: str) -> None:
-        try:
-            self._import(package)
-        except PluginError:
-            raise
-        except Exception as error:  # code of others may raise anything
-            raise PluginError(
-                f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
-                f"mend the package {package}, or uninstall it"
-            ) from error
 
     def _import(self, package: str) -> None:
         """Import a package with its modules, but for those whose name begins with ``_``; a module alone."""

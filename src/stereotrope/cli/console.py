@@ -45,11 +45,9 @@ class _Watcher:
             disable=self.quiet or not self.console.is_terminal,
         )
         self.tasks: dict[str, TaskID] = {}
-        self.totals: dict[str, tuple[int, int]] = {}
 
     def stage(self, name: str, total: int, done: int) -> None:
         """Announce a stage; ``done`` of ``total`` were there already."""
-        self.totals[name] = (total, done)
         self.tasks[name] = self.bars.add_task(terminal(name), total=total, completed=done, rate="")
         if not self.quiet and not self.console.is_terminal:
             self.console.print(safe(f"{name}: {total - done} to do, {done} done before"))

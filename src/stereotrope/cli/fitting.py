@@ -58,11 +58,8 @@ def print_fitted(
     if widths is not None:
         _print_rows(heads, cells, widths, out)
         return
-    worded = [
-        not any(map(_is_value, column)) if naming is None else i < naming
-        for i, column in enumerate(columns_of)
-    ]
-    said = [i for i, is_words in enumerate(worded) if is_words]
+    worded = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
+    said = worded if naming is None else list(range(naming))
     told = [i for i in range(len(heads)) if i not in said]
     words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
     room = out.width - _total([least[i] for i in told]) - len(_GAP) * bool(told)
@@ -84,7 +81,7 @@ def _is_value(cell: str) -> bool:
 def _least(head: str, column: Sequence[str]) -> int:
     """Cells that a column takes at least: numbers stay whole, words may be cut."""
     if all(map(_NUMBER.fullmatch, column)):
-        return max(_longest_word(head), *map(cell_len, column))
+        return max(0, *(cell_len(head[a:b]) for a, b in _words(head)), *map(cell_len, column))
     whole = [cell_len(match.group()) for cell in column for match in _TOGETHER.finditer(cell)]
     natural = max(cell_len(head), *map(cell_len, column))
     return min(natural, max(_NARROWEST, *whole)) if whole else min(natural, _NARROWEST)
@@ -107,10 +104,6 @@ def _print_rows(
 
 def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * max(len(widths) - 1, 0)
-
-
-def _longest_word(text: str) -> int:
-    return max((cell_len(text[a:b]) for a, b in _words(text)), default=0)
 
 
 def _shrunk(widths: Sequence[int], least: Sequence[int], whole: int) -> list[int] | None:

@@ -76,7 +76,11 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
             Remark("reading", (), f"{file.path.name}: {note}", "counted as read") for note in file.notes
         ]
         if not file.header:
-            remarks += _no_header(file)
+            lost = file.rows[0].image or "its first caption"
+            what = (
+                f"{file.path.name} has no header row; a program that takes its first row for one loses {lost}"
+            )
+            remarks += _remarks("no header", file.rows[:1], what, "its first row is counted")
         kept, found = _left_out(mine)
         rows += kept
         remarks += found
@@ -88,14 +92,6 @@ def _of_model(model: str, parts: Sequence[tuple[CaptionsFile, list[CaptionRow]]]
 def _remarks(kind: str, rows: Sequence[CaptionRow], what: str, effect: str) -> list[Remark]:
     """One of the rows that are odd, none where none is."""
     return [Remark(kind, tuple(row.line for row in rows), what, effect)] if rows else []
-
-
-def _no_header(file: CaptionsFile) -> list[Remark]:
-    first = file.rows[0]
-    what = f"{file.path.name} has no header row; a program that takes its first row for one loses "
-    return _remarks(
-        "no header", [first], what + (first.image or "its first caption"), "its first row is counted"
-    )
 
 
 def _left_out(rows: Sequence[CaptionRow]) -> tuple[list[CaptionRow], list[Remark]]:
@@ -168,19 +164,17 @@ def _gaps(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
         if not numbers or max(numbers) > 4 * len(found) + _SHOWN:
             continue
         missing = sorted(set(range(first, max(numbers))) - numbers)
-        kind, what, lines = "missing numbers", "", found[:0]
         if missing == [0]:
-            kind, lines = "first row lost", found[:1]
             what = (
                 f"images of {prompt} are numbered from 1 to {max(numbers)}: number 0 is missing, as when the "
                 "first row of a file without a header is taken for one"
             )
+            yield Remark("first row lost", (found[0].line,), what, "cannot be put back")
         elif missing:
             runs = _runs(missing)
             shown = ", ".join(runs[:_SHOWN]) + (" and more" if len(runs) > _SHOWN else "")
             what = f"images of {prompt} lack the numbers {shown} of {first} to {max(numbers)}"
-        if missing:
-            yield Remark(kind, tuple(row.line for row in lines), what, "cannot be put back")
+            yield Remark("missing numbers", (), what, "cannot be put back")
 
 
 def _missing(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
