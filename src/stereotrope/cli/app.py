@@ -109,8 +109,8 @@ def init(
     typer.echo(audit_template(suite), nl=False)
 
 
-@app.command(rich_help_panel="Start here")
-def run(
+@app.command("run", rich_help_panel="Start here")
+def run_audit(
     audit: Annotated[Path, typer.Argument(metavar="AUDIT.yaml", help="The audit file.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The run folder; else runs/<name of the file>.")
@@ -199,8 +199,8 @@ def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
             print_headline(headline, settings)
 
 
-@app.command(rich_help_panel="On an instrument")
-def calibrate(
+@app.command("calibrate", rich_help_panel="On an instrument")
+def calibrate_instruments(
     annotators: Annotated[
         list[str] | None,
         typer.Option(
@@ -293,8 +293,8 @@ def annotators(
     print_annotators(name, settings)
 
 
-@app.command(rich_help_panel="What there is")
-def schema() -> None:
+@app.command("schema", rich_help_panel="What there is")
+def audit_schema() -> None:
     """Print the JSON Schema of the audit file, for editors."""
     from stereotrope.audit.file import json_schema
     from stereotrope.report.terminal import print_json

@@ -13,7 +13,7 @@ from stereotrope.lexicon import lexicon_from
 from stereotrope.suites.biasbench.captions_file import read_benchmark_captions
 from stereotrope.suites.biasbench.diagnosis import diagnose
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
-from stereotrope.suites.biasbench.released import ReleasedScore, fold, released
+from stereotrope.suites.biasbench.released import ReleasedScore, as_matched, released
 from stereotrope.suites.biasbench.wordlists import PromptLists, WordLists, read_wordlists
 
 MEASURES = {
@@ -167,4 +167,4 @@ def test_what_the_lists_lack_is_null_with_a_reason() -> None:
 
 
 def test_a_caption_is_folded() -> None:
-    assert fold(" A/B - C;\n d ") == "a b c d"
+    assert as_matched(" A/B - C;\n d ") == "a b c d"

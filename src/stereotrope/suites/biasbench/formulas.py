@@ -10,7 +10,7 @@ from stereotrope.lexicon import Lexicon, Matching
 from stereotrope.lexicon.declared import declared_of
 from stereotrope.measure.captions import caption_measures
 from stereotrope.report.numbers import number
-from stereotrope.suites.biasbench.released import by_patterns, fold
+from stereotrope.suites.biasbench.released import as_matched, by_patterns
 from stereotrope.suites.biasbench.wordlists import WordLists, attribute_of
 
 MATCHINGS: Mapping[str, str] = {
@@ -91,7 +91,7 @@ def paper_values(
         attribute = attribute_of(prompt, lexicon) if prompt in lexicon.prompts else None
         if attribute in lists.patterned:
             patterns = lists.prompts[prompt].patterns
-            said = [by_patterns(fold(caption), patterns) for caption in own["caption"]]
+            said = [by_patterns(as_matched(caption), patterns) for caption in own["caption"]]
             own = own.with_columns(pl.Series(attribute, said, dtype=pl.String))
         if own.height and prompt in lexicon.prompts:
             values |= _of_prompt(own, prompt, lexicon, resampling)

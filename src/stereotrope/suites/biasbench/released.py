@@ -47,7 +47,7 @@ class ReleasedScore:
         return self.prompt, self.measure, self.level
 
 
-def fold(caption: str) -> str:
+def as_matched(caption: str) -> str:
     """Return the caption as the released matching sees it."""
     return " ".join(re.sub(r"[/;-]", " ", caption.lower()).split())
 
@@ -60,7 +60,7 @@ def released(captions: Mapping[str, Sequence[str]], lists: WordLists) -> list[Re
     """
     cells = []
     for prompt in BENCHMARK_PROMPTS:
-        folded = [fold(caption) for caption in captions.get(prompt, ())]
+        folded = [as_matched(caption) for caption in captions.get(prompt, ())]
         if folded:
             cells += _prompt(prompt, folded, lists.prompts.get(prompt, PromptLists()))
     return cells

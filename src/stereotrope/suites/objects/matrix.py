@@ -41,6 +41,6 @@ def percent(share: Any, places: int = 1) -> str:
     return f"{100 * float(share):.{places}f}%"
 
 
-def change(share: Any) -> str:
+def signed_percent(share: Any) -> str:
     """A change in per cent, with its sign."""
     return f"{100 * float(share):+.1f}%".replace("-", "−")

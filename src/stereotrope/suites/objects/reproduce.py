@@ -12,7 +12,7 @@ from stereotrope.report.prose import listing
 from stereotrope.suites.check import AGREES, PARTLY, UNTOLD, Recomputed, Reproduction, agreed, reproduction
 from stereotrope.suites.objects.defaults import defaults
 from stereotrope.suites.objects.definition import definitions
-from stereotrope.suites.objects.matrix import LAST_DIGIT, change, models, percent, table, three
+from stereotrope.suites.objects.matrix import LAST_DIGIT, models, percent, signed_percent, table, three
 from stereotrope.suites.published import published
 
 _MODELS, _OBJECTS, _CONDITIONS, _GROUPS, _ATTRIBUTES, _IMAGES = 5, 8, 10, 9, 8, 20
@@ -100,15 +100,15 @@ def _variations(figures: pl.DataFrame) -> Iterator[Recomputed]:
         yield Recomputed(
             f"table-5-{measure.replace('_', '-')}",
             agreed(abs(mean - pooled) <= LAST_DIGIT + 0.0005),
-            change(mean),
-            [{"model": m, name: change(x)} for m, x in zip(names, single, strict=True)],
-            {"models": listing([change(x) for x in single])},
+            signed_percent(mean),
+            [{"model": m, name: signed_percent(x)} for m, x in zip(names, single, strict=True)],
+            {"models": listing([signed_percent(x) for x in single])},
         )
     five = figures.filter(table="5", measure="cds_change")["value"].to_numpy()
     both = six.group_by("generator", maintain_order=True).agg(better=(pl.col("value") < 0).all())
     alone = both.filter("better")["generator"].to_list()
     holds = five.argmin() == 3 and alone == ["FLUX 2 Pro"]
-    yield Recomputed("largest-reduction", agreed(holds), f"{change(five.min())}; {listing(alone)}")
+    yield Recomputed("largest-reduction", agreed(holds), f"{signed_percent(five.min())}; {listing(alone)}")
     yield Recomputed("paired-tests", UNTOLD, "")
 
 
