@@ -76,19 +76,15 @@ def audited(lexicon: Lexicon, captions: pl.DataFrame, patterned: Sequence[str]) 
     bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
     rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}
     parts = [replace(lexicon, attributes=own, prompts=bare, matching=words)] if own else []
-    first, *others = (
+    audits = [
         matching_audit(part, captions, second=again, examples=_EXAMPLES)
-        for part in (replace(lexicon, attributes=rest), *parts)
-    )
-    for part in others:
-        several = pl.concat([part.several, first.several])
-        first = replace(
-            first,
-            terms=pl.concat([part.terms, first.terms]),
-            labels=pl.concat([part.labels, first.labels]),
-            several=several.sort("n", descending=True, maintain_order=True),
-        )
-    return first
+        for part in (*parts, replace(lexicon, attributes=rest))
+    ]
+    tables = {
+        name: pl.concat([getattr(one, name) for one in audits]) for name in ("terms", "labels", "several")
+    }
+    tables["several"] = tables["several"].sort("n", descending=True, maintain_order=True)
+    return replace(audits[-1], **tables)
 
 
 def excerpt(text: str, start: int, end: int, width: int) -> Excerpt:
