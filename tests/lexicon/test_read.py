@@ -47,7 +47,7 @@ def test_a_file_is_read_whole(file):
     assert made.attributes["gender"].priority == ("female",)
     assert made.lists == ("stereotype", "keyword", "hallucination")
     entry = made.prompts["doctor"]
-    assert (entry.path, entry.cas, entry.parity["against"]) == ("contextual", False, ("female",))
+    assert (entry.path, entry.cas, entry.parity.against) == ("contextual", False, ("female",))
     assert entry.lists["hallucination"].why == "indoors"
     assert [e.term for e in made.terms] == ["woman", "man", "he", "doctor", "surgeon", "coat", "sky"]
 
@@ -73,35 +73,43 @@ def test_a_change_of_terms_or_rules_changes_the_fingerprint_and_a_reason_does_no
         (
             "boundary: substring",
             "boundary: words",
-            r"lexicon.yaml:2: boundary: must be word or substring, found 'words'",
+            r"lexicon.yaml:2: matching.boundary must be 'word' or 'substring', found 'words'",
         ),
-        ("split_case: true", "split_case: 1", r":2: split_case: must be true or false, found 1"),
+        ("split_case: true", "split_case: 1", r":2: matching.split_case must be true or false, found 1"),
         ("matching:", "maching:", r":2: unknown key 'maching'; did you mean 'matching'\?"),
         (
             "priority: [female]",
             "priority: [femal]",
-            r":5: gender: priority: no group 'femal'; did you mean 'female'\?",
+            r":5: attributes.gender.priority: no group 'femal'; did you mean 'female'\?",
         ),
-        ("of: [doctor]", "of: [docter]", r":6: gender: of: no prompt 'docter'; did you mean 'doctor'\?"),
-        ("female: [woman]", "female: []", r":8: female: must list at least one term, found an empty list"),
-        ("female: [woman]", "female: [no, true]", r":8: female: a term must be a text, found True"),
-        ("female: [woman]", "female: [woman, Woman]", r":8: female: 'woman' and 'Woman' are matched alike"),
-        ("female: [woman]", "female: ['*']", r":8: female: a term must have a letter or sign"),
-        ("female: [woman]", "unknown: [woman]", r":8: gender: groups: 'unknown' is what a caption"),
-        ("  gender:\n", "  caption:\n", r":4: attributes: 'caption' is the name of a list or column"),
-        ("  gender:\n", "  status:\n", r":4: attributes: 'status' is the name of a list or column"),
-        ("keyword:", "keywords:", r":16: unknown key 'keywords'; did you mean 'keyword'\?"),
+        (
+            "of: [doctor]",
+            "of: [docter]",
+            r":6: attributes.gender.of: no prompt 'docter'; did you mean 'doctor'\?",
+        ),
+        ("female: [woman]", "female: []", r":8: .*groups.female must list at least one term, found \[\]"),
+        ("female: [woman]", "female: [no, true]", r":8: .*groups.female.1 must be a text, found True"),
+        ("female: [woman]", "female: [woman, Woman]", r":8: .*'woman' and 'Woman' are matched alike"),
+        ("female: [woman]", "female: ['*']", r":8: .*female.0 must have a letter or sign"),
+        ("female: [woman]", "unknown: [woman]", r":8: .*groups.unknown must have another name"),
+        ("  gender:\n", "  caption:\n", r":4: attributes.caption must not be the name of a list or column"),
+        ("  gender:\n", "  status:\n", r":4: attributes.status must not be the name of a list or column"),
+        ("keyword:", "keywords:", r":16: .*lists.keywords must be a list that .*; did you mean 'keyword'\?"),
         (
             "attribute: gender",
             "attribute: sex",
-            r":13: parity: attribute: must be one of the lexicon's attributes",
+            r":13: prompts.doctor.parity.attribute: no attribute of the lexicon 'sex'; there are gender",
         ),
         (
             "groups: [male]",
             "groups: [mail]",
-            r":13: parity: no group 'mail' of 'gender'; did you mean 'male'\?",
+            r":13: prompts.doctor.parity.groups: no group of 'gender' 'mail'; did you mean 'male'\?",
         ),
-        ("terms: [sky]", "terms: [sky, '{}']", r":21: terms: \{\} stands for a term in `not:` only"),
+        (
+            "terms: [sky]",
+            "terms: [sky, '{}']",
+            r":21: .*hallucination.terms must not hold \{\}, which stands for a term in `not:` only",
+        ),
         ("name: mine", "name: mine\nname: two", r":2: not readable as YAML: .*; write each key once"),
         ("path: contextual", "path: [", r"lexicon.yaml:\d+: not readable as YAML"),
     ],
@@ -117,7 +125,7 @@ def test_a_file_that_is_none_is_refused(file, tmp_path):
         read_lexicon("biasbenc")
     with pytest.raises(InputError, match="must have terms under `attributes:`"):
         read_lexicon(file("name: empty"))
-    with pytest.raises(InputError, match="must be a mapping, found nothing"):
+    with pytest.raises(InputError, match="it must be a mapping, found None"):
         read_lexicon(file(""))
     (tmp_path / "lexicon.yaml").write_bytes(b"name: \xff")
     with pytest.raises(InputError, match="must be UTF-8 text, found another encoding at byte 6"):
@@ -134,8 +142,8 @@ def test_a_file_without_end_is_read_no_further_than_a_lexicon_may_be_long(tmp_pa
 
 def test_a_few_lines_that_stand_for_very_many_terms_are_refused(file):
     terms = ", ".join(f"t{number}" for number in range(300))
-    lines = [f"  a0: &a {{groups: {{x: [{terms}]}}}}", *(f"  a{number}: *a" for number in range(1, 800))]
-    with pytest.raises(InputError, match="a lexicon has at most 200,000 terms, aliases"):
+    lines = [f"  a0: &a {{groups: {{x: [{terms}]}}}}", *(f"  a{number}: *a" for number in range(1, 1_700))]
+    with pytest.raises(InputError, match="more than 500,000 values, aliases"):
         read_lexicon(file("\n".join(["attributes:", *lines])))
 
 
@@ -150,7 +158,9 @@ def test_invisible_joiners_are_part_of_a_term():
 
 
 def test_a_mapping_names_the_place_of_a_mistake():
-    with pytest.raises(InputError, match=r"lexicon x: attributes.a.groups.b: b: must list at least one term"):
+    with pytest.raises(
+        InputError, match=r"lexicon x: attributes.a.groups.b must list at least one term, found 3"
+    ):
         lexicon_from({"name": "x", "attributes": {"a": {"groups": {"b": 3}}}})
 
 
@@ -204,4 +214,4 @@ def test_one_side_is_compared_with_the_others_unless_said_otherwise(file, writte
         "name: a\nattributes: {gender: {groups: {female: [woman], male: [man]}}}\n"
         f"prompts: {{p: {{parity: {{attribute: gender, groups: [male]{written}}}, lists: {{}}}}}}\n"
     )
-    assert read_lexicon(file(text)).prompts["p"].parity["against"] == read
+    assert read_lexicon(file(text)).prompts["p"].parity.against == read

@@ -232,7 +232,7 @@ def _unknown_key(location: Sequence[str | int], model: type[Options]) -> str:
     for step in location[:-1]:
         field = model.model_fields.get(str(step))
         model = model if field is None else _model_in(field.annotation) or model
-    known = list(model.model_fields)
+    known = [field.alias or name for name, field in model.model_fields.items()]
     hint = model.slips.get(key) or did_you_mean(key, known, otherwise=f"known keys: {', '.join(known)}")
     return f"unknown key {shorten(key)}; {hint}"
 

@@ -1,13 +1,13 @@
 """What a lexicon declares of a prompt: the groups, sides, elements and text that measures count over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from stereotrope.errors import UsageError
-
-_BESIDE = frozenset({"why", "not", "exclude"})
-"""Keys of a list in a lexicon file that are no elements."""
+from stereotrope.lexicon.model import Lexicon
+from stereotrope.lexicon.parts import Grouped, PromptEntry
+from stereotrope.lexicon.read import lexicon_from
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,10 @@ class Declared:
     terms: tuple[str, ...] = ()
 
 
-def declared_of(lexicon: Any) -> dict[str, Declared]:
+def declared_of(lexicon: Lexicon | Mapping[str, Any]) -> dict[str, Declared]:
     """Read what a lexicon declares of each prompt.
 
-    lexicon: A :class:`stereotrope.annotate.Lexicon`, or a mapping shaped as its file: ``attributes`` and
-        ``prompts``.
+    lexicon: A lexicon, or a mapping shaped as its file (:func:`stereotrope.lexicon.lexicon_from`).
     Raises UsageError: It declares no prompt, or a prompt's parity names an attribute that is not there.
 
     >>> lexicon = {
@@ -50,64 +49,36 @@ def declared_of(lexicon: Any) -> dict[str, Declared]:
     >>> found.groups, found.elements
     ({'gender': ('female', 'male')}, {'keyword': ('doctor', 'hospital')})
     """
-    prompts = _get(lexicon, "prompts") or {}
-    attributes = _get(lexicon, "attributes") or {}
-    if not prompts:
+    read = lexicon if isinstance(lexicon, Lexicon) else lexicon_from(lexicon)
+    if not read.prompts:
         raise UsageError("lexicon: it declares no prompt; list prompts with their terms under 'prompts'")
-    return {name: _prompt(str(name), one, attributes) for name, one in prompts.items()}
+    return {name: _of_prompt(name, entry, read.attributes) for name, entry in read.prompts.items()}
 
 
-def _prompt(name: str, entry: Any, attributes: Mapping[str, Any]) -> Declared:
+def _of_prompt(name: str, entry: PromptEntry, attributes: Mapping[str, Grouped]) -> Declared:
     own = {
         attribute: one
         for attribute, one in attributes.items()
-        if (of := _get(one, "of")) is None or name.casefold() in {str(p).casefold() for p in of}
+        if one.of is None or name.casefold() in map(str.casefold, one.of)
     }
-    parity = _get(entry, "parity") or {}
-    path = _get(entry, "path") or "demographic"
-    main = parity.get("attribute")
-    if main is not None and main not in own:
+    parity = entry.parity
+    if parity is not None and parity.attribute not in own:
         raise UsageError(
-            f"lexicon: parity of prompt {name!r} is about {main!r}, which its captions do not have; found "
-            f"{', '.join(map(repr, own)) or 'no attribute'}"
+            f"lexicon: parity of prompt {name!r} is about {parity.attribute!r}, which its captions do not "
+            f"have; found {', '.join(map(repr, own)) or 'no attribute'}"
         )
-    if main is None and len(own) == 1:
-        main = next(iter(own))
-    sides = parity.get("groups")
-    against = parity.get("against")
-    lists = {key: _elements(one) for key, one in (_get(entry, "lists") or {}).items()}
-    text = _get(entry, "text")
-    terms = [term for found in lists.values() for listed in found.values() for term in listed]
-    terms += [str(t) for one in own.values() for listed in _get(one, "groups").values() for t in listed]
-    cas = _get(entry, "cas")
+    lists = {key: one.elements for key, one in entry.lists.items()}
+    every = [*lists.values(), *(one.groups for one in own.values())]
+    terms = [term for listed in every for found in listed.values() for term in found]
     return Declared(
         name=name,
-        path=path,
-        text=text,
-        groups={attribute: tuple(_get(one, "groups")) for attribute, one in own.items()},
-        attribute=main,
-        of=tuple(sides) if sides else None,
-        against=against if against is None or isinstance(against, str) else tuple(against),
-        association=cas is not False and bool(lists.get("stereotype") or lists.get("diversity")),
+        path=entry.path,
+        text=entry.text,
+        groups={attribute: tuple(one.groups) for attribute, one in own.items()},
+        attribute=parity.attribute if parity else next(iter(own)) if len(own) == 1 else None,
+        of=parity.groups if parity else None,
+        against=parity.against if parity else None,
+        association=entry.cas and ("stereotype" in lists or "diversity" in lists),
         elements={key: tuple(found) for key, found in lists.items()},
-        terms=(*terms, *([text] if text else [])),
+        terms=(*terms, *([entry.text] if entry.text else [])),
     )
-
-
-def _elements(listed: Any) -> dict[str, tuple[str, ...]]:
-    found = _get(listed, "elements")
-    if found is None and isinstance(listed, Mapping):
-        found = listed.get("terms")
-        if found is None:
-            found = {key: terms for key, terms in listed.items() if key not in _BESIDE}
-    elif found is None:
-        found = listed
-    if isinstance(found, Mapping):
-        return {str(key): tuple(map(str, terms)) for key, terms in found.items()}
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        raise UsageError(f"lexicon: a list must hold terms, found {found!r}; write [{found!r}]")
-    return {str(term): (str(term),) for term in found}
-
-
-def _get(thing: Any, name: str) -> Any:
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)

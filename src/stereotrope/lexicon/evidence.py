@@ -84,7 +84,7 @@ class Evidence:
         how = self.lexicon.matching
         if how.boundary == "substring" and not how.split_case:
             return self.hits.only(np.zeros(len(self.hits), dtype=bool))
-        plain = Matcher(self.lexicon.terms, Matching("substring", split_case=False))
+        plain = Matcher(self.lexicon.terms, Matching(boundary="substring"))
         possible = self.reading.counted(plain.match(self.hits.captions))
         elements: dict[tuple[str, str | None, str], int] = {}
         of = [

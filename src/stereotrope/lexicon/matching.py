@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.lexicon.forms import Variants, variants
-from stereotrope.lexicon.parts import Matching, Term
+from stereotrope.lexicon.parts import PLACE, WILD, Matching, Term, bare_term
 from stereotrope.lexicon.search import Found, Pattern, Search
 from stereotrope.lexicon.spelling import composed, folded
-
-WILD, PLACE = "*", "{}"
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,6 @@ class Matches:
         before = np.searchsorted((mine + self.start)[order], theirs + other.start, side="right") - 1
         held: NDArray[np.bool_] = (before >= 0) & (reach[np.maximum(before, 0)] >= theirs + other.end)
         return held
-
-
-def bare_term(term: str) -> str:
-    """Return a term without the ``*`` at its ends."""
-    return term.removeprefix(WILD).removesuffix(WILD)
 
 
 class Matcher:

@@ -1,10 +1,15 @@
-"""What a lexicon is made of: terms in groups and lists, and how they are matched."""
+"""What a lexicon is made of, as a file writes it: terms in groups and lists, and how they are matched."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, Literal, Self
 
-from stereotrope.tables import CAPTION_LISTS
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+
+from stereotrope.errors import did_you_mean
+from stereotrope.inputs.options import Options, Text
+from stereotrope.lexicon.spelling import composed, folded
+from stereotrope.tables import ALL_ATTRIBUTES, CAPTION_LISTS, UNKNOWN
 
 LISTS = CAPTION_LISTS
 """Term lists that a prompt may have, each an attribute of its captions."""
@@ -12,9 +17,124 @@ LISTS = CAPTION_LISTS
 THINGS = ("keyword", "implied", "hallucination", "reference", "alignment", "ppe")
 """Lists that name things and not how people look: a noun behind their terms is no surprise."""
 
+REST = "rest"
+"""Stands for every group, ``unknown`` included, that is not on the first side of a parity."""
 
-@dataclass(frozen=True)
-class Matching:
+OTHERS = "others"
+"""Stands for every declared group that is not on the first side of a parity; ``unknown`` is none of them."""
+
+WILD, PLACE = "*", "{}"
+_LONGEST = 200
+"""Characters of a term or name."""
+_JOINERS = str.maketrans("", "", "\u200c\u200d")
+"""Invisible, and part of how words are spelt in Persian, in the scripts of India and in emoji."""
+_TAKEN = frozenset(
+    {
+        *("caption", "image_id", "generator", "prompt", "prompt_id", "text", "excluded", "status"),
+        *("rationale", UNKNOWN, ALL_ATTRIBUTES, *LISTS),
+    }
+)
+"""Names of lists, and of what stands beside a caption's values in its row or for all attributes together."""
+
+
+def bare_term(term: str) -> str:
+    """Return a term without the ``*`` at its ends."""
+    return term.removeprefix(WILD).removesuffix(WILD)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a text; put it in quotes")
+    written = composed(str(value)).strip()
+    if not written or len(written) > _LONGEST or not written.translate(_JOINERS).isprintable():
+        raise ValueError(f"must be printable text of 1 to {_LONGEST} characters; rewrite it")
+    return written
+
+
+def _name(value: Any) -> str:
+    name = _text(value)
+    if name != composed(str(value)):
+        raise ValueError("must be a name without outer blanks; remove them")
+    return name
+
+
+def _group(name: str) -> str:
+    if name == UNKNOWN:
+        raise ValueError(
+            "must have another name, for that is what a caption without any group has; rename it"
+        )
+    return name
+
+
+def _attribute(name: str) -> str:
+    if name in _TAKEN:
+        raise ValueError("must not be the name of a list or column; rename the attribute")
+    return name
+
+
+def _list(name: str) -> str:
+    if name not in LISTS:
+        hint = did_you_mean(name, LISTS, otherwise=f"there are {', '.join(LISTS)}")
+        raise ValueError(f"must be a list that a prompt can have; {hint}")
+    return name
+
+
+def _term(value: Any) -> str:
+    term = _text(value)
+    if not folded(bare_term(term), split=False):
+        raise ValueError("must have a letter or sign to find; remove it")
+    return term
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    if value is None or isinstance(value, list | tuple):
+        return tuple(value or ())
+    if isinstance(value, str):
+        return (value,)
+    raise ValueError("must list at least one term; write [woman, women]")
+
+
+def _different(terms: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse terms of which two are matched alike."""
+    if not terms:
+        raise ValueError("must list at least one term; write [woman, women]")
+    seen: dict[tuple[str, bool, bool], str] = {}
+    for term in terms:
+        if PLACE in term:
+            raise ValueError(f"must not hold {PLACE}, which stands for a term in `not:` only; remove it")
+        key = folded(bare_term(term), split=False), term.startswith(WILD), term.endswith(WILD)
+        if key in seen:
+            raise ValueError(f"must be different ({seen[key]!r} and {term!r} are matched alike); keep one")
+        seen[key] = term
+    return terms
+
+
+def _side(value: Any) -> str | tuple[str, ...]:
+    return _text(value) if isinstance(value, str) else tuple(map(_text, _listed(value))) or OTHERS
+
+
+_OneLine = Annotated[Text, AfterValidator(lambda text: " ".join(text.split()))]
+_Name = Annotated[str, BeforeValidator(_name)]
+_GroupName = Annotated[_Name, AfterValidator(_group)]
+_AttributeName = Annotated[_Name, AfterValidator(_attribute)]
+_ListName = Annotated[_Name, AfterValidator(_list)]
+_Names = Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_listed)]
+_Phrases = Annotated[tuple[Annotated[str, BeforeValidator(_term)], ...], BeforeValidator(_listed)]
+_Terms = Annotated[_Phrases, AfterValidator(_different)]
+
+
+class _Entry(Options):
+    """A part of a lexicon file; a key with nothing behind it is as good as absent."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {key: held for key, held in value.items() if held is not None}
+
+
+class Matching(_Entry):
     """How terms are found.
 
     boundary: ``word``: a term is a whole word or several; ``substring``: it may stand inside a longer word.
@@ -22,11 +142,13 @@ class Matching:
         a digit (``MaleFair``, ``Female20s``).
     forms: Whether whole words also count in the forms of ``forms.yaml``: terms of lists in the plural, with
         -ed and run together, all terms as compounds (``hoverfly`` for *fly*). Letters anywhere need none.
+    case: Case never counts.
     """
 
     boundary: Literal["word", "substring"] = "word"
     split_case: bool = False
     forms: bool = True
+    case: Literal["fold"] = "fold"
 
     @property
     def words(self) -> str:
@@ -37,8 +159,7 @@ class Matching:
         return way + (", split at case and digits" if self.split_case else "")
 
 
-@dataclass(frozen=True)
-class Grouped:
+class Grouped(_Entry):
     """An attribute of which a caption has one group.
 
     groups: Group → its terms.
@@ -46,41 +167,85 @@ class Grouped:
         value of its own, the groups joined by `` and `` in the order of ``groups``.
     decide: ``first``: by ``priority`` alone; ``most``: the group with most hits, ties by ``priority``.
     of: Prompts whose captions have it; all when None.
-    exclude: Phrases in which a term does not count; ``{}`` stands for each term.
+    exclude: Phrases in which a term does not count (``not`` in a file); ``{}`` stands for each term.
     """
 
-    groups: Mapping[str, tuple[str, ...]]
-    priority: tuple[str, ...] = ()
+    groups: dict[_GroupName, _Terms] = Field(min_length=1)
+    priority: _Names = ()
     decide: Literal["first", "most"] = "first"
-    of: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
-    why: str | None = None
+    of: _Names | None = None
+    exclude: _Phrases = Field((), alias="not")
+    why: _OneLine | None = None
 
 
-@dataclass(frozen=True)
-class TermList:
-    """Elements that a caption may have any number of: element → its terms; the rest as :class:`Grouped`."""
+class TermList(Options):
+    """Elements that a caption may have any number of; ``exclude`` as of :class:`Grouped`.
 
-    elements: Mapping[str, tuple[str, ...]]
-    exclude: tuple[str, ...] = ()
-    why: str | None = None
+    terms: Terms each of which is an element of its own.
+    element: Element → its terms; in a file they stand beside ``terms``, ``not`` and ``why``.
+    """
+
+    terms: _Terms = ()
+    element: dict[_Name, _Terms] = Field(default_factory=dict)
+    exclude: _Phrases = Field((), alias="not")
+    why: _OneLine | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _parted(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return {"terms": value}
+        beside = {key: held for key, held in value.items() if key in ("terms", "not", "why")}
+        return {**beside, "element": {key: held for key, held in value.items() if key not in beside}}
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        if both := [name for name in self.element if name in self.terms]:
+            raise ValueError(f"must not have {both[0]!r} as a term and as an element; keep one")
+        if not self.elements:
+            raise ValueError("must have at least one term; add some or remove it")
+        return self
+
+    @property
+    def elements(self) -> dict[str, tuple[str, ...]]:
+        """Element → its terms, for all elements."""
+        return {**{term: (term,) for term in self.terms}, **self.element}
 
 
-@dataclass(frozen=True)
-class PromptEntry:
+class Parity(_Entry):
+    """Which groups of which attribute are compared; ``against`` is groups, ``others`` or ``rest``."""
+
+    attribute: _OneLine
+    groups: _Names = Field(min_length=1)
+    against: Annotated[str | tuple[str, ...], PlainValidator(_side)] = OTHERS
+
+
+class PromptEntry(_Entry):
     """What a lexicon says of one prompt.
 
     lists: Name of a list (:data:`LISTS`) → its terms.
-    parity: Which groups of which attribute are compared: ``attribute``, ``groups``, ``against``: groups,
-        ``others`` (all other groups) or ``rest`` (these and ``unknown``).
     cas: Whether stereotype and diversity terms are set against each other.
     """
 
-    lists: Mapping[str, TermList]
+    lists: dict[_ListName, TermList] = Field(default_factory=dict)
     path: Literal["demographic", "contextual"] = "demographic"
-    text: str | None = None
-    parity: Mapping[str, object] | None = None
+    text: _OneLine | None = None
+    parity: Parity | None = None
     cas: bool = True
+    why: _OneLine | None = None
+
+
+class LexiconFile(_Entry):
+    """What a file or mapping of a lexicon holds."""
+
+    name: _OneLine | None = None
+    version: Text | None = None
+    source: _OneLine | None = None
+    licence: _OneLine | None = None
+    why: _OneLine | None = None
+    matching: Matching = Field(default_factory=Matching)
+    attributes: dict[_AttributeName, Grouped] = Field(default_factory=dict)
+    prompts: dict[_Name, PromptEntry] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,21 @@
 """Reading lexicons: YAML files, the built-in ones, and mappings made in code."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.errors import InputError, UsageError, did_you_mean
 from stereotrope.inputs.files import read_text
+from stereotrope.inputs.options import options_of, shorten, validated
+from stereotrope.inputs.yaml import YamlFile
 from stereotrope.lexicon.model import Lexicon
-from stereotrope.lexicon.parts import LISTS, Grouped, Matching, PromptEntry, TermList
-from stereotrope.lexicon.tree import Tree, short
-from stereotrope.tables import whole_problem
+from stereotrope.lexicon.parts import OTHERS, REST, LexiconFile
 
 _MAX_BYTES = 8_000_000
 """A lexicon larger than this is refused."""
-_TOP = ("name", "version", "source", "licence", "why", "matching", "attributes", "prompts")
-_MATCHING = ("boundary", "split_case", "forms", "case")
-_ATTRIBUTE = ("groups", "priority", "decide", "of", "not", "why")
-_PROMPT = ("path", "text", "parity", "cas", "lists", "why")
-_PARITY = ("attribute", "groups", "against")
-_OTHERS = "others"
-"""Every other group of the attribute; ``rest`` is these and ``unknown``."""
-_TAKEN = (
-    *("caption", "unknown", "image_id", "generator", "prompt"),
-    *("prompt_id", "text", "excluded", "status", "rationale"),
-)
-"""What stands beside a caption's values in its row."""
+_EXAMPLE = "it as docs/how-to/own-prompts-and-lexicons.md does"
 
 
 def read_lexicon(path_or_name: Path | str) -> Lexicon:
@@ -41,7 +30,7 @@ def read_lexicon(path_or_name: Path | str) -> Lexicon:
         return _built_in(str(path_or_name))
     hint = did_you_mean(path_or_name, built_in, otherwise=f"built in: {', '.join(built_in)}")
     text = read_text(path_or_name, what="a lexicon", absent=hint, most=_MAX_BYTES)
-    return _lexicon(Tree.parsed(str(path_or_name), text), default=Path(path_or_name).stem)
+    return _parsed(text, str(path_or_name), Path(path_or_name).stem)
 
 
 @cache
@@ -54,7 +43,12 @@ def built_in_lexicons() -> tuple[str, ...]:
 @cache
 def _built_in(name: str) -> Lexicon:
     text = resources.files("stereotrope.suites").joinpath(name, "lexicon.yaml").read_text("utf-8")
-    return _lexicon(Tree.parsed(f"{name}/lexicon.yaml", text), default=name)
+    return _parsed(text, f"{name}/lexicon.yaml", name)
+
+
+def _parsed(text: str, name: str, default: str) -> Lexicon:
+    source = YamlFile(text, name)
+    return _lexicon(validated(LexiconFile, source, example=f"write {_EXAMPLE}"), default, source.error)
 
 
 def lexicon_from(mapping: Mapping[str, Any]) -> Lexicon:
@@ -64,181 +58,52 @@ def lexicon_from(mapping: Mapping[str, Any]) -> Lexicon:
     Raises InputError: Something in it cannot be used; the message names the place.
     """
     if not isinstance(mapping, Mapping):
-        raise UsageError(f"lexicon: must be a mapping, found {short(mapping)}; see read_lexicon")
-    return _lexicon(Tree(f"lexicon {mapping.get('name') or 'unnamed'}", mapping), default="unnamed")
+        raise UsageError(f"lexicon: must be a mapping, found {shorten(mapping)}; see read_lexicon")
+    what = f"lexicon {mapping.get('name') or 'unnamed'}"
+    try:
+        file = options_of(LexiconFile, mapping, what, example=_EXAMPLE)
+    except UsageError as error:
+        raise InputError(str(error)) from None
+    return _lexicon(file, "unnamed", lambda message, *at: InputError(f"{what}: {message}"))
 
 
-def _lexicon(tree: Tree, *, default: str) -> Lexicon:
-    top = tree.mapping((), _TOP)
-    prompts = {
-        tree.name((), "prompts", name): _prompt(tree, ("prompts", name))
-        for name in tree.mapping_or_none(("prompts",)) or {}
-    }
-    _refuse_twins(tree, prompts)
-    attributes = {
-        _attribute_name(tree, name): _attribute(tree, ("attributes", name), prompts)
-        for name in tree.mapping_or_none(("attributes",)) or {}
-    }
-    for name, entry in prompts.items():
-        _check_parity(tree, ("prompts", name, "parity"), entry, attributes)
-    if not attributes and not any(entry.lists for entry in prompts.values()):
-        raise tree.error(
+def _lexicon(file: LexiconFile, default: str, error: Callable[..., Exception]) -> Lexicon:
+    """The lexicon of a file; ``error`` makes a mistake from a message and a place."""
+
+    def require(known: Iterable[str], found: str, what: str, *at: str) -> None:
+        listed = list(known)
+        if found not in listed:
+            hint = did_you_mean(found, listed, otherwise=f"there are {', '.join(listed) or 'none'}")
+            raise error(f"{'.'.join(at)}: no {what} {shorten(found)}; {hint}", *at)
+
+    if not file.attributes and not any(entry.lists for entry in file.prompts.values()):
+        raise error(
             "must have terms under `attributes:` or under the lists of `prompts:`, found none; add some"
         )
-    return Lexicon(
-        name=tree.text(("name",)) or default,
-        attributes=attributes,
-        prompts=prompts,
-        matching=_matching(tree),
-        version=None if top.get("version") is None else str(top["version"]),
-        source=tree.text(("source",)),
-        licence=tree.text(("licence",)),
-    )
-
-
-def _refuse_twins(tree: Tree, prompts: Mapping[str, PromptEntry]) -> None:
     seen: dict[str, str] = {}
-    for name in prompts:
-        if name.casefold() in seen:
-            raise tree.error(
-                f"prompts: {seen[name.casefold()]!r} and {name!r} are one name, case aside; rename one",
-                "prompts",
-                name,
-            )
-        seen[name.casefold()] = name
-
-
-def _matching(tree: Tree) -> Matching:
-    if tree.mapping_or_none(("matching",), _MATCHING) is None:
-        return Matching()
-    boundary = tree.choice(("matching", "boundary"), ("word", "substring"), "word")
-    tree.choice(("matching", "case"), ("fold",), "fold")
-    split = tree.flag(("matching", "split_case"), False)
-    forms = tree.flag(("matching", "forms"), True)
-    return Matching("word" if boundary == "word" else "substring", split, forms)
-
-
-def _attribute_name(tree: Tree, name: Any) -> str:
-    clean = tree.name((), "attributes", name)
-    if problem := whole_problem(clean):
-        raise tree.error(f"attributes: {problem}", "attributes", name)
-    if clean in LISTS or clean in _TAKEN:
-        raise tree.error(
-            f"attributes: {clean!r} is the name of a list or column of its own; rename the attribute",
-            "attributes",
-            name,
-        )
-    return clean
-
-
-def _attribute(tree: Tree, at: tuple[Any, ...], prompts: Mapping[str, PromptEntry]) -> Grouped:
-    tree.mapping(at, _ATTRIBUTE)
-    groups = {
-        tree.name(at, "groups", group): tree.terms((*at, "groups", group))
-        for group in tree.mapping((*at, "groups"))
-    }
-    if not groups:
-        raise tree.error(f"{at[-1]}: groups: must name at least one group; write {{female: [woman]}}", *at)
-    if "unknown" in groups:
-        raise tree.error(
-            f"{at[-1]}: groups: 'unknown' is what a caption without any group has; rename the group",
-            *(*at, "groups", "unknown"),
-        )
-    priority = tree.names((*at, "priority"))
-    for group in priority:
-        if group not in groups:
-            raise tree.error(
-                f"{at[-1]}: priority: no group {group!r}; {_near(group, groups, 'groups are')}",
-                *(*at, "priority"),
-            )
-    of = tree.names((*at, "of")) if tree.has((*at, "of")) else None
-    for prompt in of or ():
-        if prompt not in prompts:
-            raise tree.error(
-                f"{at[-1]}: of: no prompt {prompt!r}; "
-                f"{_near(prompt, prompts, 'list it under `prompts:`; there are')}",
-                *(*at, "of"),
-            )
-    decide = tree.choice((*at, "decide"), ("first", "most"), "first")
-    return Grouped(
-        groups,
-        priority,
-        "most" if decide == "most" else "first",
-        of,
-        tree.phrases((*at, "not")),
-        tree.text((*at, "why")),
+    for name, entry in file.prompts.items():
+        if (other := seen.setdefault(name.casefold(), name)) != name:
+            two = f"{other!r} and {name!r}"
+            raise error(f"prompts: {two} are one name, case aside; rename one", "prompts", name)
+        if (parity := entry.parity) is None:
+            continue
+        at = ("prompts", name, "parity")
+        require(file.attributes, parity.attribute, "attribute of the lexicon", *at, "attribute")
+        against = (parity.against,) if isinstance(parity.against, str) else parity.against
+        for group in (*parity.groups, *(one for one in against if one not in (OTHERS, REST))):
+            groups = file.attributes[parity.attribute].groups
+            require(groups, group, f"group of {parity.attribute!r}", *at, "groups")
+    for name, attribute in file.attributes.items():
+        for group in attribute.priority:
+            require(attribute.groups, group, "group", "attributes", name, "priority")
+        for prompt in attribute.of or ():
+            require(file.prompts, prompt, "prompt", "attributes", name, "of")
+    return Lexicon(
+        file.name or default,
+        file.attributes,
+        file.prompts,
+        file.matching,
+        file.version,
+        file.source,
+        file.licence,
     )
-
-
-def _prompt(tree: Tree, at: tuple[Any, ...]) -> PromptEntry:
-    tree.mapping(at, _PROMPT)
-    path = tree.choice((*at, "path"), ("demographic", "contextual"), "demographic")
-    lists = {
-        name: _list(tree, (*at, "lists", name)) for name in tree.mapping_or_none((*at, "lists"), LISTS) or {}
-    }
-    parity = tree.mapping_or_none((*at, "parity"), _PARITY)
-    return PromptEntry(
-        lists,
-        "contextual" if path == "contextual" else "demographic",
-        tree.text((*at, "text")),
-        None if parity is None else _parity(tree, (*at, "parity")),
-        tree.flag((*at, "cas"), True),
-    )
-
-
-def _parity(tree: Tree, at: tuple[Any, ...]) -> dict[str, object]:
-    against = tree.names((*at, "against")) if tree.is_list((*at, "against")) else tree.text((*at, "against"))
-    return {
-        "attribute": tree.text((*at, "attribute")),
-        "groups": tree.names((*at, "groups")),
-        "against": against or _OTHERS,
-    }
-
-
-def _check_parity(
-    tree: Tree, at: tuple[Any, ...], entry: PromptEntry, attributes: Mapping[str, Grouped]
-) -> None:
-    if entry.parity is None:
-        return
-    name = entry.parity["attribute"]
-    if not isinstance(name, str) or name not in attributes:
-        raise tree.error(
-            f"parity: attribute: must be one of the lexicon's attributes, found {short(name)}; "
-            f"{_near(name, attributes, 'they are')}",
-            *(*at, "attribute"),
-        )
-    against = entry.parity["against"]
-    listed = (*entry.parity["groups"], *(against if isinstance(against, tuple) else ()))  # type: ignore[misc]
-    known = attributes[name].groups
-    if not entry.parity["groups"]:
-        raise tree.error("parity: groups: must name at least one group; write [female]", *at)
-    for group in (
-        *listed,
-        *((against,) if isinstance(against, str) and against not in (_OTHERS, "rest") else ()),
-    ):
-        if group not in known:
-            raise tree.error(
-                f"parity: no group {short(group)} of {name!r}; {_near(group, known, 'groups are')}", *at
-            )
-
-
-def _list(tree: Tree, at: tuple[Any, ...]) -> TermList:
-    if tree.is_list(at):
-        return TermList({term: (term,) for term in tree.terms(at)})
-    keys = [key for key in tree.mapping(at) if key not in ("why", "not", "terms")]
-    elements: dict[str, tuple[str, ...]] = {}
-    if tree.has((*at, "terms")):
-        elements = {term: (term,) for term in tree.terms((*at, "terms"))}
-    for key in keys:
-        name = tree.name(at, None, key)
-        if name in elements:
-            raise tree.error(f"{at[-1]}: {name!r} is a term and an element; keep one", *at, key)
-        elements[name] = tree.terms((*at, key))
-    if not elements:
-        raise tree.error(f"{at[-1]}: must have at least one term, found none; add some or remove it", *at)
-    return TermList(elements, tree.phrases((*at, "not")), tree.text((*at, "why")))
-
-
-def _near(found: object, known: Iterable[str], otherwise: str) -> str:
-    listed = tuple(known)
-    return did_you_mean(found, listed, otherwise=f"{otherwise} {', '.join(listed) or 'none'}")

@@ -53,7 +53,7 @@ class Authors:
         self.groups = {
             "ethnicity": self.lists["ethnicity_map"],
             "skin_tone": self.lists["skin_tone_map"],
-            "gender": {"female": [], "male": []},
+            "gender": {"female": ["woman"], "male": ["man"]},
             **one_each,
         }
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from stereotrope.errors import DefinitionError, TableError, UsageError
+from stereotrope.errors import DefinitionError, InputError, TableError, UsageError
 from stereotrope.measure import REGISTRY
 from stereotrope.measure import captions as m
 from stereotrope.stats import newcombe
@@ -354,7 +354,7 @@ def test_rows_say_which_parities_were_asked_for() -> None:
     data = GENDERS.with_columns(tone=pl.lit("mid"), age=pl.lit("old"))
     found = m.caption_measures(data, lexicon, n_bootstrap=0).filter(pl.col("measure") == "signed_parity")
     assert found.height == 1 + 1 + 3 + 1
-    assert sides(found) == {("male", "rest"), ("old", "young")}
+    assert sides(found) == {("male", "others"), ("old", "young")}
 
 
 @pytest.mark.parametrize(
@@ -380,8 +380,12 @@ def test_rows_say_which_parities_were_asked_for() -> None:
             "on both sides",
         ),
         (lambda: m.shannon_entropy(GENDERS, "gender", groups=["unknown"]), UsageError, "is no group"),
-        (lambda: m.declared_of({"prompts": {}}), UsageError, "declares no prompt"),
-        (lambda: m.caption_measures(GENDERS, {"prompts": {"q": {}}}), TableError, "no prompt of the lexicon"),
+        (lambda: m.declared_of({"prompts": {}}), InputError, "must have terms"),
+        (
+            lambda: m.caption_measures(GENDERS, {"prompts": {"q": {"lists": {"keyword": ["a"]}}}}),
+            TableError,
+            "no prompt of the lexicon",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_what_to_do(call: Any, error: type[Exception], message: str) -> None:

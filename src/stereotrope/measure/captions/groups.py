@@ -9,20 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.lexicon.model import AND
+from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 
-
-REST = "rest"
-"""Stands for every group, ``unknown`` included, that is not on the first side of a parity."""
-
-OTHERS = "others"
-"""Stands for every declared group that is not on the first side of a parity; ``unknown`` is none of them."""
-
-JOINED = " and "
-"""Joins the groups of a caption that names several."""
 
 DOUBLE = "several groups named"
 """Reason where a caption names several groups and no priority decides."""
@@ -100,7 +93,7 @@ def count_groups(cell: Captions, attribute: str, groups: Sequence[str] | None, u
     excluded: Counter[str] = Counter(missing=labels.count(None))
     for label, count in seen.items():
         if label not in names:
-            double = set(label.split(JOINED)) <= set(known)
+            double = set(label.split(AND)) <= set(known)
             excluded[UNKNOWN if label == UNKNOWN else DOUBLE if double else FOREIGN] += count
     if cell.released:
         names = tuple(name for name in names if seen[name])

@@ -67,7 +67,7 @@ def paper_values(
     """
     ours = not lists.patterned
     how = Matching(
-        "substring" if matching == "letters" else "word",
+        boundary="substring" if matching == "letters" else "word",
         split_case=ours and matching == "split",
         forms=lists.lexicon.matching.forms,
     )

@@ -57,7 +57,8 @@ def doubtful_values(captions: Mapping[str, Sequence[str]], lists: WordLists) -> 
     if not rows or not lists.lexicon.prompts:
         return []
     frame = pl.DataFrame(rows, schema={"prompt": pl.String, "caption": pl.String}, orient="row")
-    letters = replace(lists.lexicon, matching=replace(lists.lexicon.matching, boundary="substring"))
+    substring = lists.lexicon.matching.model_copy(update={"boundary": "substring"})
+    letters = replace(lists.lexicon, matching=substring)
     audit = audited(letters, frame, lists.patterned)
     of_gender, again = pl.col("attribute") == GENDER, pl.col("attribute").is_in(lists.patterned)
     doubted = pl.when(again).then("n_named").when(~of_gender).then("n_doubtful")
@@ -71,9 +72,9 @@ def audited(lexicon: Lexicon, captions: pl.DataFrame, patterned: Sequence[str]) 
     """
     second = read_lexicon("biasbench")
     again = None if second.fingerprint == lexicon.fingerprint else second
-    words = replace(lexicon.matching, boundary="word")
+    words = lexicon.matching.model_copy(update={"boundary": "word"})
     own = {name: one for name, one in lexicon.attributes.items() if name in patterned}
-    bare = {name: replace(one, lists={}) for name, one in lexicon.prompts.items()}
+    bare = {name: one.model_copy(update={"lists": {}}) for name, one in lexicon.prompts.items()}
     rest = {name: one for name, one in lexicon.attributes.items() if name not in patterned}
     parts = [replace(lexicon, attributes=own, prompts=bare, matching=words)] if own else []
     audits = [

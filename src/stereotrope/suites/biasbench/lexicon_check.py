@@ -122,7 +122,7 @@ def _read_lexicon(lexicon: str, boundary: str | None) -> tuple[Lexicon, tuple[st
     else:
         read = read_lexicon(lexicon)
     if boundary is not None:
-        how = replace(read.matching, boundary="word" if boundary == "word" else "substring")
+        how = read.matching.model_copy(update={"boundary": "word" if boundary == "word" else "substring"})
         read = replace(read, matching=how)
     return read, patterned, remarks
 

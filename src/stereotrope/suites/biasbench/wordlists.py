@@ -153,7 +153,7 @@ def _of_the_suite(lexicon: Lexicon) -> Lexicon:
     prompts = {}
     for name, entry in lexicon.prompts.items():
         own = name.casefold() if name.casefold() in BENCHMARK_PROMPTS else name
-        prompts[own] = replace(entry, text=entry.text or texts.get(own))
+        prompts[own] = entry.model_copy(update={"text": entry.text or texts.get(own)})
     return replace(lexicon, prompts=prompts)
 
 
@@ -161,7 +161,7 @@ def attribute_of(prompt: str, lexicon: Lexicon) -> str | None:
     """Return the attribute whose groups a prompt is about: its parity's, or the first said to be of it."""
     parity = lexicon.prompts[prompt].parity
     if parity is not None:
-        return str(parity["attribute"])
+        return parity.attribute
     named = {name: {one.casefold() for one in a.of or ()} for name, a in lexicon.attributes.items()}
     return next((name for name, of in named.items() if prompt.casefold() in of), None)
 
