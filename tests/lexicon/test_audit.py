@@ -29,13 +29,17 @@ def label(audit, value, attribute=None):
     return audit.labels.row(by_predicate=of & (pl.col("value") == value), named=True)
 
 
+def texts(audit, places):
+    return [audit.captions[each["caption"]] for each in places]
+
+
 def test_hits_inside_longer_words_are_counted_and_named():
     made = grouped({"rat": ["rat"], "dog": ["dog"]}, matching=SUBSTRING)
     audit = matching_audit(made, captions("a laboratory", "the Laboratory", "an illustration", "a rat", "-"))
     rat = term(audit, "rat")
     assert (rat["n_hits"], rat["n_inside"], rat["never"]) == (4, 3, False)
     assert rat["inside_words"] == ["laboratory", "illustration"]
-    assert rat["examples_inside"] == ["a laboratory", "the Laboratory", "an illustration"]
+    assert texts(audit, rat["places_inside"]) == ["a laboratory", "the Laboratory", "an illustration"]
     assert (label(audit, "rat")["n"], label(audit, "rat")["n_inside_only"]) == (4, 3)
     assert term(audit, "dog")["never"] is True
 
@@ -80,7 +84,7 @@ def test_a_second_lexicon_reads_what_is_unknown_again():
     unknown = label(audit, "unknown")
     assert (unknown["n"], unknown["n_named"]) == (3, 2)
     assert {each["value"]: each["n"] for each in unknown["named"]} == {"male": 1, "female": 1}
-    assert unknown["examples"] == ["masculine", "feminine"]
+    assert texts(audit, unknown["places"]) == ["masculine", "feminine"]
 
 
 def test_no_captions_make_an_audit_in_which_nothing_is_found():

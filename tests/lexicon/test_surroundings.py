@@ -4,7 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from stereotrope.lexicon.surroundings import is_form, longer_word, noun_after, nouns
+from stereotrope.lexicon.surroundings import is_form, longer_word, nouns
+
+
+def noun_after(caption, end):
+    one = np.zeros(1, dtype=np.int64)
+    place = int(nouns().after([caption], one, one + end)[0])
+    return None if place < 0 else list(nouns().kinds.items())[place]
 
 
 @pytest.mark.parametrize(

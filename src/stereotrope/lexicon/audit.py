@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from stereotrope.lexicon.evidence import GLUED, INSIDE, Evidence, Grouping, place
 from stereotrope.lexicon.model import AND, Lexicon, Mentioned, Reading
-from stereotrope.lexicon.rereading import Rereading
 from stereotrope.tables import UNKNOWN
 
 _WORDS = 5
@@ -26,19 +25,17 @@ class MatchingAudit:
     holds a row a level, with the same counts of its captions alone.
 
     terms: A row a term, with the counts of the table ``lexicon_terms`` of a run; ``never`` where nothing was
-        found; ``inside_words``, ``form_words``, ``kept_out_words`` and ``nouns``, the most frequent first; up
-        to three captions each in ``examples``, ``examples_inside`` and ``examples_noun``, and where the term
-        is in them in ``places``, ``places_inside`` and ``places_noun``; ``by``.
+        found; ``inside_words``, ``form_words``, ``kept_out_words`` and ``nouns``, the most frequent first;
+        where the term is, in up to three captions each: ``places``, ``places_inside`` and ``places_noun``;
+        ``by``.
     labels: A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for
         it, glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on
         hits before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named``
         that the second reading gives a group and ``named``, how often which; ``doubted``, the captions that
-        are doubtful or so named; ``inside_words`` and ``nouns`` of these; ``examples`` and ``places``;
-        ``by``.
+        are doubtful or so named; ``inside_words``, ``nouns`` and ``places`` of these; ``by``.
     several: Captions that name several groups of an attribute, whatever its priority: ``attribute``,
-        ``groups``, ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``examples``, and in them
-        ``places`` of one of the groups and ``places_other`` of another, empty where it is not behind the
-        first.
+        ``groups``, ``n`` of ``n_captions``, ``counted_as`` (value → captions), ``places`` of one of the
+        groups and ``places_other`` of another, empty where it is not behind the first.
     captions: The captions in Unicode's composed form, to which places refer; empty where there was none.
     second: Name of the lexicon that read the captions a second time.
     """
@@ -134,21 +131,17 @@ def _terms(
     by_left = Grouping(beyond.term[left], n)
     own = [evidence.by_term.of(term) for term in range(n)]
     of_kind = {
-        "": own,
-        "_inside": [which[(evidence.inside & ~evidence.form)[which]] for which in own],
-        "_noun": [which[evidence.noun[which] >= 0] for which in own],
+        "places": own,
+        "places_inside": [which[(evidence.inside & ~evidence.form)[which]] for which in own],
+        "places_noun": [which[evidence.noun[which] >= 0] for which in own],
     }
     places = {kind: [evidence.places(one, examples) for one in which] for kind, which in of_kind.items()}
     counted = _counted(evidence, found)
     words = {
-        "inside_words": [evidence.words(which, _WORDS) for which in of_kind["_inside"]],
+        "inside_words": [evidence.words(which, _WORDS) for which in of_kind["places_inside"]],
         "form_words": [evidence.words(which[hits.form[which]], _WORDS) for which in own],
         "kept_out_words": [evidence.words_left(left[by_left.of(term)], _WORDS) for term in range(n)],
-        "nouns": [evidence.named(which, _WORDS) for which in of_kind["_noun"]],
-    }
-    texts = {
-        f"examples{kind}": [[hits.captions[each["caption"]] for each in one] for one in which]
-        for kind, which in places.items()
+        "nouns": [evidence.named(which, _WORDS) for which in of_kind["places_noun"]],
     }
     scope, looked = np.nonzero(scopes)
     by = levels.told(
@@ -163,16 +156,15 @@ def _terms(
             **counted,
             "never": counted["n_hits"] == 0,
             **words,
-            **texts,
-            **{f"places{kind}": which for kind, which in places.items()},
+            **places,
             "by": by,
         },
         schema={
             **dict.fromkeys(named, pl.String),
             **dict.fromkeys(counted, pl.Int64),
             "never": pl.Boolean,
-            **dict.fromkeys((*words, *texts), pl.List(pl.String)),
-            **dict.fromkeys((f"places{kind}" for kind in places), _PLACES),
+            **dict.fromkeys(words, pl.List(pl.String)),
+            **dict.fromkeys(places, _PLACES),
             "by": _levels_type("n_captions", "n_hits", "n_doubtful"),
         },
     )
@@ -210,8 +202,7 @@ class _Values:
 
     def __init__(self, evidence: Evidence, levels: _Levels, second: Lexicon | None, examples: int) -> None:
         self.evidence, self.levels, self.examples = evidence, levels, examples
-        self.texts = evidence.hits.captions
-        self._second = Rereading(evidence.reading, second) if second is not None else None
+        self._second = _Rereading(evidence.reading, second) if second is not None else None
         self.found = {name: list(evidence.reading.found(name)) for name in evidence.lexicon.attributes}
 
     def of(self, name: str) -> Iterator[dict[str, Any]]:
@@ -274,7 +265,6 @@ class _Values:
             "inside_words": [],
             "nouns": [],
             "doubted": doubted.tolist(),
-            "examples": _texts(self.texts, places),
             "places": places,
             "by": [{"n_doubtful": 0, **level} for level in by],
         }
@@ -297,7 +287,6 @@ class _Values:
                 "n": len(captions),
                 "n_captions": n_read,
                 "counted_as": _tally(values[caption] for caption in captions),
-                "examples": _texts(self.texts, places),
                 "places": places,
                 "places_other": [second for _, second in pairs],
             }
@@ -316,8 +305,38 @@ class _Values:
         return first, behind[0] if behind else first | {"start": first["end"]}
 
 
-def _texts(captions: Sequence[str], places: Sequence[dict[str, int]]) -> list[str]:
-    return [captions[each["caption"]] for each in places]
+class _Rereading:
+    """The captions without a group, read again by another lexicon."""
+
+    def __init__(self, reading: Reading, lexicon: Lexicon) -> None:
+        shared = [name for name in lexicon.attributes if name in reading.lexicon.attributes]
+        wanted = np.zeros(len(reading.captions), dtype=bool)
+        for name in shared:
+            wanted |= (reading.framed[name] == UNKNOWN).fill_null(value=False).to_numpy()
+        self._rows = np.flatnonzero(wanted)
+        keep = [name for name in ("caption", reading.prompt) if name in reading.captions.columns]
+        again = reading.captions.select(keep)
+        if lexicon.prompts and reading.prompt not in keep:
+            again = again.with_columns(pl.lit(None, pl.String).alias(reading.prompt))
+        self._reading = Reading(lexicon, again[self._rows.tolist()], reading.prompt) if shared else None
+        self._shared = set(shared)
+
+    def groups(self, name: str, captions: NDArray[np.int64]) -> list[tuple[int, str, dict[str, int]]] | None:
+        """Which captions are given a group, which one, and where it stands; None without the attribute."""
+        if self._reading is None or name not in self._shared:
+            return None
+        values = self._reading.framed[name].to_list()
+        own = self._reading.lexicon.groups_of_terms(name) >= 0
+        matches = self._reading.matches
+        first: dict[int, int] = {}
+        for hit in np.flatnonzero(own[matches.term]).tolist():
+            first.setdefault(int(matches.caption[hit]), hit)
+        rows = np.searchsorted(self._rows, captions)
+        found = []
+        for caption, row in zip(captions.tolist(), rows.tolist(), strict=True):
+            if values[row] not in (None, UNKNOWN):
+                found.append((caption, values[row], place(matches, first[row]) | {"caption": caption}))
+        return found
 
 
 def _tally(values: Iterable[str]) -> list[dict[str, Any]]:
@@ -338,7 +357,6 @@ _LABELS: dict[str, Any] = {
     "named": _TALLY,
     **dict.fromkeys(("inside_words", "nouns"), pl.List(pl.String)),
     "doubted": pl.List(pl.Int64),
-    "examples": pl.List(pl.String),
     "places": _PLACES,
     "by": _levels_type("n", "n_doubtful", "n_named"),
 }
@@ -346,7 +364,6 @@ _SEVERAL: dict[str, Any] = {
     **dict.fromkeys(("attribute", "groups"), pl.String),
     **dict.fromkeys(("n", "n_captions"), pl.Int64),
     "counted_as": _TALLY,
-    "examples": pl.List(pl.String),
     "places": _PLACES,
     "places_other": _PLACES,
 }

@@ -101,13 +101,6 @@ def nouns() -> Nouns:
     return Nouns(kinds, frozenset(data["forms"]), data["reach"], meanings)
 
 
-def noun_after(caption: str, end: int) -> tuple[str, str] | None:
-    """Return the noun that a hit ending at ``end`` is likely said of, and its kind (:meth:`Nouns.after`)."""
-    one = np.zeros(1, dtype=np.int64)
-    place = int(nouns().after([caption], one, one + end)[0])
-    return None if place < 0 else list(nouns().kinds.items())[place]
-
-
 def is_form(caption: str, start: int, end: int) -> bool:
     """Say whether a hit begins a word and only an ending of the same word follows, as in ``sarees``."""
     if start and caption[start - 1].isalnum() and not _glued(caption, start):

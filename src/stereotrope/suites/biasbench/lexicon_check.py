@@ -53,10 +53,21 @@ class CheckedLexicon:
             "captions": {"file": self.file, "n": self.captions},
             "remarks": list(self.remarks),
             "read_again_by": self.audit.second,
-            "values": [_cut(row) for row in self.audit.labels.iter_rows(named=True)],
-            "several_groups": [_cut(row) for row in self.audit.several.iter_rows(named=True)],
-            "terms": [_cut(row) for row in self.audit.terms.iter_rows(named=True)],
+            "values": [self._told(row) for row in self.audit.labels.iter_rows(named=True)],
+            "several_groups": [self._told(row) for row in self.audit.several.iter_rows(named=True)],
+            "terms": [self._told(row) for row in self.audit.terms.iter_rows(named=True)],
         }
+
+    def _told(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of the audit for JSON, with the captions in place of where it is in them."""
+        told = {key: value for key, value in row.items() if key not in _UNTOLD}
+        for key in ("places", "places_inside", "places_noun"):
+            if key in row:
+                texts = [self.audit.captions[at["caption"]] for at in row[key]]
+                told[key.replace("places", "examples")] = [ellipsis(text, _LONGEST) for text in texts]
+        if "counted_as" in told:
+            told["counted_as"] = {one["value"]: one["n"] for one in told["counted_as"]}
+        return told
 
 
 def check_lexicon(
@@ -180,13 +191,3 @@ def _prompts(
 def _some(prompts: Sequence[str | None]) -> str:
     listed = list(dict.fromkeys("no prompt" if one is None else repr(ellipsis(one, 40)) for one in prompts))
     return ", ".join(listed[:_SHOWN]) + (f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else "")
-
-
-def _cut(row: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in row.items() if key not in _UNTOLD}
-    for key, value in told.items():
-        if key.startswith("examples"):
-            told[key] = [ellipsis(text, _LONGEST) for text in value]
-        elif key == "counted_as":
-            told[key] = {one["value"]: one["n"] for one in value}
-    return told
