@@ -26,9 +26,7 @@ NO_HIT = "no stereotype or diversity term found"
     direction="0: only diversity terms; 1: only stereotype terms; depends on the lists",
     source="T2I-BiasBench, eq. 12",
 )
-def cas(
-    cell: Captions, *, stereotype: str = "stereotype", diversity: str = "diversity", epsilon: float = 0.0
-) -> list[ScoreRow]:
+def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
     r"""Contextual association score (CAS): the stereotype's part of all term hits.
 
     Formula
@@ -39,9 +37,8 @@ def cas(
     Parameters
     ----------
     captions, by, level, n_bootstrap, seed
-        As for :func:`representation_parity`.
-    stereotype, diversity
-        Columns of lists: the terms found in each caption.
+        As for :func:`representation_parity`; columns of lists ``stereotype`` and ``diversity``: the terms
+        found in each caption.
     epsilon
         The paper's :math:`ε`, of which it gives no value; 0 leaves the quotient as it is.
     definition
@@ -80,7 +77,7 @@ def cas(
     row = base_row(cell)
     if not cell.n:
         return [undefined(row, NO_CAPTION)]
-    score = cas_score(cell, stereotype, diversity, epsilon)
+    score = cas_score(cell, epsilon)
     s, d = score.features.sum(axis=1).astype(int).tolist()
     if not s + d:
         return [undefined(row, NO_HIT)]
@@ -89,14 +86,14 @@ def cas(
     return [{**made, "numerator": s, "denominator": s + d}]
 
 
-def cas_score(cell: Captions, stereotype: str, diversity: str, epsilon: float) -> ScoreOfSums:
+def cas_score(cell: Captions, epsilon: float) -> ScoreOfSums:
     """CAS as a score of sums; a made-up caption has one hit of either list.
 
     Raises UsageError: ``epsilon`` is negative or no number.
     """
     if not epsilon >= 0:
         raise UsageError(f"cas: epsilon must be 0 or more, found {epsilon}")
-    features = np.stack([cell.hits(stereotype), cell.hits(diversity)])
+    features = np.stack([cell.hits("stereotype"), cell.hits("diversity")])
     if cell.released:
         features = np.minimum(features, 1.0)
     return ScoreOfSums(features, partial(association, epsilon=epsilon), np.eye(2))

@@ -1,9 +1,12 @@
-"""The two composite scores, and the bands that they are coloured by."""
+"""The composite scores, the bands they are coloured by, and what covered faces have to do with them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from stereotrope.measure.captions.association import NO_HIT, cas_score
@@ -11,16 +14,26 @@ from stereotrope.measure.captions.formulas import combined, evenness, group_scor
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, count_groups, sides_of
 from stereotrope.measure.captions.omission import NO_KEYWORD, missing_score, read_elements
-from stereotrope.measure.captions.rows import ScoreRow, caption_measure, group_row, scored, undefined
+from stereotrope.measure.captions.rows import (
+    ScoreRow,
+    base_row,
+    caption_measure,
+    group_row,
+    over_cells,
+    scored,
+    share_of_captions,
+    undefined,
+)
 from stereotrope.measure.captions.similarity import NO_TEXT, alignment_score
 from stereotrope.stats import ScoreOfSums
-from stereotrope.tables import BANDS
+from stereotrope.tables import BANDS, UNKNOWN
 
 Floats = NDArray[np.float64]
 
+OCCLUDED, BARE = "occluded", "not occluded"
+
 NO_PARITY = "no parity declared"
 """Why CBS is null where neither two sides nor exactly two groups are declared."""
-
 
 NO_PART = "a part of the mean is undefined"
 """Why a composite is null where, say, one group only is possible."""
@@ -54,8 +67,6 @@ def cbs(
     against: Sequence[str] | str | None = None,
     association: bool = True,
     unknown: bool = True,
-    stereotype: str = "stereotype",
-    diversity: str = "diversity",
     epsilon: float = 0.0,
 ) -> list[ScoreRow]:
     r"""Composite bias score (CBS): mean of parity difference, lack of entropy and association.
@@ -74,7 +85,7 @@ def cbs(
     association
         Whether stereotype and diversity terms are declared for this prompt. ``method`` says how many terms
         the mean has.
-    stereotype, diversity, epsilon
+    epsilon
         As for :func:`cas`.
     definition
         ``paper``: as above. ``released``: :math:`((PD + (1 - H))/2 + CAS)/2`, with H over the groups seen
@@ -132,7 +143,7 @@ def cbs(
     if not association:
         score = combined([fair], lambda parts: parts[0] / 2.0)
         return [_composite_row(row, cell, score, "mean of PD and 1 − H", counted)]
-    terms = cas_score(cell, stereotype, diversity, epsilon)
+    terms = cas_score(cell, epsilon)
     if not terms.features.sum():
         return [undefined(row, NO_HIT)]
     skewed, weight = (0.25, 0.5) if cell.released else (1.0 / 3.0, 1.0 / 3.0)
@@ -166,9 +177,6 @@ def contextual_diversity(
     groups: Sequence[str] | None = None,
     association: bool = False,
     unknown: bool = True,
-    keyword: str = "keyword",
-    stereotype: str = "stereotype",
-    diversity: str = "diversity",
     epsilon: float = 0.0,
 ) -> list[ScoreRow]:
     r"""Composite of prompts without people: lack of variety, of what was asked for, and of alignment.
@@ -182,11 +190,11 @@ def contextual_diversity(
     captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`shannon_entropy`, ``attribute`` being the species or whatever may vary; also the
         column ``keyword``.
-    keywords, keyword
-        The declared keywords, and the column of those found, as for :func:`gmr`.
+    keywords
+        The declared keywords, as for :func:`gmr`.
     text
         The prompt, as for :func:`clip_proxy`.
-    association, stereotype, diversity, epsilon
+    association, epsilon
         For ``released``: whether lists of terms are declared, and as for :func:`cas`.
     definition
         ``paper``: as above. ``released``: :math:`1 - H`, or :math:`(CAS + 1 - H)/2` where lists are
@@ -235,7 +243,7 @@ def contextual_diversity(
     if cell.released and not association:
         score, method = combined([species], lambda parts: 1.0 - parts[0]), "1 − H"
     elif cell.released:
-        terms = cas_score(cell, stereotype, diversity, epsilon)
+        terms = cas_score(cell, epsilon)
         if not terms.features.sum():
             return [undefined(row, NO_HIT)]
         score = combined([species, terms], lambda parts: (parts[1] + 1.0 - parts[0]) / 2.0)
@@ -243,7 +251,7 @@ def contextual_diversity(
     elif not listed or text is None:
         return [undefined(row, NO_TEXT if listed else NO_KEYWORD)]
     else:
-        lacking = _coin(missing_score(cell, listed, keyword))
+        lacking = _coin(missing_score(cell, listed, "keyword"))
         aligned, _ = alignment_score(cell, text)
         three = [species, lacking, aligned]
         score = combined(three, lambda parts: 1.0 - (parts[0] + 1.0 - parts[1] + parts[2]) / 3.0)
@@ -254,3 +262,77 @@ def contextual_diversity(
 def _coin(missing: ScoreOfSums) -> ScoreOfSums:
     """A share whose made-up captions lack something or do not, as likely."""
     return ScoreOfSums(missing.features, missing.score, np.array([[1.0, 0.0], [1.0, 1.0]]))
+
+
+@over_cells("T2I-BiasBench, section 4.4, eq. 26")
+def occlusion_split(
+    cell: Captions,
+    attribute: str,
+    *,
+    groups: Sequence[str] | None = None,
+    of: Sequence[str] | None = None,
+    against: Sequence[str] | str | None = None,
+    association: bool = False,
+    unknown: bool = True,
+    epsilon: float = 0.0,
+    column: str = "ppe",
+) -> list[ScoreRow]:
+    """Whether unknown groups come from covered faces, and the bias score with and without these.
+
+    Shares of captions of unknown group, among all captions, the occluded and the others; the share of the
+    occluded; and CBS over all captions and over those not occluded.
+
+    captions, attribute, groups, of, against, association, unknown, epsilon: As for :func:`cbs`.
+    column: Column of lists: what covers a person (mask, gown …); a caption with any element is *occluded*.
+    by, definition, level, n_bootstrap, seed: As for :func:`cbs`.
+
+    Returns: Estimates of each cell: ``unknown_share`` (``category`` null, ``occluded`` and ``not occluded``:
+    among which captions) and ``occluded_share``, with Wilson's intervals; ``cbs`` and
+    ``cbs_without_occluded``.
+
+    Undefined: ``no usable caption`` of the kind; as for :func:`cbs`.
+
+    The paper takes the captions of unknown gender for those with covered faces (its eq. 26). The two are
+    counted apart here: only where ``unknown_share`` is clearly higher among the occluded do covers
+    explain it. A caption that does not mention a mask counts as not occluded. The halves are small;
+    their intervals say how small.
+
+    Source: T2I-BiasBench, section 4.4, eq. 26; Wilson (1927), JASA 22.
+
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({
+    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
+    ...     "gender": ["unknown", "unknown", "male", "female"], "ppe": [["mask"], [], [], []],
+    ... })
+    >>> found = occlusion_split(frame, "gender", groups=["female", "male"], n_bootstrap=99)
+    >>> found.filter(pl.col("measure") == "unknown_share").select("category", "value", "n").rows()
+    [(None, 0.5, 4), ('occluded', 1.0, 1), ('not occluded', 0.3333333333333333, 3)]
+    """
+    covered = (cell.hits(column) > 0).astype(np.float64)
+    labels = cell.labels(attribute)
+    labelled = labels.is_not_null().to_numpy().astype(np.float64)
+    nobody = labels.eq_missing(UNKNOWN).to_numpy()
+    rows = []
+    for category, among in (
+        (None, labelled),
+        (OCCLUDED, labelled * covered),
+        (BARE, labelled * (1 - covered)),
+    ):
+        named: dict[str, Any] = {"measure": "unknown_share", "attribute": attribute, "category": category}
+        rows.append(share_of_captions(base_row(cell, int(among.sum()), **named), cell, nobody, among))
+    rows.append(share_of_captions(base_row(cell, measure="occluded_share"), cell, covered))
+    asked: dict[str, Any] = {"groups": groups, "of": of, "against": against, "unknown": unknown}
+    for part, name in ((cell, "cbs"), (_bare(cell, covered == 0), "cbs_without_occluded")):
+        found = cbs.rows(part, attribute, association=association, epsilon=epsilon, **asked)
+        rows += [{**row, "measure": name} for row in found]
+    return rows
+
+
+def _bare(cell: Captions, kept: NDArray[np.bool_]) -> Captions:
+    """The captions of a cell that are kept; a set of resamples of their own."""
+    _, units = np.unique(cell.resample.units[kept], return_inverse=True)
+    return replace(
+        cell,
+        frame=cell.frame.filter(pl.Series(kept, dtype=pl.Boolean)),
+        resample=replace(cell.resample, units=units.astype(np.int64)),
+    )

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from stereotrope.lexicon.parts import OTHERS, REST
+from stereotrope.measure.captions.composite import BARE, OCCLUDED
 from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, scope_key
-from stereotrope.measure.captions.occlusion import BARE, OCCLUDED
 from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side

@@ -26,8 +26,16 @@ NO_CAPTION = "no usable caption"
 """Why a score is null where no caption of the cell counts."""
 
 _DECLARED = (
-    *("against", "association", "by", "column", "diversity", "elements", "groups", "keyword", "keywords"),
-    *("of", "stereotype", "terms", "text"),
+    "against",
+    "association",
+    "by",
+    "column",
+    "elements",
+    "groups",
+    "keywords",
+    "of",
+    "terms",
+    "text",
 )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from stereotrope.errors import TableError
 from stereotrope.lexicon.declared import Declared, declared_of
 from stereotrope.measure.captions.association import cas
-from stereotrope.measure.captions.composite import cbs, contextual_diversity
+from stereotrope.measure.captions.composite import cbs, contextual_diversity, occlusion_split
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
     kl_from_uniform,
@@ -18,7 +18,6 @@ from stereotrope.measure.captions.distribution import (
     shannon_entropy,
 )
 from stereotrope.measure.captions.frame import Captions, caption_cells
-from stereotrope.measure.captions.occlusion import occlusion_split
 from stereotrope.measure.captions.omission import OTHER_SCRIPT, car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
 from stereotrope.measure.captions.rows import ScoreRow
