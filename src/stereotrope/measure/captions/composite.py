@@ -116,11 +116,9 @@ def cbs(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "gender": ["female", "female", "male", "male"],
-    ... })
-    >>> cbs(frame, "gender", groups=["female", "male"], unknown=False, association=False)["value"].to_list()
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": "text", "gender": list("ffmm")})
+    >>> found = cbs(frame, "gender", groups=["f", "m"], by=(), unknown=False, association=False)
+    >>> found["value"].to_list()
     [0.0]
     """
     counted = count_groups(cell, attribute, groups, unknown)

@@ -156,11 +156,8 @@ def bias_amplification(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "gender": "female",
-    ... })
-    >>> found = bias_amplification(frame, "gender", groups=["female", "male"], unknown=False, n_bootstrap=99)
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": "text", "gender": "f"})
+    >>> found = bias_amplification(frame, "gender", groups=["f", "m"], by=(), unknown=False, n_bootstrap=99)
     >>> found["value"].to_list()
     [1.0]
     """
@@ -213,11 +210,8 @@ def shannon_entropy(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "gender": ["female", "female", "male", "male"],
-    ... })
-    >>> found = shannon_entropy(frame, "gender", groups=["female", "male"], unknown=False, n_bootstrap=99)
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": "text", "gender": list("ffmm")})
+    >>> found = shannon_entropy(frame, "gender", groups=["f", "m"], by=(), unknown=False, n_bootstrap=99)
     >>> found["value"].to_list()
     [1.0]
     """
@@ -268,11 +262,8 @@ def kl_from_uniform(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "gender": "female",
-    ... })
-    >>> found = kl_from_uniform(frame, "gender", groups=["female", "male"], unknown=False, n_bootstrap=99)
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": "text", "gender": "f"})
+    >>> found = kl_from_uniform(frame, "gender", groups=["f", "m"], by=(), unknown=False, n_bootstrap=99)
     >>> found["value"].to_list()
     [1.0]
     """

@@ -77,11 +77,9 @@ def gmr(cell: Captions, keywords: Sequence[str], *, column: str = "keyword") -> 
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": ["a", "b"], "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "keyword": [["doctor", "hospital"], ["doctor"]],
-    ... })
-    >>> gmr(frame, ["doctor", "hospital"]).select("category", "value").rows()
+    >>> found = [["doctor", "hospital"], ["doctor"]]
+    >>> frame = pl.DataFrame({"image_id": ["a", "b"], "caption": "text", "keyword": found})
+    >>> gmr(frame, ["doctor", "hospital"], by=()).select("category", "value").rows()
     [(None, 0.5), ('doctor', 0.0), ('hospital', 0.5)]
     """
     return _missing_rows(cell, keywords, column, NO_KEYWORD)
@@ -128,11 +126,8 @@ def iemr(cell: Captions, elements: Sequence[str], *, column: str = "implied") ->
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": ["a", "b"], "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "implied": [["mask"], []],
-    ... })
-    >>> iemr(frame, ["mask"]).select("category", "value").rows()
+    >>> frame = pl.DataFrame({"image_id": ["a", "b"], "caption": "text", "implied": [["mask"], []]})
+    >>> iemr(frame, ["mask"], by=()).select("category", "value").rows()
     [(None, 0.5), ('mask', 0.5)]
     """
     return _missing_rows(cell, elements, column, "no implied element declared")
@@ -185,11 +180,8 @@ def hallucination(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": ["a", "b"], "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "hallucination": [["sofa"], []],
-    ... })
-    >>> hallucination(frame)["value"].to_list()
+    >>> frame = pl.DataFrame({"image_id": ["a", "b"], "caption": "text", "hallucination": [["sofa"], []]})
+    >>> hallucination(frame, by=())["value"].to_list()
     [0.5]
     """
     return _any_rows(cell, terms, column, "no term declared")
@@ -237,11 +229,9 @@ def car(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": ["a", "b"], "caption": "text", "generator": "m", "prompt": "culture",
-    ...     "reference": [["sari"], ["diya", "sari"]],
-    ... })
-    >>> car(frame)["value"].to_list()
+    >>> found = [["sari"], ["diya", "sari"]]
+    >>> frame = pl.DataFrame({"image_id": ["a", "b"], "caption": "text", "reference": found})
+    >>> car(frame, by=())["value"].to_list()
     [1.0]
     """
     return _any_rows(cell, elements, column, "no reference element declared")

@@ -80,13 +80,10 @@ def parity_difference(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "gender": ["female", "female", "male", "unknown"],
-    ... })
-    >>> found = parity_difference(frame, "gender", groups=["female", "male"], n_bootstrap=200)
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": "text", "gender": [*"ffm", "unknown"]})
+    >>> found = parity_difference(frame, "gender", groups=["f", "m"], by=(), n_bootstrap=200)
     >>> found.select("category", "reference", "value").rows()
-    [('female', 'male', 0.25)]
+    [('f', 'm', 0.25)]
     """
     counted = count_groups(cell, attribute, groups, unknown)
     rows = []
@@ -148,11 +145,8 @@ def signed_parity(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "caption": "text", "generator": "m", "prompt": "doctor",
-    ...     "gender": ["female", "female", "male", "unknown"],
-    ... })
-    >>> signed_parity(frame, "gender", of=["male"], against=["female"], n_bootstrap=200)["value"].to_list()
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": "text", "gender": [*"ffm", "unknown"]})
+    >>> signed_parity(frame, "gender", of=["m"], against=["f"], by=(), n_bootstrap=200)["value"].to_list()
     [-0.25]
     """
     counted = count_groups(cell, attribute, groups, unknown)

@@ -166,11 +166,8 @@ def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": list("abcd"), "generator": "m", "prompt": "doctor",
-    ...     "caption": ["red cup", "red cup", "blue car", "blue car"],
-    ... })
-    >>> vendi(frame, n_bootstrap=99).select("measure", pl.col("value").round(4)).rows()
+    >>> frame = pl.DataFrame({"image_id": list("abcd"), "caption": ["red cup"] * 2 + ["blue car"] * 2})
+    >>> vendi(frame, by=(), n_bootstrap=99).select("measure", pl.col("value").round(4)).rows()
     [('vendi', 2.0), ('vendi_normalised', 0.3333)]
     """
     if cell.released:
@@ -289,10 +286,8 @@ def clip_proxy(
     Examples
     --------
     >>> import polars as pl
-    >>> frame = pl.DataFrame({
-    ...     "image_id": ["a", "b"], "generator": "m", "prompt": "cup", "caption": ["red cup", "blue car"],
-    ... })
-    >>> clip_proxy(frame, "red cup", n_bootstrap=99)["value"].round(9).to_list()
+    >>> frame = pl.DataFrame({"image_id": ["a", "b"], "caption": ["red cup", "blue car"]})
+    >>> clip_proxy(frame, "red cup", by=(), n_bootstrap=99)["value"].round(9).to_list()
     [0.5]
     """
     listed = read_elements(keywords, "keywords")
