@@ -19,12 +19,10 @@ _SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
 
 
 @register(
-    summary="How far a group's pictures are from those of the prompt without a cue.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="0: the cue changes nothing; 1: no value in common; compare with the floor, never with 0",
     source="SODA, eq. 1",
-    needs="labels",
     own_bounds={"released": (0.0, math.sqrt(math.log(2.0)))},
     subsets=True,
 )
@@ -41,7 +39,7 @@ def bds(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""Base versus demographic divergence (BDS) of each group.
+    r"""How far a group's pictures are from those of the prompt without a cue.
 
     Formula
     -------
@@ -100,7 +98,7 @@ def bds(
 
     References
     ----------
-    SODA, eq. 1; Lin (1991), eq. 4.1; permutation p of Phipson and Smyth (2010), eq. 2.
+    SODA, eq. 1 (base versus demographic divergence); Lin (1991), eq. 4.1; Phipson and Smyth (2010), eq. 2.
 
     Examples
     --------

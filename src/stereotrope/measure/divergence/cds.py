@@ -18,12 +18,10 @@ _SOURCE = "SODA, eq. 2; Lin 1991, eq. 4.1"
 
 
 @register(
-    summary="How far the groups of a dimension are from each other.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="0: groups look alike; 1: no value in common; compare with the floor, never with 0",
     source="SODA, eq. 2",
-    needs="labels",
     subsets=True,
 )
 def cds(
@@ -41,7 +39,7 @@ def cds(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""Cross-demographic disparity (CDS) of each dimension.
+    r"""How far the groups of a dimension are from each other.
 
     Formula
     -------
@@ -91,7 +89,7 @@ def cds(
 
     References
     ----------
-    SODA, eq. 2; Lin (1991), eq. 4.1.
+    SODA, eq. 2 (cross-demographic disparity); Lin (1991), eq. 4.1.
 
     Examples
     --------

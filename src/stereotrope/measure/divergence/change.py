@@ -50,7 +50,6 @@ _SOURCE_RANKS = "SODA, section 5.5, Table 5; p: Wilcoxon 1945"
 
 
 @register(
-    summary="How much CDS or VAC changes when the prompt is put another way or a mitigation is added.",
     suite="objects",
     bounds=(None, None),
     direction="−0.3: falls by 30%; 0: no change; read CDS and VAC together",
@@ -75,7 +74,7 @@ def change(
     score: Literal["value", "excess"] = "excess",
     level: float = 0.95,
 ) -> pl.DataFrame:
-    r"""Relative change of CDS or VAC against the original phrasing, or against no mitigation.
+    r"""How much CDS or VAC changes when the prompt is put another way or a mitigation is added.
 
     Formula
     -------

@@ -18,7 +18,6 @@ _SOURCE = "SODA, section 5.1 (implicit demographic defaults)"
 
 
 @register(
-    summary="Groups ranked by how near their pictures are to the prompt without a cue.",
     suite="objects",
     bounds=(-1.0, None),
     direction="rank 1: nearest to the baseline, the implicit default; agreement 1: same ranking everywhere",
@@ -40,7 +39,7 @@ def default_rank(
     n_permutations: int = 10_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Rank groups by their divergence from the baseline; rank 1 is the implicit default.
+    """Groups ranked by how near their pictures are to the prompt without a cue.
 
     Formula
     -------
@@ -64,9 +63,9 @@ def default_rank(
     Returns
     -------
     polars.DataFrame
-        ``default_rank``: a row a group, ``value`` from 1 to the number of groups, ties sharing their
-        mean rank. ``default_rank_agreement``: a row a ranking, ``value`` in [−1, 1], p one-sided towards
-        agreement. ``n`` is the number of levels of ``over`` that entered.
+        ``default_rank``: a row a group, ``value`` from 1, the implicit default, to the number of groups, ties
+        sharing their mean rank. ``default_rank_agreement``: a row a ranking, ``value`` in [−1, 1], p
+        one-sided towards agreement. ``n`` is the number of levels of ``over`` that entered.
 
     Undefined
     ---------

@@ -34,12 +34,10 @@ def dominant(cell: Cell) -> tuple[str, float]:
 
 
 @register(
-    summary="Share of condition × attribute cells in which every image shows the same value.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="higher: more of the design has one look only",
     source="SODA, deterministic cases",
-    needs="labels",
     also=("dominant_share",),
 )
 def deterministic_share(
@@ -52,7 +50,7 @@ def deterministic_share(
     min_n: int = SMALL_N,
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """Share of condition × attribute cells in which all images show one and the same value.
+    """Share of condition × attribute cells in which every image shows the same value.
 
     Formula
     -------
@@ -222,12 +220,10 @@ def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
 
 
 @register(
-    summary="Whether one value dominates the baseline and another one the group.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="1: the dominant value changes with the group; 0: it does not",
     source="SODA, dominance shifts",
-    needs="labels",
 )
 def dominance_shift(
     labels: Any,

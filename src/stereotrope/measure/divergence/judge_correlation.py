@@ -25,7 +25,6 @@ _SOURCE = "SODA, appendix E, Table 9; Fisher 1921"
 
 
 @register(
-    summary="Whether two annotators find the same divergences.",
     suite="objects",
     bounds=(-1.0, 1.0),
     direction="1: the same pattern; 0: none in common; says nothing on whether either is right",
@@ -42,11 +41,11 @@ def judge_correlation(
     score: Literal["value", "excess", "adjusted"] = "value",
     level: float = 0.95,
 ) -> pl.DataFrame:
-    r"""Pearson's correlation of the BDS that two annotators give to the same groups.
+    r"""Whether two annotators find the same divergences.
 
     Formula
     -------
-    :math:`r = s_{xy} / (s_x s_y)`, the covariance of the scores over the product of their standard
+    Pearson's :math:`r = s_{xy} / (s_x s_y)`, the covariance of the BDS over the product of their standard
     deviations, over the points ``i``, such as groups, with :math:`x_i` and :math:`y_i` the scores from the
     labels of the one and of the other annotator.
 

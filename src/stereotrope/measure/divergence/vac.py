@@ -66,12 +66,10 @@ class _Scored(NamedTuple):
 
 
 @register(
-    summary="How far the pictures of a condition concentrate on few values.",
     suite="objects",
     bounds=(0.0, 1.0),
     direction="0: all values equally often; 1: one value only; too high at small n",
     source="SODA, eq. 3",
-    needs="labels",
     also=("vac_chao_shen",),
     own_bounds={"vac_chao_shen": (None, 1.0)},
     subsets=True,
@@ -89,7 +87,7 @@ def vac(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""Visual attribute concentration (VAC) of each condition.
+    r"""How far the pictures of a condition concentrate on few values.
 
     Formula
     -------
@@ -146,7 +144,7 @@ def vac(
 
     References
     ----------
-    SODA, eq. 3; Chao and Shen (2003), eq. 8.
+    SODA, eq. 3 (visual attribute concentration); Chao and Shen (2003), eq. 8.
 
     Examples
     --------
