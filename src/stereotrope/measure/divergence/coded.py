@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.cells import Key, reference_of
 from stereotrope.measure.divergence.value_lists import ValueLists
-from stereotrope.measure.tidy import read_labels, to_polars
+from stereotrope.measure.tidy import read_labels
 from stereotrope.tables import QUALITY_ATTRIBUTES
 
 UNLABELLED = "unlabelled"
 """Reason of an image that has no label at all of an attribute that others of its scope have."""
-
-_PROMPT = "_prompt"
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -122,11 +120,9 @@ def code_labels(
     attributes: Attributes to keep; all but those of a picture's quality when None.
     lists: Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
-    frame = to_polars(labels)
-    tidy = read_labels(frame, factors=[*factors, group], attributes=attributes, argument="within")
-    if "prompt_id" in frame.columns and "prompt_id" not in tidy.columns:
-        kept = frame if attributes is None else frame.filter(pl.col("attribute").is_in(list(attributes)))
-        tidy = tidy.with_columns(kept["prompt_id"].cast(pl.String).alias(_PROMPT))
+    tidy = read_labels(
+        labels, factors=[*factors, group], attributes=attributes, argument="within", prompts=True
+    )
     if attributes is None:
         tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
     if lists is not None and lists.lists:
@@ -149,10 +145,9 @@ def code_labels(
         why[out["_row"].to_numpy(), column] = _codes(out["excluded"], reasons)
         values.append(found)
     prompts = np.zeros(images.height, dtype=np.int32)
-    if _PROMPT in tidy.columns:
-        known = tuple(tidy[_PROMPT].drop_nulls().unique().sort().to_list())
-        with_prompt = tidy.filter(pl.col(_PROMPT).is_not_null())
-        prompts[with_prompt["_row"].to_numpy()] = _codes(with_prompt[_PROMPT], known)
+    known = tuple(tidy["prompt_id"].drop_nulls().unique().sort().to_list())
+    with_prompt = tidy.drop_nulls("prompt_id")
+    prompts[with_prompt["_row"].to_numpy()] = _codes(with_prompt["prompt_id"], known)
     return CodedLabels(names, tuple(values), reasons, tuple(factors), group, images, codes, why, prompts)
 
 

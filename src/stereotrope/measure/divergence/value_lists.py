@@ -28,28 +28,21 @@ class ValueLists:
         if (attribute, mine) in self.lists:
             return self.lists[attribute, mine]
         fits = [
-            (sum(level is not None for level in key), key)
+            key
             for name, key in self.lists
-            if name == attribute
-            and all(level is None or level == own for level, own in zip(key, mine, strict=True))
+            if name == attribute and all(level in (None, own) for level, own in zip(key, mine, strict=True))
         ]
-        return self.lists[attribute, max(fits, key=lambda fit: fit[0])[1]] if fits else None
+        return self.lists[attribute, min(fits, key=lambda key: key.count(None))] if fits else None
 
     def outside(self, tidy: pl.DataFrame) -> pl.Series:
         """Which rows of a tidy frame have a value that is not on the list of their attribute."""
         by = ["attribute", *self.factors]
-        listed = []
-        for attribute, *levels in tidy.select(by).unique(maintain_order=True).iter_rows():
-            values = self.of(attribute, dict(zip(self.factors, levels, strict=True)))
-            if values is not None:
-                listed += [(attribute, *levels, value, True) for value in values]
-        types = {**dict.fromkeys([*by, "value"], pl.String), "_known": pl.Boolean}
-        known = pl.DataFrame(listed, schema=types, orient="row")
-        closed = known.select(by).unique().with_columns(pl.lit(True).alias("_closed"))
-        joined = tidy.select(*by, "value")
-        for other, on in ((known, [*by, "value"]), (closed, by)):
-            joined = joined.join(other, on=on, how="left", nulls_equal=True, maintain_order="left")
-        return joined.select(pl.col("_closed").is_not_null() & pl.col("_known").is_null()).to_series()
+        parts = tidy.select(by).unique(maintain_order=True)
+        lists = [self.of(row["attribute"], row) for row in parts.iter_rows(named=True)]
+        parts = parts.with_columns(pl.Series("_list", lists, dtype=pl.List(pl.String)))
+        joined = tidy.join(parts, on=by, how="left", nulls_equal=True, maintain_order="left")
+        is_listed = pl.col("_list").list.contains(pl.col("value")).fill_null(value=False)
+        return joined.select(pl.col("_list").is_not_null() & ~is_listed).to_series()
 
 
 def read_value_lists(taxonomy: Any, *, within: Sequence[str], measure: str) -> ValueLists:
