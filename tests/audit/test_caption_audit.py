@@ -450,7 +450,7 @@ def test_the_page_of_the_suite_shows_its_prompts(capsys):
 def test_a_definition_that_is_none_is_told_by_the_name_of_the_measure(tmp_path):
     pictures(tmp_path, [("a.png", "doctor", "a man")])
     text = GIVEN + "measures: [{cbs: {definition: relased}}]\n"
-    said = r":5: measure 'cbs': definition must be one of 'paper', 'released', found 'relased'"
+    said = r":5: measure 'cbs': definition must be 'paper' or 'released', found 'relased'"
     with pytest.raises(AuditFileError, match=said):
         Audit.from_text(text, base=tmp_path).run(tmp_path / "run")
 

@@ -249,17 +249,14 @@ def contextual_diversity(
     elif not listed or text is None:
         return [undefined(row, NO_TEXT if listed else NO_KEYWORD)]
     else:
-        lacking = _coin(missing_score(cell, listed, "keyword"))
+        # A made-up caption lacks something or does not, as likely.
+        either = np.array([[1.0, 0.0], [1.0, 1.0]])
+        lacking = replace(missing_score(cell, listed, "keyword"), pseudo=either)
         aligned, _ = alignment_score(cell, text)
         three = [species, lacking, aligned]
         score = combined(three, lambda parts: 1.0 - (parts[0] + 1.0 - parts[1] + parts[2]) / 3.0)
         method = "1 − mean of H, 1 − GMR and CPS"
     return [_composite_row(row, cell, score, method, counted)]
-
-
-def _coin(missing: ScoreOfSums) -> ScoreOfSums:
-    """A share whose made-up captions lack something or do not, as likely."""
-    return ScoreOfSums(missing.features, missing.score, np.array([[1.0, 0.0], [1.0, 1.0]]))
 
 
 @over_cells("T2I-BiasBench, section 4.4, eq. 26")

@@ -174,21 +174,17 @@ def _require_one_each(labels: pl.DataFrame, what: str, do: str) -> None:
 
 
 def _reason() -> pl.Expr:
-    absent = pl.col("_picture") == ABSENT
-    return (
-        pl.when(pl.col("_picture") == "refused")
-        .then(pl.lit(PICTURE_REFUSED))
-        .when(~pl.col("_picture").is_in(LABELLED))
-        .then(pl.lit(PICTURE_EXCLUDED))
-        .when(absent & ~(absent & pl.col("_status").is_not_null()).any())
-        .then(pl.lit(PICTURE_ABSENT))
-        .when(pl.col("_status").is_null())
-        .then(pl.lit(NOT_CAPTIONED))
-        .when(pl.col("_status") != "ok")
-        .then(pl.col("_status"))
-        .when(_blank(pl.col(CAPTION)))
-        .then(pl.lit(EMPTY_CAPTION))
+    picture, status = pl.col("_picture"), pl.col("_status")
+    absent = picture == ABSENT
+    reasons = (
+        (picture == "refused", pl.lit(PICTURE_REFUSED)),
+        (~picture.is_in(LABELLED), pl.lit(PICTURE_EXCLUDED)),
+        (absent & ~(absent & status.is_not_null()).any(), pl.lit(PICTURE_ABSENT)),
+        (status.is_null(), pl.lit(NOT_CAPTIONED)),
+        (status != "ok", status),
+        (_blank(pl.col(CAPTION)), pl.lit(EMPTY_CAPTION)),
     )
+    return pl.coalesce(pl.when(holds).then(reason) for holds, reason in reasons)
 
 
 def _blank(text: pl.Expr) -> pl.Expr:

@@ -12,7 +12,6 @@ from stereotrope.measure.captions.frame import NOT_CAPTIONED, captions_frame
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.together import caption_measures
 from stereotrope.measure.contract import FRAMES, MeasureCall, MeasureFrame, MeasureInfo
-from stereotrope.measure.definitions import check_definition
 from stereotrope.measure.join import with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.tables import CAPTION, CAPTION_LISTS
@@ -31,11 +30,6 @@ class _Captions(MeasureFrame):
         # Calls that share a lexicon share its frame and resamples.
         before = (call.frame for call in calls if isinstance(call.frame, CaptionReader))
         reader = next((other for other in before if other == reader), reader)
-        if "definition" in given:
-            try:
-                check_definition(given["definition"], info.name)
-            except UsageError as error:
-                raise UsageError(str(error).removeprefix(f"{info.name}: ")) from None
         attributes = list(dict.fromkeys(a for one in reader.declared.values() for a in one.groups))
         if given.get("attribute") is not None and given["attribute"] not in attributes:
             raise UsageError(

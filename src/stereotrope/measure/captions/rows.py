@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, ParamSpec, Protocol, cast
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, cast
 
 import numpy as np
 import polars as pl
@@ -25,18 +25,8 @@ Arguments = ParamSpec("Arguments")
 NO_CAPTION = "no usable caption"
 """Why a score is null where no caption of the cell counts."""
 
-_DECLARED = (
-    "against",
-    "association",
-    "by",
-    "column",
-    "elements",
-    "groups",
-    "keywords",
-    "of",
-    "terms",
-    "text",
-)
+_OPEN = ("attribute", "unknown", "epsilon")
+"""What an audit file may say of a measure of captions; the rest a lexicon declares."""
 
 
 class CaptionMeasure(Protocol[Arguments]):
@@ -61,7 +51,8 @@ def caption_measure(**facts: Any) -> Callable[[CellFunction[Arguments]], Caption
 
     def registered(function: CellFunction[Arguments]) -> CaptionMeasure[Arguments]:
         measure = over_cells(facts["source"])(function)
-        closed = dict.fromkeys(_DECLARED, "the lexicon declares that; change it there")
+        names = [name for name in inspect.signature(function).parameters if name not in ("cell", *_OPEN)]
+        closed = dict.fromkeys(("by", *names), "the lexicon declares that; change it there")
         register(suite="biasbench", needs="captions", shared=True, closed=closed, **facts)(measure)
         return measure
 
@@ -83,7 +74,7 @@ def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasur
             captions: Any,
             *given: Any,
             by: Sequence[str] = BY,
-            definition: str = "paper",
+            definition: Literal["paper", "released"] = "paper",
             level: float = 0.95,
             n_bootstrap: int = 1_000,
             seed: int = 0,

@@ -15,9 +15,9 @@ from stereotrope.measure.cells import (
     SMALL_N,
     Cell,
     Key,
-    excluded_columns,
     read_cells,
     reference_of,
+    share_row,
 )
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame, factor_names
@@ -301,15 +301,12 @@ def dominance_shift(
     for cell in (c for c in cells if c.key[-1] != baseline):
         reference = reference_of(cell.key[:-1], references[cell.attribute])
         shared = {
+            **share_row(cell, factors, reference),
             "measure": "dominance_shift",
             "definition": "paper",
-            **dict(zip(factors, cell.key, strict=True)),
             "contrast": group,
             "reference": baseline,
-            "attribute": cell.attribute,
-            "n": cell.n,
             "n_reference": reference.n if reference else 0,
-            **excluded_columns(cell, reference),
             "method": f"threshold {threshold}",
             "source": _SODA,
         }
