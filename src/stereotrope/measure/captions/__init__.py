@@ -8,7 +8,6 @@ follows the formula of T2I-BiasBench (``definition="paper"``) or what its author
 
 from stereotrope.lexicon.declared import Declared, declared_of
 from stereotrope.measure.captions.against import delta
-from stereotrope.measure.captions.association import cas
 from stereotrope.measure.captions.composite import cbs, contextual_diversity, occlusion_split, severity
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
@@ -17,10 +16,10 @@ from stereotrope.measure.captions.distribution import (
     shannon_entropy,
 )
 from stereotrope.measure.captions.frame import captions_frame
-from stereotrope.measure.captions.omission import car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
 from stereotrope.measure.captions.profile import profile
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
+from stereotrope.measure.captions.terms import car, cas, gmr, hallucination, iemr
 from stereotrope.measure.captions.together import caption_measures
 
 __all__ = [

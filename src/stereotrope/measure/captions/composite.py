@@ -9,11 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stereotrope.measure.captions.association import NO_HIT, cas_score
 from stereotrope.measure.captions.formulas import combined, evenness, group_score, signed_gap
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, count_groups, sides_of
-from stereotrope.measure.captions.omission import NO_KEYWORD, missing_score, read_elements
 from stereotrope.measure.captions.rows import (
     ScoreRow,
     base_row,
@@ -25,6 +23,7 @@ from stereotrope.measure.captions.rows import (
     undefined,
 )
 from stereotrope.measure.captions.similarity import NO_TEXT, alignment_score
+from stereotrope.measure.captions.terms import NO_HIT, NO_KEYWORD, cas_score, missing_score, read_elements
 from stereotrope.stats import ScoreOfSums
 from stereotrope.tables import BANDS, UNKNOWN
 

@@ -12,6 +12,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.lexicon.model import AND
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.captions.terms import read_elements
 from stereotrope.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
@@ -110,13 +111,9 @@ def count_groups(cell: Captions, attribute: str, groups: Sequence[str] | None, u
 def _declared(groups: Sequence[str] | None, attribute: str) -> tuple[str, ...] | None:
     if groups is None:
         return None
-    if isinstance(groups, str):
-        raise UsageError(f"groups must be a list of names, found the string {groups!r}; write [{groups!r}]")
-    names = tuple(groups)
+    names = read_elements(groups, f"groups of {attribute!r}")
     if not names:
         raise UsageError(f"groups: {attribute!r} has no group; list them, or pass None for those seen")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"groups: {twice[0]!r} of {attribute!r} is given twice; give it once")
     if UNKNOWN in names:
         raise UsageError(f"groups: {UNKNOWN!r} is no group of {attribute!r}; leave it out and use unknown=")
     return names
@@ -136,9 +133,7 @@ def sides_of(
         pairs = [name for name in counted.names if name != UNKNOWN] if groups is None else list(groups)
         only = groups is not None and len(pairs) == 2
         return [_sides(counted, (a,), (b,), b, declared=only) for a, b in combinations(pairs, 2)]
-    if isinstance(of, str):
-        raise UsageError(f"of must be a list of groups, found the string {of!r}; write [{of!r}]")
-    first = tuple(of)
+    first = read_elements(of, "of")
     if against in (None, REST, OTHERS):
         away = (*first, UNKNOWN) if against == OTHERS else first
         second = tuple(name for name in counted.names if name not in away)

@@ -9,7 +9,6 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.lexicon.declared import Declared, declared_of
-from stereotrope.measure.captions.association import cas
 from stereotrope.measure.captions.composite import cbs, contextual_diversity, occlusion_split
 from stereotrope.measure.captions.distribution import (
     bias_amplification,
@@ -18,10 +17,10 @@ from stereotrope.measure.captions.distribution import (
     shannon_entropy,
 )
 from stereotrope.measure.captions.frame import Captions, caption_cells
-from stereotrope.measure.captions.omission import OTHER_SCRIPT, car, gmr, hallucination, iemr
 from stereotrope.measure.captions.parity import parity_difference, signed_parity
 from stereotrope.measure.captions.rows import ScoreRow
 from stereotrope.measure.captions.similarity import clip_proxy, vendi
+from stereotrope.measure.captions.terms import OTHER_SCRIPT, car, cas, gmr, hallucination, iemr
 from stereotrope.measure.captions.words import readable
 from stereotrope.measure.tidy import estimate_frame, reason_given, to_polars
 from stereotrope.stats import Resample
