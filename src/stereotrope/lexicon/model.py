@@ -134,18 +134,13 @@ class Reading:
 
         Scopes, the rows of the first array, are the grouped attributes and then the prompts.
         """
-        names = [*self.lexicon.attributes, *self.lexicon.prompts]
-        scopes = np.zeros((len(names), len(self._own)), dtype=bool)
-        for place, one in enumerate(self.lexicon.attributes.values()):
-            scopes[place] = self._said & _has(one, self.lexicon.prompts, self._own)
-        first = len(self.lexicon.attributes)
-        for place in range(len(self.lexicon.prompts)):
-            scopes[first + place] = self._said & (self._own == place)
-        attributes = {name: place for place, name in enumerate(self.lexicon.attributes)}
-        prompts = {name: first + place for place, name in enumerate(self.lexicon.prompts)}
-        of_term = [
-            attributes[e.attribute] if e.prompt is None else prompts[e.prompt] for e in self.lexicon.terms
-        ]
+        lexicon = self.lexicon
+        rows = [_has(one, lexicon.prompts, self._own) for one in lexicon.attributes.values()]
+        rows += [self._own == place for place in range(len(lexicon.prompts))]
+        scopes = np.array(rows, dtype=bool).reshape(len(rows), len(self._own)) & self._said
+        attributes = {name: place for place, name in enumerate(lexicon.attributes)}
+        prompts = {name: len(attributes) + place for place, name in enumerate(lexicon.prompts)}
+        of_term = [attributes[e.attribute] if e.prompt is None else prompts[e.prompt] for e in lexicon.terms]
         return scopes, np.array(of_term, dtype=np.int64)
 
     def counted(self, matches: Matches) -> Matches:
@@ -176,13 +171,11 @@ class Reading:
 
     def _elements(self, name: str) -> pl.Series:
         """Return the elements of a list found in each caption, each once, in the order of the list."""
-        prompts = list(self.lexicon.prompts)
-        terms = self.lexicon.terms
-        of_prompt = np.full(len(terms), -2, dtype=np.int64)
-        for place, entry in enumerate(terms):
-            if entry.attribute == name and entry.prompt is not None:
-                of_prompt[place] = prompts.index(entry.prompt)
-        having = [place for place, prompt in enumerate(prompts) if name in self.lexicon.prompts[prompt].lists]
+        terms, prompts = self.lexicon.terms, {name: place for place, name in enumerate(self.lexicon.prompts)}
+        of_prompt = np.array(
+            [-2 if e.prompt is None or e.attribute != name else prompts[e.prompt] for e in terms], np.int64
+        )
+        having = [place for one, place in prompts.items() if name in self.lexicon.prompts[one].lists]
         listed = self._said & np.isin(self._own, having)
         caption, term = self.matches.caption, self.matches.term
         hit = listed[caption] & (of_prompt[term] == self._own[caption])

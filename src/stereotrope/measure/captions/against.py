@@ -8,6 +8,7 @@ import polars as pl
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.profile import RADAR_RANKS
+from stereotrope.measure.captions.terms import read_elements
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
@@ -60,19 +61,18 @@ def _scores_read(
 ) -> tuple[str, ...]:
     others = [call for call in calls if call.name != info.name]
     if wanted is None:
-        scores = [row for call in others if call.info.suite == info.suite for row in call.rows]
-        if not scores:
-            raise UsageError(
-                "reads the scores of measures of captions, and none is listed before it; list some first, or "
-                "name others that are: {delta: [bds]}"
-            )
-        return tuple(scores)
-    scores = [row for call in others for row in call.rows]
-    for name in wanted:
+        others = [call for call in others if call.info.suite == info.suite]
+    scores = tuple(row for call in others for row in call.rows)
+    if wanted is None and not scores:
+        raise UsageError(
+            "reads the scores of measures of captions, and none is listed before it; list some first, or "
+            "name others that are: {delta: [bds]}"
+        )
+    for name in wanted or ():
         if name not in scores:
             hint = did_you_mean(name, scores, otherwise=f"there is: {', '.join(scores) or 'none'}")
             raise UsageError(f"no score {shorten(name)} is computed before it; {hint}")
-    return tuple(wanted)
+    return scores if wanted is None else tuple(wanted)
 
 
 @register(
@@ -178,10 +178,8 @@ def _asked(frame: pl.DataFrame, measures: Sequence[str] | None) -> pl.DataFrame:
         scores = scores.filter(pl.col("baseline").is_null())
     if measures is None:
         return scores
-    if isinstance(measures, str):
-        raise UsageError(f"delta: measures must be a list of names, found the string {measures!r}")
     there = scores["measure"].unique(maintain_order=True).to_list()
-    for wanted in measures:
+    for wanted in read_elements(measures, "delta: measures"):
         if wanted not in there:
             hint = did_you_mean(wanted, there, otherwise=f"found {', '.join(there) or 'none'}")
             raise UsageError(f"delta: no score {wanted!r}; {hint}")

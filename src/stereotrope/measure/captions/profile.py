@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
+from stereotrope.measure.captions.terms import read_elements
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
@@ -219,12 +220,8 @@ def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[s
 def _axes(there: list[str], axes: Sequence[str] | None, prompt: str) -> list[str]:
     if axes is None:
         return there
-    if isinstance(axes, str):
-        raise UsageError(f"profile: axes must be a list of prompts, found the string {axes!r}")
-    listed = list(axes)
+    listed = list(read_elements(axes, "profile: axes"))
     for name in listed:
-        if listed.count(name) > 1:
-            raise UsageError(f"profile: axis {name!r} is given twice; give it once")
         if name not in there:
             hint = did_you_mean(name, there, otherwise=f"found {', '.join(map(repr, there))}")
             raise UsageError(f"profile: no {prompt} {name!r} has a composite score; {hint}")
