@@ -25,9 +25,8 @@ from stereotrope.measure.captions.rows import (
 from stereotrope.measure.captions.similarity import NO_TEXT, alignment_score
 from stereotrope.measure.captions.terms import NO_HIT, NO_KEYWORD, cas_score, missing_score, read_elements
 from stereotrope.stats import ScoreOfSums
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import BANDS, UNKNOWN
-
-Floats = NDArray[np.float64]
 
 OCCLUDED, BARE = "occluded", "not occluded"
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from stereotrope.measure.captions.formulas import (
@@ -26,8 +25,7 @@ from stereotrope.measure.captions.rows import (
     undefined,
 )
 from stereotrope.stats import expected_sum
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 ONE_GROUP = "only one group is possible"
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stereotrope.measure.captions.groups import Sides
 from stereotrope.stats import ScoreOfSums
+from stereotrope.stats.arrays import Floats
 
-Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 
 _TINY = np.finfo(np.float64).tiny

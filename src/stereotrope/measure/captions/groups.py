@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.lexicon.model import AND
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.terms import read_elements
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
-
-Floats = NDArray[np.float64]
-
 
 DOUBLE = "several groups named"
 """Reason where a caption names several groups and no priority decides."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import scipy
-from numpy.typing import NDArray
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
@@ -17,9 +16,9 @@ from stereotrope.measure.definitions import definition_read, require_one_definit
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ESTIMATES, plain_scores, warnings_of
 
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 COMPOSITES = ("cbs", "contextual_diversity")

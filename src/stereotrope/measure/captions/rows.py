@@ -16,9 +16,9 @@ from stereotrope.measure.cells import SMALL_N
 from stereotrope.measure.contract import register
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.stats import ScoreOfSums, effective_counts, wilson
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
 
-Floats = NDArray[np.float64]
 ScoreRow = dict[str, Any]
 Arguments = ParamSpec("Arguments")
 

@@ -36,8 +36,7 @@ from stereotrope.stats import (
     vendi_scores,
     vendi_standard_error,
 )
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 NO_WORD = "no word"
 """Reason where a caption has no word of two letters."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.formulas import association, mean_of
@@ -21,8 +20,7 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.measure.captions.words import readable
 from stereotrope.stats import ScoreOfSums
-
-Floats = NDArray[np.float64]
+from stereotrope.stats.arrays import Floats
 
 OTHER_SCRIPT = "other script than the terms"
 """Reason where a caption is written in letters of which no term has any: nothing could be found there."""

@@ -22,9 +22,8 @@ from stereotrope.stats import (
     shuffled_js,
     unanimous_js,
 )
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
-
-Floats = NDArray[np.float64]
 
 NOT_SHARED = "no attribute with a usable label of two groups"
 

@@ -17,9 +17,8 @@ from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.divergence.value_lists import ValueLists, read_value_lists
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import chao_shen_entropy, entropy, normal_quantile, resampled_counts
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
-
-Floats = NDArray[np.float64]
 
 _SOURCE = "SODA, eq. 3"
 _SOURCE_CORRECTED = "SODA, eq. 3; Chao and Shen 2003, eq. 8"
