@@ -15,8 +15,6 @@ from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.tables import ALL_ATTRIBUTES
 
-_SOURCE = "SODA, eq. 1; Lin 1991, eq. 4.1"
-
 
 @register(
     suite="objects",
@@ -135,7 +133,7 @@ def bds(
                 group: name,
                 "contrast": group,
                 "reference": baseline,
-                "source": _SOURCE,
+                "source": "SODA, eq. 1; Lin 1991, eq. 4.1",
             }
             comparison = Comparison((images, reference), scope.attributes, reference=True)
             rows += [row | numbers for numbers in compare(coded, comparison, how)]

@@ -14,8 +14,6 @@ from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.tables import ALL_ATTRIBUTES
 
-_SOURCE = "SODA, eq. 2; Lin 1991, eq. 4.1"
-
 
 @register(
     suite="objects",
@@ -120,7 +118,7 @@ def cds(
                 **dict(zip(factors, scope.levels, strict=True)),
                 **dict(zip((group, "reference"), sides, strict=False)),
                 "contrast": group,
-                "source": _SOURCE,
+                "source": "SODA, eq. 2; Lin 1991, eq. 4.1",
             }
             rows += [row | numbers for numbers in compare(coded, comparison, how)]
     estimates = estimate_frame(rows, factors=(*factors, group) if pairs else factors)

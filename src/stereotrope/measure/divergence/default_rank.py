@@ -14,8 +14,6 @@ from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import mean_ranks, normal_quantile, rank_agreement
 from stereotrope.tables import ALL_ATTRIBUTES
 
-_SOURCE = "SODA, section 5.1 (implicit demographic defaults)"
-
 
 @register(
     suite="objects",
@@ -95,14 +93,7 @@ def default_rank(
     """
     normal_quantile(level)
     within = factor_names(within, measure="default_rank", taken=(group, over))
-    used = read_scores(
-        estimates,
-        ("bds",),
-        (group, over, score, *within),
-        reader="default_rank",
-        score=score,
-        scores=("value", "excess", "adjusted"),
-    )
+    used = read_scores(estimates, ("bds",), (group, over, score, *within), reader="default_rank", score=score)
     if used.select(*within, over, group).is_duplicated().any():
         raise TableError(
             f"estimates: several scores of one {group} and {over}; name every other factor in within"
@@ -121,7 +112,7 @@ def default_rank(
             "level": level,
             "n": n,
             "excluded": {f"{over} without a score for every group": table.height - n},
-            "source": _SOURCE,
+            "source": "SODA, section 5.1 (implicit demographic defaults)",
         }
         how = f"bootstrap of {over}, percentile, {n_bootstrap} resamples, seed {seed}; ranks {score}"
         small = holds_few(part)

@@ -21,8 +21,6 @@ FEWEST = 4
 FEW_POINTS = f"fewer than {FEWEST} scores known from both"
 NO_VARIANCE = "the scores of one do not vary"
 
-_SOURCE = "SODA, appendix E, Table 9; Fisher 1921"
-
 
 @register(
     suite="objects",
@@ -99,14 +97,8 @@ def judge_correlation(
     """
     normal_quantile(level)
     inside = factor_names(within, measure="judge_correlation", taken=(judge,))
-    table = read_scores(
-        estimates,
-        ("bds",),
-        (judge, score, *inside),
-        reader="judge_correlation",
-        score=score,
-        scores=("value", "excess", "adjusted"),
-    )
+    columns = (judge, score, *inside)
+    table = read_scores(estimates, ("bds",), columns, reader="judge_correlation", score=score)
     keys = [c for c in table.columns if c not in NAMES and c != judge]
     definition = table["definition"][0]
     table = table.select(judge, *keys, pl.col(score).cast(pl.Float64).fill_null(np.nan).alias("_score"))
@@ -134,7 +126,7 @@ def judge_correlation(
                 "reference": other,
                 "attribute": ALL_ATTRIBUTES,
                 "level": level,
-                "source": _SOURCE,
+                "source": "SODA, appendix E, Table 9; Fisher 1921",
             }
             rows.append({**shared, **_correlation(part, score, level)})
     return with_q_values(estimate_frame(rows, factors=(*inside, judge)))

@@ -22,7 +22,7 @@ def read_scores(
     *,
     reader: str,
     score: str,
-    scores: Sequence[str],
+    scores: Sequence[str] = ("value", "excess", "adjusted"),
     beside: Sequence[str] = (),
 ) -> pl.DataFrame:
     """The scores of measures over all attributes, each measure by one definition.

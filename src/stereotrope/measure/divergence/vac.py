@@ -20,8 +20,6 @@ from stereotrope.stats import chao_shen_entropy, entropy, normal_quantile, resam
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import ALL_ATTRIBUTES
 
-_SOURCE = "SODA, eq. 3"
-_SOURCE_CORRECTED = "SODA, eq. 3; Chao and Shen 2003, eq. 8"
 _DROPPED = 0.05
 """Scores under this are dropped by the authors' released script."""
 
@@ -279,7 +277,8 @@ def _lowest(n: int, n_values: int, level: float) -> float:
 
 def _rows(row: Mapping[str, Any], result: _Scored | None, how: _How) -> list[dict[str, Any]]:
     """The row of the plain score and, by the paper's definition, of the corrected one."""
-    kinds = [("vac", _SOURCE, 0.0), ("vac_chao_shen", _SOURCE_CORRECTED, -np.inf)]
+    corrected = "SODA, eq. 3; Chao and Shen 2003, eq. 8"
+    kinds = [("vac", "SODA, eq. 3", 0.0), ("vac_chao_shen", corrected, -np.inf)]
     rows = []
     for at, (measure, source, least) in enumerate(kinds[:1] if how.released else kinds):
         made = {**row, "measure": measure, "source": source}
