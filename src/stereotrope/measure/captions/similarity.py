@@ -69,13 +69,13 @@ class Compared:
 
     vectors: Unit vectors of the captions that have words, a sparse array of shape (n kept, words).
     rows: Their places among the captions of the cell.
-    cosines: Cosine of each of them with the prompt; None without a prompt.
+    cosines: Cosine of each of them with the prompt; 0 without a prompt.
     excluded: Captions left out, by reason.
     """
 
     vectors: Any
     rows: NDArray[np.int64]
-    cosines: Floats | None
+    cosines: Floats
     excluded: dict[str, int]
 
 
@@ -99,10 +99,10 @@ def compare(cell: Captions, text: str | None) -> Compared:
             documents.append(found)
     rows = np.asarray(kept, np.int64)
     if text is None:
-        return Compared(tfidf(documents), rows, None, excluded)
+        return Compared(tfidf(documents), rows, np.zeros(len(rows)), excluded)
     asked = words(text)
     vectors = tfidf([*documents, asked])
-    cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(documents))
+    cosines = (vectors[:-1] @ vectors[-1:].T).toarray()[:, 0] if asked else np.zeros(len(rows))
     return Compared(vectors[:-1], rows, cosines, excluded)
 
 
@@ -309,14 +309,12 @@ def alignment_score(
     """The proxy as a score of sums, and the captions it leaves out by reason."""
     could = readable(cell.texts, keywords if cell.released else [text or ""])
     excluded = {OTHER_SCRIPT: int(cell.n - could.sum())}
-    values = np.zeros(cell.n)
-    compared = None if cell.released else compare(cell, text)
     if cell.released:
         values = cell.hits(column, keywords) / len(keywords)
-    elif compared is not None and compared.cosines is not None:
-        usable = np.zeros(cell.n)
-        usable[compared.rows] = 1.0
+    else:
+        compared = compare(cell, text)
+        values, usable = np.zeros(cell.n), np.zeros(cell.n)
+        values[compared.rows], usable[compared.rows] = compared.cosines, 1.0
         excluded[NO_WORD] = int((could * (1.0 - usable)).sum())
         could *= usable
-        values[compared.rows] = compared.cosines
     return without_pseudo(np.stack([values * could, could]), mean_of), excluded
