@@ -88,9 +88,9 @@ def spell(texts: Sequence[str], *, split: bool) -> Spelt:
     characters, origin = characters[keep], origin[keep]
     again, present = _coded(characters)
     word = (_Table(present).kinds[again] & _WORD) > 0
-    return Spelt(
-        characters, np.append(origin, len(points)), _edges(word), np.append(seams, np.uint8(0)), starts
-    )
+    edge = np.ones(len(word) + 1, dtype=bool)
+    edge[1:-1] = ~(word[1:] & word[:-1])
+    return Spelt(characters, np.append(origin, len(points)), edge, np.append(seams, np.uint8(0)), starts)
 
 
 def _coded(points: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -145,12 +145,6 @@ def _seams(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
     glued |= ((before & _DIGIT) > 0) & begins[1:]
     seams[1:] = np.where(inside, np.where(glued, 1, 2), 0)
     return seams
-
-
-def _edges(word: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    edge = np.ones(len(word) + 1, dtype=bool)
-    edge[1:-1] = ~(word[1:] & word[:-1])
-    return edge
 
 
 def _expanded(
