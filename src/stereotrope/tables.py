@@ -188,6 +188,9 @@ ESTIMATES = (
 )
 """Columns of ``estimates``; the factors that scope a row stand between ``definition`` and ``contrast``."""
 
+ESTIMATE_COLUMNS = frozenset(column.name for column in ESTIMATES)
+"""Their names: every other column of a frame of estimates is a factor."""
+
 MARKS = ("aggregate", "subset", "baseline")
 """Columns of ``estimates`` that are null in a measure's own scores; else the row is made from such."""
 

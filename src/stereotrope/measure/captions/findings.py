@@ -17,7 +17,7 @@ from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.stats import benjamini_hochberg, fisher_exact, newcombe, sign_test
-from stereotrope.tables import BANDS, ESTIMATES, UNKNOWN, plain_scores, warnings_of
+from stereotrope.tables import BANDS, ESTIMATE_COLUMNS, UNKNOWN, plain_scores, warnings_of
 
 ONE_GROUP = 0.80
 """Share that the lower end must exceed where captions have one group: four in five leave the others together
@@ -105,9 +105,9 @@ def _rows(table: pl.DataFrame) -> pl.DataFrame:
     rows = plain_scores(table).filter(pl.col("measure").is_in(_READ), pl.col("value").is_not_null())
     if "definition" in rows.columns and "paper" in rows["definition"].to_list():
         rows = rows.filter(definition="paper")
-    absent = [column.name for column in ESTIMATES if column.name not in rows.columns]
+    absent = sorted(ESTIMATE_COLUMNS - {*rows.columns})
     rows = rows.with_columns(pl.lit(None).alias(name) for name in absent)
-    factors = [c for c in rows.columns if c not in {column.name for column in ESTIMATES}]
+    factors = [c for c in rows.columns if c not in ESTIMATE_COLUMNS]
     keys = ["measure", *factors, "attribute", "category", "reference"]
     return rows.unique(keys, keep="first", maintain_order=True)
 

@@ -17,7 +17,7 @@ from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
 from stereotrope.stats.arrays import Floats
-from stereotrope.tables import ESTIMATES, plain_scores, warnings_of
+from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
 
 Row = dict[str, Any]
 
@@ -35,9 +35,6 @@ FEWEST = 3
 FEW_PROMPTS = "fewer than three prompts span no polygon"
 ALONE = "a single model has no rank"
 
-_MEAN = "T2I-BiasBench, Table 6"
-_RADAR = "T2I-BiasBench, Figure 10, eq. 28"
-_BESIDE = frozenset(column.name for column in ESTIMATES)
 _ENDS = ("low", "high", "level", "flags")
 
 
@@ -203,7 +200,7 @@ def _read(estimates: Any, prompt: str, model: str) -> tuple[pl.DataFrame, list[s
     others = [
         name
         for name in used.columns
-        if name not in (*_BESIDE, prompt, model) and used[name].null_count() < used.height
+        if name not in (*ESTIMATE_COLUMNS, prompt, model) and used[name].null_count() < used.height
     ]
     double = used.filter(pl.struct(*others, model, prompt).is_duplicated())
     if double.height:
@@ -249,9 +246,9 @@ class _Profile:
         }
 
     def scored(self, measure: str, value: float, method: str, **ends: float) -> Row:
-        source = _MEAN if measure == "composite_mean" else _RADAR
-        row = {**self.shared, "measure": measure, "source": source, "value": value, "level": self.level}
-        return {**row, "method": method, **ends}
+        where = "Table 6" if measure == "composite_mean" else "Figure 10, eq. 28"
+        row = {**self.shared, "measure": measure, "source": f"T2I-BiasBench, {where}", "method": method}
+        return {**row, "value": value, "level": self.level, **ends}
 
     def undefined(self, measures: Sequence[str], reason: str) -> list[Row]:
         rows = [self.scored(name, np.nan, "") for name in measures]

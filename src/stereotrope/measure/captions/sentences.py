@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.measure.captions.evidence import Scope
 from stereotrope.measure.sentences import Counted, clean, number, q_text, quoted, span
 from stereotrope.stats import wilson
-from stereotrope.tables import ESTIMATES, UNKNOWN
+from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
 
 SELDOM = 0.5
 """Share of captions without a group above which a sentence says so: parity of the few says little."""
@@ -17,7 +17,6 @@ SELDOM = 0.5
 _TERMS = 3
 """Terms named in a sentence."""
 
-_NAMES = {column.name for column in ESTIMATES}
 _LISTS = {"gmr": "which the prompt names", "iemr": "which the lexicon takes as implied"}
 _COMPOSITES = {
     "cbs": "the composite of parity, evenness and association",
@@ -66,7 +65,7 @@ class CaptionWording:
 
     def __init__(self, rows: pl.DataFrame, level: float) -> None:
         self.level = level
-        factors = [name for name in rows.columns if name not in _NAMES]
+        factors = [name for name in rows.columns if name not in ESTIMATE_COLUMNS]
         self.shown = [name for name in factors if rows[name].drop_nulls().n_unique() > 1]
 
     def one_group(self, row: Mapping[str, Any], scope: Scope, groups: Mapping[str, int]) -> str:

@@ -10,10 +10,10 @@ from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
-from stereotrope.measure.divergence.scores import NAMES, parts_by, read_scores, with_q_values
+from stereotrope.measure.divergence.scores import parts_by, read_scores, with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names, to_polars
 from stereotrope.stats import normal_quantile, paired_t, relative_change, signed_rank
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
 CHANGE = "_change"
 """Ends the name of the change of a measure."""
@@ -156,7 +156,7 @@ def change(
     ('cds_change', 'avoiding', -0.25, 6)
     """
     normal_quantile(level)
-    if over in NAMES:
+    if over in ESTIMATE_COLUMNS:
         raise UsageError(f"change: {over!r} is a column of every estimate; name a factor such as 'phrasing'")
     table = _scores(estimates, over, score).drop_nulls(over)
     if group in table.columns:
@@ -208,7 +208,7 @@ def _scores(estimates: Any, over: str, score: str) -> pl.DataFrame:
     used, corrected = (
         pl.concat([estimate_frame([], factors=()), one], how="diagonal_relaxed") for one in (used, corrected)
     )
-    keys = ["measure", "definition", *(c for c in frame.columns if c not in NAMES)]
+    keys = ["measure", "definition", *(c for c in frame.columns if c not in ESTIMATE_COLUMNS)]
     beside = corrected.with_columns(measure=pl.lit("vac"), _above="value", _least="low")
     beside = beside.select(*keys, "_above", "_least")
     table = used.join(beside, on=keys, how="left", nulls_equal=True, maintain_order="left").with_columns(
@@ -249,7 +249,7 @@ class _Plan:
 
     def _matched(self, part: pl.DataFrame) -> pl.DataFrame:
         """One row a score of a new level, with the original's score beside it."""
-        factors = [c for c in part.columns if c not in NAMES and c != self.over and c[:1] != "_"]
+        factors = [c for c in part.columns if c not in ESTIMATE_COLUMNS and c != self.over and c[:1] != "_"]
         keys = [*factors, "reference"]
         table = part.select(
             *keys,

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.divergence.change import CHANGE, EXCESS
-from stereotrope.measure.divergence.scores import NAMES, parts_by
+from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
 from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
-from stereotrope.tables import warnings_of
+from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
 
 @finder("homogenisation", place=10)
@@ -29,7 +29,7 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
         pl.col("generator").is_not_null(),
         pl.col("contrast").ne_missing("phrasing"),
     )
-    factors = [c for c in table.columns if c not in NAMES]
+    factors = [c for c in table.columns if c not in ESTIMATE_COLUMNS]
     for levels, both in parts_by(changes, factors):
         rows = {row["measure"]: row for row in both.iter_rows(named=True)}
         cds, vac = (rows.get(name) for name in names)

@@ -10,10 +10,10 @@ from scipy import special
 
 from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.contract import register
-from stereotrope.measure.divergence.scores import NAMES, parts_by, read_scores, with_q_values
+from stereotrope.measure.divergence.scores import parts_by, read_scores, with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
 from stereotrope.stats import fisher_z, normal_quantile, pearson
-from stereotrope.tables import ALL_ATTRIBUTES
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS
 
 FEWEST = 4
 """Points below which Fisher's interval does not exist."""
@@ -99,7 +99,7 @@ def judge_correlation(
     inside = factor_names(within, measure="judge_correlation", taken=(judge,))
     columns = (judge, score, *inside)
     table = read_scores(estimates, ("bds",), columns, reader="judge_correlation", score=score)
-    keys = [c for c in table.columns if c not in NAMES and c != judge]
+    keys = [c for c in table.columns if c not in ESTIMATE_COLUMNS and c != judge]
     definition = table["definition"][0]
     table = table.select(judge, *keys, pl.col(score).cast(pl.Float64).fill_null(np.nan).alias("_score"))
     if table.select(judge, *keys).is_duplicated().any():

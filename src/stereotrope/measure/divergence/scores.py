@@ -9,10 +9,7 @@ from stereotrope.errors import TableError, UsageError
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import to_polars
 from stereotrope.stats import benjamini_hochberg
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, plain_scores
-
-NAMES = frozenset(column.name for column in ESTIMATES)
-"""Columns of every frame of estimates; the others are factors."""
+from stereotrope.tables import ALL_ATTRIBUTES, plain_scores
 
 
 def read_scores(
