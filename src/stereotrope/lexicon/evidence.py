@@ -152,8 +152,4 @@ def _at(matches: Matches, hit: int) -> tuple[str, int, int]:
 
 def place(matches: Matches, hit: int) -> dict[str, int]:
     """Caption, start and end of a hit."""
-    return {
-        "caption": int(matches.caption[hit]),
-        "start": int(matches.start[hit]),
-        "end": int(matches.end[hit]),
-    }
+    return {name: int(getattr(matches, name)[hit]) for name in ("caption", "start", "end")}

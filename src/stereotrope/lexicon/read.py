@@ -98,12 +98,5 @@ def _lexicon(file: LexiconFile, default: str, error: Callable[..., Exception]) -
             require(attribute.groups, group, "group", "attributes", name, "priority")
         for prompt in attribute.of or ():
             require(file.prompts, prompt, "prompt", "attributes", name, "of")
-    return Lexicon(
-        file.name or default,
-        file.attributes,
-        file.prompts,
-        file.matching,
-        file.version,
-        file.source,
-        file.licence,
-    )
+    about = (file.version, file.source, file.licence)
+    return Lexicon(file.name or default, file.attributes, file.prompts, file.matching, *about)

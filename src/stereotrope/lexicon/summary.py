@@ -1,16 +1,13 @@
 """The table ``lexicon_terms``: what the terms of a run's lexicons hit in its captions, and what to doubt."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import polars as pl
 
 from stereotrope.further_tables import Filled, TableSources, further_table
-from stereotrope.lexicon.audit import MatchingAudit, audit_reading
+from stereotrope.lexicon.audit import audit_reading
 from stereotrope.lexicon.model import Lexicon, Reading
 from stereotrope.lexicon.parts import THINGS
 from stereotrope.lexicon.read import built_in_lexicons, read_lexicon
@@ -87,7 +84,7 @@ def lexicon_terms(sources: TableSources) -> Filled | None:
         return None
     generators = dict(sources.images.select("image_id", "generator").iter_rows())
     writers = sources.labels.filter(pl.col("attribute") == CAPTION)["annotator"].unique(maintain_order=True)
-    told = [one for each in lexicons if (one := _Told.of(each, generators, writers.to_list())) is not None]
+    told = [_Told(each, each.reading, generators, writers) for each in lexicons if each.reading is not None]
     rows = [row for one in told for row in one.rows()]
     frame = pl.DataFrame(rows, schema=polars_types(LEXICON_TERMS))
     return frame, {"lexicons": [one.summary() for one in told]}
@@ -102,28 +99,18 @@ def _second(lexicon: Lexicon) -> Lexicon | None:
     return None
 
 
-@dataclass(frozen=True)
 class _Told:
     """One lexicon's audit, ready to be written down."""
 
-    annotator: CaptionLexicon
-    captioner: str | None
-    audit: MatchingAudit
-    images: Sequence[str]
-    generators: Sequence[str]
-
-    @classmethod
-    def of(
-        cls, annotator: CaptionLexicon, generators: Mapping[str, str], writers: Sequence[str]
-    ) -> _Told | None:
-        reading = annotator.reading
-        if reading is None:
-            return None
-        images = reading.captions["image_id"].to_list()
-        own = [generators[image] for image in images]
-        audit = audit_reading(reading, second=_second(annotator.lexicon), examples=_EXAMPLES, by=own)
-        captioner = annotator.of or (writers[0] if writers else None)
-        return cls(annotator, captioner, audit, images, own)
+    def __init__(
+        self, annotator: CaptionLexicon, reading: Reading, generators: Mapping[str, str], writers: pl.Series
+    ) -> None:
+        self.annotator = annotator
+        self.captioner = annotator.of or next(iter(writers), None)
+        self.images = reading.captions["image_id"].to_list()
+        self.generators = [generators[image] for image in self.images]
+        second = _second(annotator.lexicon)
+        self.audit = audit_reading(reading, second=second, examples=_EXAMPLES, by=self.generators)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of the table."""

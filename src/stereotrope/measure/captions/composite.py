@@ -52,7 +52,6 @@ def severity(value: float | None) -> str | None:
     bounds=(0.0, 1.0),
     direction="0: even and without stereotype terms; has no direction: read signed_parity too",
     source="T2I-BiasBench, eqs. 13 and 23",
-    own_bounds=dict.fromkeys(("cbs_without_occluded", "unknown_share", "occluded_share"), (0.0, 1.0)),
     also=("cbs_without_occluded", "unknown_share", "occluded_share"),
     bands=BANDS,
 )

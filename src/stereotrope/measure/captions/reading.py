@@ -29,7 +29,7 @@ class _Captions(MeasureFrame):
         reader = CaptionReader(setting, given.pop("lexicon", None))
         # Calls that share a lexicon share its frame and resamples.
         before = (call.frame for call in calls if isinstance(call.frame, CaptionReader))
-        reader = next((other for other in before if other == reader), reader)
+        reader = next((other for other in before if other.annotator == reader.annotator), reader)
         attributes = list(dict.fromkeys(a for one in reader.declared.values() for a in one.groups))
         if given.get("attribute") is not None and given["attribute"] not in attributes:
             raise UsageError(
@@ -79,12 +79,6 @@ class CaptionReader(MeasureFrame):
             )
         self.by = (GENERATOR, *(f for f in setting.factors if f not in (self.factor, "dimension")))
         self._last: tuple[pl.DataFrame, dict[str, Any], pl.DataFrame] | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CaptionReader) and other.annotator == self.annotator
-
-    def __hash__(self) -> int:
-        return hash(self.annotator)
 
     def of(self, tables: RunTables) -> pl.DataFrame:
         """The captions frame of a run, also where nothing was captioned."""
