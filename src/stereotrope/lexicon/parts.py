@@ -1,6 +1,6 @@
 """What a lexicon is made of, as a file writes it: terms in groups and lists, and how they are matched."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -58,18 +58,13 @@ def _name(value: Any) -> str:
     return name
 
 
-def _group(name: str) -> str:
-    if name == UNKNOWN:
-        raise ValueError(
-            "must have another name, for that is what a caption without any group has; rename it"
-        )
-    return name
+def _none_of(taken: Collection[str], rule: str) -> AfterValidator:
+    def check(name: str) -> str:
+        if name in taken:
+            raise ValueError(rule)
+        return name
 
-
-def _attribute(name: str) -> str:
-    if name in _TAKEN:
-        raise ValueError("must not be the name of a list or column; rename the attribute")
-    return name
+    return AfterValidator(check)
 
 
 def _list(name: str) -> str:
@@ -115,8 +110,13 @@ def _side(value: Any) -> str | tuple[str, ...]:
 
 _OneLine = Annotated[Text, AfterValidator(lambda text: " ".join(text.split()))]
 _Name = Annotated[str, BeforeValidator(_name)]
-_GroupName = Annotated[_Name, AfterValidator(_group)]
-_AttributeName = Annotated[_Name, AfterValidator(_attribute)]
+_GroupName = Annotated[
+    _Name,
+    _none_of([UNKNOWN], "must have another name: a caption without any group has this one; rename it"),
+]
+_AttributeName = Annotated[
+    _Name, _none_of(_TAKEN, "must not be the name of a list or column; rename the attribute")
+]
 _ListName = Annotated[_Name, AfterValidator(_list)]
 _Names = Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_listed)]
 _Phrases = Annotated[tuple[Annotated[str, BeforeValidator(_term)], ...], BeforeValidator(_listed)]

@@ -267,16 +267,15 @@ def occlusion_split(
     association: bool = False,
     unknown: bool = True,
     epsilon: float = 0.0,
-    column: str = "ppe",
 ) -> list[ScoreRow]:
     """Whether unknown groups come from covered faces, and the bias score with and without these.
 
     Shares of captions of unknown group, among all captions, the occluded and the others; the share of the
     occluded; and CBS over all captions and over those not occluded.
 
-    captions, attribute, groups, of, against, association, unknown, epsilon: As for :func:`cbs`.
-    column: Column of lists: what covers a person (mask, gown …); a caption with any element is *occluded*.
-    by, definition, level, n_bootstrap, seed: As for :func:`cbs`.
+    captions: As for :func:`cbs`; a caption with any element in the column of lists ``ppe`` is *occluded*.
+    attribute, groups, of, against, association, unknown, epsilon, by, definition, level, n_bootstrap, seed:
+    As for :func:`cbs`.
 
     Returns: Estimates of each cell: ``unknown_share`` (``category`` null, ``occluded`` and ``not occluded``:
     among which captions) and ``occluded_share``, with Wilson's intervals; ``cbs`` and
@@ -300,7 +299,7 @@ def occlusion_split(
     >>> found.filter(pl.col("measure") == "unknown_share").select("category", "value", "n").rows()
     [(None, 0.5, 4), ('occluded', 1.0, 1), ('not occluded', 0.3333333333333333, 3)]
     """
-    covered = (cell.hits(column) > 0).astype(np.float64)
+    covered = (cell.hits("ppe") > 0).astype(np.float64)
     labels = cell.labels(attribute)
     labelled = labels.is_not_null().to_numpy().astype(np.float64)
     nobody = labels.eq_missing(UNKNOWN).to_numpy()

@@ -80,18 +80,11 @@ def over_cells(source: str) -> Callable[[CellFunction[Arguments]], CaptionMeasur
             seed: int = 0,
             **arguments: Any,
         ) -> pl.DataFrame:
-            cells = caption_cells(
-                captions,
-                measure=name,
-                by=by,
-                definition=definition,
-                level=level,
-                n_bootstrap=n_bootstrap,
-                seed=seed,
-            )
-            return estimate_frame(
-                (row for cell in cells for row in rows_of(cell, *given, **arguments)), factors=tuple(by)
-            )
+            how: dict[str, Any] = {"definition": definition, "level": level}
+            how |= {"n_bootstrap": n_bootstrap, "seed": seed}
+            cells = caption_cells(captions, measure=name, by=by, **how)
+            made = (row for cell in cells for row in rows_of(cell, *given, **arguments))
+            return estimate_frame(made, factors=tuple(by))
 
         frame, *shared = inspect.signature(measure).parameters.values()
         own = list(inspect.signature(function).parameters.values())[1:]

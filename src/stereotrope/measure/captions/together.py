@@ -70,15 +70,9 @@ def caption_measures(
     is_read = isinstance(lexicon, Mapping) and any(isinstance(one, Declared) for one in lexicon.values())
     plans = lexicon if is_read else declared_of(lexicon)
     named = {_folded(name): plan for name, plan in plans.items()}
-    cells = caption_cells(
-        _checked(captions, prompt, named),
-        measure="caption_measures",
-        by=(*by, prompt),
-        definition=definition,
-        level=level,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
-    )
+    how: dict[str, Any] = {"definition": definition, "level": level, "n_bootstrap": n_bootstrap, "seed": seed}
+    frame = _checked(captions, prompt, named)
+    cells = caption_cells(frame, measure="caption_measures", by=(*by, prompt), **how)
     rows: list[ScoreRow] = []
     for cell in [*cells, *_without_captions(cells, prompt, named)]:
         plan = named.get(_folded(cell.key[prompt]))
