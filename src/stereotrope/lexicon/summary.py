@@ -120,7 +120,7 @@ class _Told:
             yield {
                 "lexicon": self.annotator.name,
                 "captioner": self.captioner,
-                **{name: row[name] for name in ("prompt", "attribute", "element", "term", *same)},
+                **{name: row[name] for name in (*_TERM, *same)},
                 **{w: _json(row[w]) for w in ("inside_words", "form_words", "kept_out_words")},
                 "nouns": _json(row["nouns"]),
                 "by_generator": _json({each.pop("level"): each for each in row["by"]}),
@@ -132,6 +132,7 @@ class _Told:
         lexicon, terms = self.annotator.lexicon, self.audit.terms
         never = terms.filter(pl.col("never") & (pl.col("n_captions") > 0))
         values = self._values()
+        glued = self._worst(pl.col("n_missed_glued"), pl.lit(True))
         return {
             "annotator": self.annotator.name,
             "lexicon": lexicon.name,
@@ -152,13 +153,13 @@ class _Told:
             "starred": self._terms(_STARRED, _INSIDE, "inside_words", "_inside"),
             "forms": self._terms(pl.lit(True), pl.col("n_by_form"), "form_words", ""),
             "kept_out": self._terms(_OF_LISTS, pl.col("n_kept_out"), "kept_out_words", ""),
-            "glued": self._glued(),
+            "glued": glued.select(*_TERM, "n_hits", "n").to_dicts(),
             "n_several": self.audit.several.height,
             "double": [
                 self._double(row) for row in self.audit.several.head(MOST_TERMS).iter_rows(named=True)
             ],
             "n_never": never.height,
-            "never": never.select("prompt", "attribute", "element", "term").head(MOST_NEVER).to_dicts(),
+            "never": never.select(_TERM).head(MOST_NEVER).to_dicts(),
             "n_unasked": terms.filter(pl.col("n_captions") == 0).height,
         }
 
@@ -181,36 +182,28 @@ class _Told:
             for row in rows
         ]
 
+    def _worst(self, count: pl.Expr, which: pl.Expr) -> pl.DataFrame:
+        """The terms of one doubt with most of it, counted in ``n``."""
+        rows = self.audit.terms.with_columns(n=count).filter(which, pl.col("n") > 0)
+        return rows.sort("n", descending=True, maintain_order=True).head(MOST_TERMS)
+
     def _terms(self, which: pl.Expr, count: pl.Expr, words: str, kind: str) -> list[dict[str, Any]]:
         """Terms of one doubt, the worst first."""
-        rows = self.audit.terms.with_columns(count.alias("n")).filter(which, pl.col("n") > 0)
         return [
             {
-                **{name: row[name] for name in ("prompt", "attribute", "element", "term", "n", "n_hits")},
+                **{name: row[name] for name in (*_TERM, "n", "n_hits")},
                 "words": row[words],
                 "examples": self._examples(row[f"places{kind}"]),
             }
-            for row in rows.sort("n", descending=True, maintain_order=True)
-            .head(MOST_TERMS)
-            .iter_rows(named=True)
+            for row in self._worst(count, which).iter_rows(named=True)
         ]
 
-    def _glued(self) -> list[dict[str, Any]]:
-        rows = self.audit.terms.filter(pl.col("n_missed_glued") > 0)
-        rows = rows.sort("n_missed_glued", descending=True, maintain_order=True).head(MOST_TERMS)
-        names = ("prompt", "attribute", "element", "term", "n_hits")
-        return rows.select(*names, n="n_missed_glued").to_dicts()
-
     def _double(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        told = zip(self._examples(row["places"]), row["places"], row["places_other"], strict=False)
         return {
             **{name: row[name] for name in ("attribute", "groups", "n", "n_captions")},
             "counted_as": {one["value"]: one["n"] for one in row["counted_as"]},
-            "examples": [
-                {**one, **_both(one, first, other)}
-                for one, first, other in zip(
-                    self._examples(row["places"]), row["places"], row["places_other"], strict=False
-                )
-            ],
+            "examples": [{**one, **_both(one, first, other)} for one, first, other in told],
         }
 
     def _spread(self, captions: Sequence[int]) -> list[str]:
@@ -245,6 +238,7 @@ def _totals(labels: pl.DataFrame) -> dict[str, int]:
     }
 
 
+_TERM = ("prompt", "attribute", "element", "term")
 _STARRED = pl.col("term").str.contains("*", literal=True)
 _OF_THINGS = pl.col("attribute").is_in(THINGS)
 _OF_LISTS = pl.col("prompt").is_not_null()
@@ -270,15 +264,11 @@ def _pieces(caption: str, start: int, end: int) -> dict[str, str]:
 
 def _both(told: Mapping[str, str], first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, str]:
     """Part what stands behind a term where another group is named; nothing where that is cut off."""
-    start, length = other["start"] - first["end"], other["end"] - other["start"]
+    start, end = (other[edge] - first["end"] for edge in ("start", "end"))
     after = told["after"]
-    if not length or start + length > len(after):
+    if start == end or end > len(after):
         return {}
-    return {
-        "between": after[:start],
-        "other": after[start : start + length],
-        "after": after[start + length :],
-    }
+    return {"between": after[:start], "other": after[start:end], "after": after[end:]}
 
 
 def _json(value: object) -> str:
