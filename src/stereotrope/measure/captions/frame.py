@@ -127,17 +127,11 @@ def captions_frame(
     frame = with_factors(prompts, images).select(
         "image_id", "prompt_id", "generator", *factors, _picture="status"
     )
-    columns = [_captions_of(said.filter(attribute=CAPTION), captioner)]
-    for name in dict.fromkeys([*found["attribute"].unique(maintain_order=True).to_list(), *lists]):
-        columns.append(_column(found, name, name in lists))
-    frame = frame.join(
-        asked.select("prompt_id", pl.col("text").cast(pl.String)),
-        on="prompt_id",
-        how="left",
-        maintain_order="left",
-    )
-    for column in columns:
-        frame = frame.join(column, on="image_id", how="left", maintain_order="left")
+    attributes = dict.fromkeys([*found["attribute"].unique(maintain_order=True), *lists])
+    columns = (_column(found, name, name in lists) for name in attributes)
+    texts = asked.select("prompt_id", pl.col("text").cast(pl.String))
+    for column in (texts, _captions_of(said.filter(attribute=CAPTION), captioner), *columns):
+        frame = frame.join(column, on=column.columns[0], how="left", maintain_order="left")
     frame = frame.with_columns(pl.col(name).fill_null([]) for name in lists)
     return frame.with_columns(excluded=_reason()).drop("_picture", "_status")
 

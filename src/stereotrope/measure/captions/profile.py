@@ -251,8 +251,8 @@ class _Profile:
         return {**row, "value": value, "level": self.level, **ends}
 
     def undefined(self, measures: Sequence[str], reason: str) -> list[Row]:
-        rows = [self.scored(name, np.nan, "") for name in measures]
-        return [{**row, "level": None, "method": None, "undefined": reason} for row in rows]
+        none = {"level": None, "method": None, "undefined": reason}
+        return [self.scored(name, np.nan, "") | none for name in measures]
 
     def weighed(self, measure: str, linear: Floats, weights: Floats, method: str) -> Row:
         """The row of a weighted sum of the composites and of products of two."""

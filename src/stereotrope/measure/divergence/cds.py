@@ -1,6 +1,6 @@
 """Cross-demographic disparity: how far the groups of a dimension are from each other."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.measure.contract import register
 from stereotrope.measure.definitions import check_definition
-from stereotrope.measure.divergence.coded import Scope, code_labels
+from stereotrope.measure.divergence.coded import code_labels
 from stereotrope.measure.divergence.rows import Comparison, Resampling, compare
 from stereotrope.measure.divergence.scores import with_q_values
 from stereotrope.measure.tidy import estimate_frame, factor_names
@@ -111,7 +111,11 @@ def cds(
         if dimension is not None and scope.levels[-1] is None:
             continue
         names = sorted(name for name in scope.groups if name != baseline)
-        for sides, comparison in _comparisons(scope, names, pairs=pairs):
+        # All groups together, and each pair under its names.
+        compared: list[tuple[str, ...]] = [(), *(combinations(names, 2) if pairs else ())] if names else []
+        for sides in compared:
+            images = [scope.groups[name] for name in sides or names]
+            comparison = Comparison(images, scope.attributes, reference=bool(sides))
             row = {
                 "measure": "cds",
                 "definition": definition,
@@ -124,17 +128,3 @@ def cds(
     estimates = estimate_frame(rows, factors=(*factors, group) if pairs else factors)
     families = (pl.col("attribute") == ALL_ATTRIBUTES, pl.col("reference").is_null())
     return with_q_values(estimates, *families)
-
-
-def _comparisons(
-    scope: Scope, names: Sequence[str], *, pairs: bool
-) -> Iterator[tuple[tuple[str, ...], Comparison]]:
-    """All groups together, and each pair under its names."""
-    if not names:
-        return
-    everyone = tuple(scope.groups[name] for name in names)
-    yield (), Comparison(everyone, scope.attributes, reference=False)
-    if pairs:
-        for one, other in combinations(names, 2):
-            both = (scope.groups[one], scope.groups[other])
-            yield (one, other), Comparison(both, scope.attributes, reference=True)
