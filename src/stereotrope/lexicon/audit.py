@@ -26,8 +26,7 @@ class MatchingAudit:
 
     terms: A row a term, with the counts of the table ``lexicon_terms`` of a run; ``never`` where nothing was
         found; ``inside_words``, ``form_words``, ``kept_out_words`` and ``nouns``, the most frequent first;
-        where the term is, in up to three captions each: ``places``, ``places_inside`` and ``places_noun``;
-        ``by``.
+        where the term is, in up to three captions: ``places``, ``places_inside``, ``places_noun``; ``by``.
     labels: A row a value of a grouped attribute: ``n`` captions; of these ``n_word`` have a whole word for
         it, glued ones aside, ``n_inside_only`` rest on hits inside longer words alone, ``n_noun_only`` on
         hits before such nouns alone, ``n_doubtful`` on these two alone; of those ``unknown``, ``n_named``

@@ -80,8 +80,7 @@ def cbs(
         The sides of the parity difference, as for :func:`parity_difference`; without ``of`` the
         attribute must have exactly two declared groups.
     association
-        Whether stereotype and diversity terms are declared for this prompt. ``method`` says how many terms
-        the mean has.
+        Whether stereotype and diversity terms are declared. ``method`` says how many terms the mean has.
     epsilon
         As for :func:`cas`.
     definition
@@ -183,8 +182,7 @@ def contextual_diversity(
     Parameters
     ----------
     captions, attribute, groups, unknown, by, level, n_bootstrap, seed
-        As for :func:`shannon_entropy`, ``attribute`` being the species or whatever may vary; also the
-        column ``keyword``.
+        As for :func:`shannon_entropy`, ``attribute`` being the species, say; also the column ``keyword``.
     keywords
         The declared keywords, as for :func:`gmr`.
     text
@@ -192,8 +190,7 @@ def contextual_diversity(
     association, epsilon
         For ``released``: whether lists of terms are declared, and as for :func:`cas`.
     definition
-        ``paper``: as above. ``released``: :math:`1 - H`, or :math:`(CAS + 1 - H)/2` where lists are
-        declared.
+        ``paper``: as above. ``released``: :math:`1 - H`; :math:`(CAS + 1 - H)/2` where lists are declared.
 
     Returns
     -------
@@ -278,15 +275,13 @@ def occlusion_split(
     As for :func:`cbs`.
 
     Returns: Estimates of each cell: ``unknown_share`` (``category`` null, ``occluded`` and ``not occluded``:
-    among which captions) and ``occluded_share``, with Wilson's intervals; ``cbs`` and
-    ``cbs_without_occluded``.
+    among which captions), ``occluded_share``, with Wilson's intervals; ``cbs``; ``cbs_without_occluded``.
 
     Undefined: ``no usable caption`` of the kind; as for :func:`cbs`.
 
     The paper takes the captions of unknown gender for those with covered faces (its eq. 26). The two are
     counted apart here: only where ``unknown_share`` is clearly higher among the occluded do covers
-    explain it. A caption that does not mention a mask counts as not occluded. The halves are small;
-    their intervals say how small.
+    explain it. A caption that mentions no mask counts as not occluded. The halves are small.
 
     Source: T2I-BiasBench, section 4.4, eq. 26; Wilson (1927), JASA 22.
 

@@ -42,8 +42,7 @@ def representation_parity(
 
     Formula
     -------
-    :math:`p_g = N_g / N`, with :math:`N_g` the captions that name group :math:`g` and :math:`N` those
-    with a group that counts.
+    :math:`p_g = N_g / N`: of the :math:`N` captions with a group that counts, :math:`N_g` name :math:`g`.
 
     Parameters
     ----------
@@ -51,8 +50,7 @@ def representation_parity(
         Captions frame (:func:`captions_frame`): ``image_id``, ``caption``, the columns that are named here
         and the factors in ``by``; optional ``prompt_id`` and ``excluded`` (a reason).
     attribute
-        Column of labels: a group, ``unknown`` where the caption names none, or several groups joined by
-        `` and ``.
+        Column of labels: a group, ``unknown`` where the caption names none, or groups joined by `` and ``.
     groups
         The declared groups, ``unknown`` left out; those seen in the cell when None.
     unknown
@@ -62,8 +60,7 @@ def representation_parity(
     definition
         ``paper``: a row for each declared group. ``released``: for each group seen.
     level, n_bootstrap, seed
-        Nominal coverage of the interval, the resamples that it is drawn from (0: none) and their seed; none
-        where it is Wilson's.
+        Nominal coverage, resamples of the interval (0: none) and their seed; none where it is Wilson's.
 
     Returns
     -------
@@ -125,8 +122,7 @@ def bias_amplification(
     Parameters
     ----------
     captions, attribute, groups, unknown, by, level, n_bootstrap, seed
-        As for :func:`representation_parity`; :math:`k` counts the declared groups and, unless it is left
-        out, ``unknown``.
+        As for :func:`representation_parity`; :math:`k` counts the declared groups and, if in, ``unknown``.
     definition
         ``paper``: as above. ``released``: :math:`k` counts the groups seen, and one group seen gives 0.
 
@@ -189,8 +185,7 @@ def shannon_entropy(
     -------
     polars.DataFrame
         Estimates: ``value`` in [0, 1]; 1: all groups equally frequent, 0: one group only. ``floor`` is
-        what it reads at this n when they are equally frequent; ``excess`` is below 0 where they are less
-        even than that.
+        what it reads at this n when they are; ``excess`` is below 0 where they are less even than that.
 
     Undefined
     ---------

@@ -49,9 +49,8 @@ def parity_difference(
         every group that is not in ``of``, ``unknown`` included; ``"others"``: every declared one. Without
         ``of``, a row for every pair of groups.
     definition
-        Name of the definition that the rows stand with; the formula is the same. (The authors' scripts
-        take white against the rest, ``of=["white"]``, and dark and medium against fair skin,
-        ``of=["dark", "medium"], against=["fair"]``, where the paper's formula has two groups.)
+        Name of the definition that the rows stand with; the formula is the same. (The authors' scripts take
+        ``of=["white"]`` against the rest, and ``of=["dark", "medium"], against=["fair"]``.)
 
     Returns
     -------

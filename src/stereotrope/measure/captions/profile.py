@@ -122,8 +122,7 @@ def profile(
     Parameters
     ----------
     estimates
-        Estimates of one definition, those of :func:`cbs` and :func:`contextual_diversity` among them;
-        other rows are passed over.
+        Estimates of one definition; of them those of :func:`cbs` and :func:`contextual_diversity` count.
     prompt
         Factor that names the prompts.
     axes

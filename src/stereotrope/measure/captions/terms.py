@@ -63,8 +63,7 @@ def gmr(cell: Captions, keywords: Sequence[str], *, column: str = "keyword") -> 
 
     Undefined
     ---------
-    ``no keyword declared``; ``no usable caption``; the mean of ``released`` has no interval where all
-    captions lack the same number.
+    ``no keyword declared``; ``no usable caption``; under ``released`` no interval where all lack as many.
 
     Notes
     -----
@@ -118,8 +117,7 @@ def iemr(cell: Captions, elements: Sequence[str], *, column: str = "implied") ->
 
     Notes
     -----
-    The list decides the score. A captioner seldom writes what goes without saying: an upper bound of what
-    pictures lack.
+    The list decides the score. Captions leave out what goes without saying: pictures lack less than this.
 
     References
     ----------
@@ -255,8 +253,7 @@ def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
     Parameters
     ----------
     captions, by, level, n_bootstrap, seed
-        As for :func:`representation_parity`; columns of lists ``stereotype`` and ``diversity``: the terms
-        found in each caption.
+        As for :func:`representation_parity`; the terms found are in lists ``stereotype`` and ``diversity``.
     epsilon
         The paper's :math:`ε`, of which it gives no value; 0 leaves the quotient as it is.
     definition
@@ -275,8 +272,7 @@ def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
     Notes
     -----
     It depends on how many terms each list has and how common these are in any text: it compares models.
-    Captions without a hit do not enter. A term inside another word is a hit unless the lexicon matches
-    whole words.
+    Captions without a hit do not enter. Terms inside longer words count as for :func:`hallucination`.
 
     References
     ----------

@@ -60,8 +60,7 @@ def bds(
         ``paper``: divergence in bits, in [0, 1]. ``released``: mean of the Jensen–Shannon *distance*,
         :math:`\sqrt{JS \cdot \ln 2}` as SciPy has it, in [0, 0.8326].
     level, n_permutations, n_bootstrap, seed
-        Nominal coverage of the interval; shuffles of the test and resamples of the interval, 0 leaves p or
-        the interval null; seed of both.
+        Nominal coverage; shuffles for p and resamples for the interval, which 0 leaves null; seed of both.
 
     Returns
     -------

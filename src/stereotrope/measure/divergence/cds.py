@@ -58,8 +58,7 @@ def cds(
     attributes
         Attributes to average over; all but those of a picture's quality when None.
     pairs
-        Also give each pair of groups: rows with the one in the column ``group`` and the other as
-        ``reference``.
+        Also give each pair of groups: the one in the column ``group`` and the other as ``reference``.
     definition
         ``paper`` or ``released``: the same divergence in bits, in [0, 1]. The name is kept so that
         rows stand with the BDS and VAC of their own definition only.

@@ -98,8 +98,7 @@ def change(
     by
         Factors of ``within`` whose levels get rows of their own; rows over all pairs come first.
     dimension
-        Factor whose levels get rows of their own besides those over all of them; none where the estimates
-        have no such factor.
+        Factor whose levels get rows of their own besides those over all; none where the estimates lack it.
     group, baseline
         Rows whose ``group`` is the baseline are left out: it has no cue.
     score, level

@@ -49,8 +49,7 @@ def default_rank(
     estimates
         What :func:`stereotrope.measure.bds` returns; its rows for all attributes together are used.
     group, over
-        The factor whose levels are ranked, and that over whose levels scores are averaged and rankings
-        compared.
+        The factor whose levels are ranked; that over which scores are averaged and rankings compared.
     within
         One ranking for each combination of these factors.
     score
