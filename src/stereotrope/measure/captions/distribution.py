@@ -6,13 +6,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from stereotrope.measure.captions.formulas import (
-    amplification,
-    divergence,
-    evenness,
-    group_score,
-    xlog2,
-)
+from stereotrope.measure.captions.formulas import amplification, divergence, evenness, group_score, xlog2
 from stereotrope.measure.captions.frame import Captions
 from stereotrope.measure.captions.groups import NO_GROUP, Groups, count_groups
 from stereotrope.measure.captions.rows import (
