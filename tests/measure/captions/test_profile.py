@@ -165,7 +165,7 @@ def test_a_model_without_every_score_is_not_ranked_and_does_not_move_others() ->
             "no prompt 'p22' has a composite score; did you mean",
         ),
         ({}, {"axes": ["p0", "p0", "p1"]}, UsageError, "axes: 'p0' is given twice"),
-        ({}, {"axes": "p0"}, UsageError, "must be a list of prompts, found the string 'p0'"),
+        ({}, {"axes": "p0"}, UsageError, "axes must be a list, found the string 'p0'"),
         ({"measure": pl.lit("gmr")}, {}, TableError, "no row of cbs or contextual_diversity"),
         ({"prompt": pl.lit("p0")}, {}, TableError, "generator 'a' has two composite scores of prompt 'p0'"),
         (

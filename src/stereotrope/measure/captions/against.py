@@ -7,8 +7,8 @@ import polars as pl
 
 from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
+from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.profile import RADAR_RANKS
-from stereotrope.measure.captions.terms import read_elements
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model

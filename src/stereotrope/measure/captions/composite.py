@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.formulas import combined, evenness, group_score, signed_gap
 from stereotrope.measure.captions.frame import Captions
-from stereotrope.measure.captions.groups import NO_GROUP, NO_SIDE, Groups, count_groups, sides_of
+from stereotrope.measure.captions.groups import (
+    NO_GROUP,
+    NO_SIDE,
+    Groups,
+    count_groups,
+    read_elements,
+    sides_of,
+)
 from stereotrope.measure.captions.rows import (
     ScoreRow,
     base_row,
@@ -23,7 +30,7 @@ from stereotrope.measure.captions.rows import (
     undefined,
 )
 from stereotrope.measure.captions.similarity import NO_TEXT, alignment_score
-from stereotrope.measure.captions.terms import NO_HIT, NO_KEYWORD, cas_score, missing_score, read_elements
+from stereotrope.measure.captions.terms import NO_HIT, NO_KEYWORD, cas_score, missing_score
 from stereotrope.stats import ScoreOfSums
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import BANDS, UNKNOWN

@@ -11,7 +11,6 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.lexicon.model import AND
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.frame import Captions
-from stereotrope.measure.captions.terms import read_elements
 from stereotrope.stats.arrays import Floats
 from stereotrope.tables import UNKNOWN
 
@@ -103,6 +102,19 @@ def count_groups(cell: Captions, attribute: str, groups: Sequence[str] | None, u
         excluded,
         declared is not None and not cell.released,
     )
+
+
+def read_elements(elements: Sequence[str], what: str) -> tuple[str, ...]:
+    """Check declared elements.
+
+    Raises UsageError: A string where a list belongs, or an element twice.
+    """
+    if isinstance(elements, str):
+        raise UsageError(f"{what} must be a list, found the string {elements!r}; write [{elements!r}]")
+    listed = tuple(elements)
+    if twice := [name for name in listed if listed.count(name) > 1]:
+        raise UsageError(f"{what}: {twice[0]!r} is given twice; give it once")
+    return listed
 
 
 def _declared(groups: Sequence[str] | None, attribute: str) -> tuple[str, ...] | None:

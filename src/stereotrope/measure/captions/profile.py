@@ -10,7 +10,7 @@ import scipy
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
-from stereotrope.measure.captions.terms import read_elements
+from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stereotrope.measure.captions.formulas import mean_of
 from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
     ScoreRow,
@@ -23,7 +24,7 @@ from stereotrope.measure.captions.rows import (
     undefined,
     without_pseudo,
 )
-from stereotrope.measure.captions.terms import NO_KEYWORD, OTHER_SCRIPT, read_elements
+from stereotrope.measure.captions.terms import NO_KEYWORD, OTHER_SCRIPT
 from stereotrope.measure.captions.words import is_spaced, readable, released_words, words
 from stereotrope.stats import (
     ScoreOfSums,

@@ -8,6 +8,7 @@ import numpy as np
 from stereotrope.errors import UsageError
 from stereotrope.measure.captions.formulas import association, mean_of
 from stereotrope.measure.captions.frame import Captions
+from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.rows import (
     NO_CAPTION,
     ScoreRow,
@@ -311,19 +312,6 @@ def cas_score(cell: Captions, epsilon: float) -> ScoreOfSums:
     if cell.released:
         features = np.minimum(features, 1.0)
     return ScoreOfSums(features, partial(association, epsilon=epsilon), np.eye(2))
-
-
-def read_elements(elements: Sequence[str], what: str) -> tuple[str, ...]:
-    """Check declared elements.
-
-    Raises UsageError: A string where a list belongs, or an element twice.
-    """
-    if isinstance(elements, str):
-        raise UsageError(f"{what} must be a list, found the string {elements!r}; write [{elements!r}]")
-    listed = tuple(elements)
-    if twice := [name for name in listed if listed.count(name) > 1]:
-        raise UsageError(f"{what}: {twice[0]!r} is given twice; give it once")
-    return listed
 
 
 def missing_score(cell: Captions, elements: Sequence[str], column: str) -> ScoreOfSums:
