@@ -113,9 +113,6 @@ class ChatClient:
         mode = RESPONSE_FORMATS.index(response_format or RESPONSE_FORMATS[0])
         self._manner = _Manner(mode, "max_tokens", logprobs)
 
-    def __repr__(self) -> str:
-        return f"ChatClient({self.endpoint.provider}:{self.model})"
-
     @property
     def parameters(self) -> dict[str, Any]:
         """What decides the answers and so enters a fingerprint; neither address, limits nor key."""

@@ -186,9 +186,6 @@ class HttpClient:
             lambda client: client.aclose(),
         )
 
-    def __repr__(self) -> str:
-        return f"HttpClient({self.endpoint.base_url!r})"
-
     async def post(self, path: str, body: Any, *, headers: Mapping[str, str] | None = None) -> Any:
         """Post JSON and return the JSON of the reply.
 

@@ -130,12 +130,9 @@ def expectation(
         minute. How long one answer takes is not known beforehand, so it is not in it.
     input_tokens, output_tokens: Lowest and highest in all the calls together, None where unknown.
     """
-    low, high = (
-        _all_cost(
-            price, calls, input_tokens and input_tokens[end], output_tokens and output_tokens[end], images
-        )
-        for end in (0, 1)
-    )
+    unknown = (None, None)
+    ends = zip(input_tokens or unknown, output_tokens or unknown, strict=True)
+    low, high = (_all_cost(price, calls, read, written, images) for read, written in ends)
     times: list[list[float]] = []
     if endpoint.requests_per_minute:
         times.append([calls / endpoint.requests_per_minute * _MINUTE] * 2)
