@@ -66,12 +66,24 @@ def pairs(n: int) -> list[tuple[str, int]]:
     return [(f"k{i:03}", i) for i in range(n)]
 
 
+def carried(
+    stage: Stage,
+    items: list[tuple[str, int]],
+    *,
+    ledger: Ledger,
+    stop: threading.Event | None = None,
+    **more: Any,
+) -> Summary:
+    """Carry out one stage alone."""
+    return engine.run([Job(stage, items, **more)], ledger=ledger, stop=stop)[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_what_is_missing_is_done(ledger: Ledger, kind: Any) -> None:
     worker = of(kind)
     stage = Stage("s", lambda: worker, kind, concurrency=4)
-    assert engine.run(stage, pairs(10), ledger=ledger) == Summary(total=10, done=10)
-    assert engine.run(stage, pairs(15), ledger=ledger) == Summary(total=15, skipped=10, done=5)
+    assert carried(stage, pairs(10), ledger=ledger) == Summary(total=10, done=10)
+    assert carried(stage, pairs(15), ledger=ledger) == Summary(total=15, skipped=10, done=5)
     assert sorted(worker.seen) == list(range(15))
     assert ledger.get_all("s") == {key: {"v": 2 * i} for key, i in pairs(15)}
 
@@ -79,7 +91,7 @@ def test_only_what_is_missing_is_done(ledger: Ledger, kind: Any) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_more_is_in_flight_than_asked_for(ledger: Ledger, kind: Any) -> None:
     worker = of(kind, seconds=0.005)
-    engine.run(Stage("s", lambda: worker, kind, concurrency=5), pairs(60), ledger=ledger)
+    carried(Stage("s", lambda: worker, kind, concurrency=5), pairs(60), ledger=ledger)
     assert worker.most == 5
 
 
@@ -87,7 +99,7 @@ def test_no_more_is_in_flight_than_asked_for(ledger: Ledger, kind: Any) -> None:
 def test_items_are_in_the_ledger_the_moment_they_land(ledger: Ledger, kind: Any) -> None:
     worker = of(kind)
     seen = []
-    engine.run(
+    carried(
         Stage("s", lambda: worker, kind, concurrency=2),
         pairs(20),
         ledger=ledger,
@@ -102,17 +114,17 @@ def test_an_expected_failure_lets_the_rest_go_on_and_is_tried_again(ledger: Ledg
     error = PictureError("truncated")
     worker = of(kind, fails={3: error})
     stage = Stage("s", lambda: worker, kind, concurrency=4)
-    summary = engine.run(stage, pairs(10), ledger=ledger)
+    summary = carried(stage, pairs(10), ledger=ledger)
     assert (summary.done, summary.failed) == (9, {"k003": error})
     assert ledger.missing("s", ["k003"]) == ["k003"]
     worker.fails.clear()
-    assert engine.run(stage, pairs(10), ledger=ledger) == Summary(total=10, skipped=9, done=1)
+    assert carried(stage, pairs(10), ledger=ledger) == Summary(total=10, skipped=9, done=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failure_is_recorded_where_the_caller_says_how(ledger: Ledger, kind: Any) -> None:
     worker = of(kind, fails={3: PictureError("truncated")})
-    summary = engine.run(
+    summary = carried(
         Stage("s", lambda: worker, kind),
         pairs(5),
         ledger=ledger,
@@ -126,14 +138,14 @@ def test_a_failure_is_recorded_where_the_caller_says_how(ledger: Ledger, kind: A
 def test_the_stage_says_which_exceptions_it_expects(ledger: Ledger, kind: Any) -> None:
     worker = of(kind, fails={1: TimeoutError("slow")})
     stage = Stage("s", lambda: worker, kind, expected=(TimeoutError,))
-    assert list(engine.run(stage, pairs(3), ledger=ledger).failed) == ["k001"]
+    assert list(carried(stage, pairs(3), ledger=ledger).failed) == ["k001"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unexpected_exception_stops_after_what_is_in_flight(ledger: Ledger, kind: Any) -> None:
     worker = of(kind, fails={20: ZeroDivisionError("bug")}, seconds=0.004)
     with pytest.raises(ZeroDivisionError, match="bug"):
-        engine.run(Stage("s", lambda: worker, kind, concurrency=4), pairs(200), ledger=ledger)
+        carried(Stage("s", lambda: worker, kind, concurrency=4), pairs(200), ledger=ledger)
     assert worker.flying == 0
     assert 20 <= len(worker.seen) < 200
     assert sorted(ledger.get_all("s")) == [f"k{i:03}" for i in sorted(worker.seen) if i != 20]
@@ -149,7 +161,7 @@ def test_an_exception_anywhere_reaches_the_caller(ledger: Ledger, kind: Any, whe
     if where == "setup":
         worker.setup = fail  # type: ignore[attr-defined]
     with pytest.raises(LookupError, match=where):
-        engine.run(
+        carried(
             Stage("s", fail if where == "make" else lambda: worker, kind, concurrency=3),
             pairs(50),
             ledger=ledger,
@@ -165,7 +177,7 @@ def test_an_error_of_the_run_folder_is_nobodys_item_failure(ledger: Ledger, kind
 
     worker = of(kind)
     with pytest.raises(RunError, match="disk full"):
-        engine.run(Stage("s", lambda: worker, kind), pairs(5), ledger=ledger, commit=full)
+        carried(Stage("s", lambda: worker, kind), pairs(5), ledger=ledger, commit=full)
     assert len(worker.seen) == 1
 
 
@@ -175,14 +187,14 @@ def test_stop_finishes_what_is_in_flight_and_says_how_to_go_on(ledger: Ledger, k
     worker = of(kind, seconds=0.004)
     stage = Stage("s", lambda: worker, kind, concurrency=4)
     with pytest.raises(Interrupted, match=r"s: stopped after \d+ of 500; everything finished is kept"):
-        engine.run(
+        carried(
             stage, pairs(500), ledger=ledger, stop=stop, progress=lambda done, _: done >= 10 and stop.set()
         )
     assert worker.flying == 0
     assert ledger.totals()["s"] == len(worker.seen) < 500
     stop.clear()
     before = len(worker.seen)
-    assert engine.run(stage, pairs(500), ledger=ledger, stop=stop).done == 500 - before
+    assert carried(stage, pairs(500), ledger=ledger, stop=stop).done == 500 - before
     assert ledger.totals() == {"s": 500}
     assert len(worker.seen) == 500
 
@@ -190,7 +202,7 @@ def test_stop_finishes_what_is_in_flight_and_says_how_to_go_on(ledger: Ledger, k
 def test_stop_after_the_last_item_is_no_interruption(ledger: Ledger) -> None:
     stop = threading.Event()
     worker = Threaded()
-    summary = engine.run(
+    summary = carried(
         Stage("s", lambda: worker),
         pairs(5),
         ledger=ledger,
@@ -209,7 +221,7 @@ def test_ctrl_c_once_finishes_what_is_in_flight(ledger: Ledger, kind: Any) -> No
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match="the same command continues"):
-        engine.run(Stage("s", lambda: worker, kind, concurrency=4), pairs(300), ledger=ledger, progress=press)
+        carried(Stage("s", lambda: worker, kind, concurrency=4), pairs(300), ledger=ledger, progress=press)
     assert worker.flying == 0
     assert ledger.totals()["s"] == len(worker.seen) < 300
 
@@ -223,7 +235,7 @@ def test_ctrl_c_twice_leaves_at_once(ledger: Ledger) -> None:
 
     two_land = Stage("s", lambda: _LastHangs(released), concurrency=3)
     with pytest.raises(KeyboardInterrupt):
-        engine.run(two_land, pairs(3), ledger=ledger, progress=press)
+        carried(two_land, pairs(3), ledger=ledger, progress=press)
     assert ledger.totals()["s"] == 2
     released.set()
 
@@ -255,10 +267,10 @@ def test_setup_runs_once_for_each_worker(ledger: Ledger) -> None:
         made.append(Own())
         return made[-1]
 
-    engine.run(Stage("own", make, concurrency=3), pairs(30), ledger=ledger)
+    carried(Stage("own", make, concurrency=3), pairs(30), ledger=ledger)
     assert [worker.ready for worker in made] == [1, 1, 1]
     shared = Own()
-    engine.run(Stage("shared", lambda: shared, concurrency=3), pairs(30), ledger=ledger)
+    carried(Stage("shared", lambda: shared, concurrency=3), pairs(30), ledger=ledger)
     assert shared.ready == 1
 
 
@@ -273,14 +285,14 @@ def test_a_failed_batch_is_tried_item_by_item(ledger: Ledger) -> None:
             return [{"v": 2 * item} for item in items]
 
     worker = Batched()
-    summary = engine.run(Stage("s", lambda: worker, batch_size=4), pairs(10), ledger=ledger)
+    summary = carried(Stage("s", lambda: worker, batch_size=4), pairs(10), ledger=ledger)
     assert batches == [[0, 1, 2, 3], [4, 5, 6, 7], [4], [5], [6], [7], [8, 9]]
     assert (summary.done, list(summary.failed)) == (9, ["k005"])
 
 
 def test_of_equal_keys_the_first_item_counts(ledger: Ledger) -> None:
     worker = Threaded()
-    assert engine.run(Stage("s", lambda: worker), [("a", 1), ("a", 2)], ledger=ledger).total == 1
+    assert carried(Stage("s", lambda: worker), [("a", 1), ("a", 2)], ledger=ledger).total == 1
     assert ledger.get_all("s") == {"a": {"v": 2}}
 
 
@@ -289,7 +301,7 @@ def test_nothing_to_do_makes_no_worker(ledger: Ledger) -> None:
         raise AssertionError
 
     for kind in KINDS:
-        assert engine.run(Stage("s", make, kind), [], ledger=ledger) == Summary()  # type: ignore[arg-type]
+        assert carried(Stage("s", make, kind), [], ledger=ledger) == Summary()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -297,7 +309,7 @@ def test_it_works_inside_a_running_event_loop(ledger: Ledger, kind: Any) -> None
     worker = of(kind)
 
     async def notebook() -> Summary:
-        return engine.run(Stage("s", lambda: worker, kind, concurrency=3), pairs(9), ledger=ledger)
+        return carried(Stage("s", lambda: worker, kind, concurrency=3), pairs(9), ledger=ledger)
 
     assert asyncio.run(notebook()).done == 9
 
@@ -328,7 +340,7 @@ class AwaitedBatches(Awaited):
 
 def test_an_awaited_batch_keeps_what_came_and_fails_item_by_item(ledger: Ledger) -> None:
     worker = AwaitedBatches()
-    summary = engine.run(
+    summary = carried(
         Stage("s", lambda: worker, "async", concurrency=2, batch_size=4), pairs(8), ledger=ledger
     )
     assert list(summary.failed) == ["k003"]
@@ -345,7 +357,7 @@ class Unusable(InputError):
 def test_a_halting_failure_lets_no_further_item_begin(ledger: Ledger, kind: Any) -> None:
     worker = of(kind, fails={10: Unusable("no key")})
     stage = Stage("s", lambda: worker, kind, concurrency=2, halting=(Unusable,))
-    summary = engine.run(stage, pairs(200), ledger=ledger)
+    summary = carried(stage, pairs(200), ledger=ledger)
     assert isinstance(summary.halted, Unusable)
     assert len(worker.seen) < 20
     assert summary.done == ledger.totals()["s"] == len(worker.seen) - len(summary.failed)
@@ -364,7 +376,7 @@ def test_stages_run_side_by_side_and_one_that_fails_leaves_the_others(ledger: Le
             progress=lambda done, total: told.append(("quick", done, total)),
         ),
     ]
-    died, *lived = engine.run_together(jobs, ledger=ledger)
+    died, *lived = engine.run(jobs, ledger=ledger)
     assert (died.done, died.halted is not None) == (0, True)
     assert [(s.done, s.halted) for s in lived] == [(20, None)] * 2
     assert told[-1] == ("quick", 20, 20)
@@ -391,7 +403,7 @@ def test_a_worker_that_waits_gives_up_when_stop_is_set(ledger: Ledger) -> None:
     stop = threading.Event()
     worker = Waiting(stop)
     with pytest.raises(Interrupted, match="stopped after 4 of 20"):
-        engine.run(
+        carried(
             Stage("s", lambda: worker, "async", concurrency=8),
             pairs(20),
             ledger=ledger,

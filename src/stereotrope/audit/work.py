@@ -84,7 +84,7 @@ def carry_out(
         jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
     if not jobs:
         return []
-    summaries = engine.run_together(jobs, ledger=into.ledger, stop=stop)
+    summaries = engine.run(jobs, ledger=into.ledger, stop=stop)
     missing = []
     for task, summary in zip(tasks, summaries, strict=True):
         left = into.ledger.missing(task.job.stage.name, [key for key, _ in task.job.items])

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
@@ -76,7 +76,15 @@ class Summary:
 
 @dataclass(frozen=True)
 class Job:
-    """A stage with its items; the fields are the arguments of :func:`run`."""
+    """A stage with its items.
+
+    items: ``(key, item)`` pairs. Keys the ledger has are skipped; of equal keys the first counts.
+    commit: ``commit(key, item, result) → payload``: keeps what is large (a picture) and returns what goes
+        into the ledger. Without it the result itself is the payload.
+    on_failure: ``on_failure(key, item, error) → payload | None``: a payload records the failure as this
+        item's outcome, None leaves the item to be tried again next time.
+    progress: Called with (finished, total) in the thread that runs the job.
+    """
 
     stage: Stage
     items: Sequence[Pair]
@@ -94,47 +102,20 @@ def refuse_stopped(stop: threading.Event | None, where: str) -> None:
         raise Interrupted(f"{where}; everything finished is kept, and the same command continues")
 
 
-def run(
-    stage: Stage,
-    items: Sequence[Pair],
-    *,
-    ledger: Ledger,
-    commit: Commit | None = None,
-    on_failure: OnFailure | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Summary:
-    """Do what is missing of a stage.
+def run(jobs: Sequence[Job], *, ledger: Ledger, stop: threading.Event | None = None) -> list[Summary]:
+    """Do what is missing of stages side by side: none waits for another's limits or failures.
 
-    At most ``concurrency × batch_size`` items are in flight, so at most these are done again after a
-    kill. It may be called while an event loop runs in this thread, and blocks it.
+    At most ``concurrency × batch_size`` items of each are in flight, so at most these are done again after
+    a kill. It may be called while an event loop runs in this thread, and blocks it.
 
-    items: ``(key, item)`` pairs. Keys the ledger has are skipped; of equal keys the first counts.
-    commit: ``commit(key, item, result) → payload``: keeps what is large (a picture) and returns what goes
-        into the ledger. Without it the result itself is the payload.
-    on_failure: ``on_failure(key, item, error) → payload | None``: a payload records the failure as this
-        item's outcome, None leaves the item to be tried again next time.
-    progress: Called with (finished, total) in the calling thread.
+    jobs: Two may share a stage's name in the ledger as long as they share no key.
     stop: When set, what is in flight is finished and :class:`~stereotrope.errors.Interrupted` raised. A
         worker that waits before it begins may look at it and raise the same. Ctrl-C sets it.
+    Returns: One a job, in their order.
     Raises Interrupted: ``stop`` was set, or Ctrl-C was pressed once. A second Ctrl-C leaves at once.
     Raises RunError: The run folder cannot be written.
-    Raises Exception: Whatever unexpected thing a worker raised, after the others' items in flight have
-        landed.
-    """
-    job = Job(stage, items, commit, on_failure, progress)
-    return run_together([job], ledger=ledger, stop=stop)[0]
-
-
-def run_together(
-    jobs: Sequence[Job], *, ledger: Ledger, stop: threading.Event | None = None
-) -> list[Summary]:
-    """Do what is missing of several stages side by side: none waits for another's limits or failures.
-
-    jobs: The stages; two may share a name in the ledger as long as they share no key.
-    ledger, stop: As in :func:`run`, whose errors are raised here too. An unexpected exception in one stage
-        lets none begin another item.
-    Returns: One a job, in their order.
+    Raises Exception: Whatever unexpected thing a worker raised, after the items in flight have landed; no
+        stage begins another item.
     """
     stop = stop if stop is not None else threading.Event()
     news: _News = queue.SimpleQueue()
@@ -184,9 +165,8 @@ class _Work:
             by_key.setdefault(key, item)
         missing = ledger.missing(stage.name, by_key)
         self.summary = Summary(total=len(by_key), skipped=len(by_key) - len(missing))
-        self.batches: Iterator[tuple[Pair, ...]] = _batched(
-            ((key, by_key[key]) for key in missing), stage.batch_size
-        )
+        pairs = ((key, by_key[key]) for key in missing)
+        self.batches = iter(lambda: tuple(itertools.islice(pairs, stage.batch_size)), ())
         self.lanes = min(stage.concurrency, -(-len(missing) // stage.batch_size))
         self.stop = stop
         self.halted = threading.Event()
@@ -199,12 +179,10 @@ class _Work:
         self.finished = self.summary.skipped
 
     def threads(self) -> list[threading.Thread]:
-        targets = (
-            [self._lane] * self.lanes if self.stage.kind == "threads" else [self._loop] * min(self.lanes, 1)
-        )
+        target, n = (self._lane, self.lanes) if self.stage.kind == "threads" else (self._loop, 1)
         return [
             threading.Thread(target=target, name=f"stereotrope-{self.stage.name}-{number}", daemon=True)
-            for number, target in enumerate(targets)
+            for number in range(min(n, self.lanes))
         ]
 
     def tell(self, landed: int) -> None:
@@ -249,13 +227,23 @@ class _Work:
 
     async def _awaited(self, worker: Any, batch: Sequence[Pair]) -> list[tuple[str, Any, Any]]:
         try:
-            if self.stage.batch_size > 1:
-                return _paired(batch, await worker.process_batch([item for _, item in batch]))
-            return _paired(batch, [await worker.process(item) for _, item in batch])
+            return self._paired(batch, await self._asked(worker, batch))
         except self.stage.expected as error:
             if self._is_final(batch, error):
                 return [(*pair, _failure(error)) for pair in batch]
         return [row for pair in batch for row in await self._awaited(worker, [pair])]
+
+    def _asked(self, worker: Any, batch: Sequence[Pair]) -> Any:
+        items = [item for _, item in batch]
+        return worker.process_batch(items) if self.stage.batch_size > 1 else worker.process(*items)
+
+    def _paired(self, batch: Sequence[Pair], found: Any) -> list[tuple[str, Any, Any]]:
+        """Each item of a batch with its result; an exception among the results is that item's failure."""
+        results = found if self.stage.batch_size > 1 else [found]
+        return [
+            (key, item, _failure(result) if isinstance(result, Exception) else result)
+            for (key, item), result in zip(batch, results, strict=True)
+        ]
 
     def _is_final(self, batch: Sequence[Pair], error: Exception) -> bool:
         return len(batch) == 1 or isinstance(error, self.stage.halting)
@@ -278,9 +266,7 @@ class _Work:
 
     def _processed(self, worker: Any, batch: Sequence[Pair]) -> list[tuple[str, Any, Any]]:
         try:
-            if self.stage.batch_size > 1:
-                return _paired(batch, worker.process_batch([item for _, item in batch]))
-            return _paired(batch, [worker.process(item) for _, item in batch])
+            return self._paired(batch, self._asked(worker, batch))
         except self.stage.expected as error:
             if self._is_final(batch, error):
                 return [(*pair, _failure(error)) for pair in batch]
@@ -338,17 +324,3 @@ def _failure(error: Exception) -> _Failed:
     if isinstance(error, (RunError, Interrupted)):
         raise error
     return _Failed(error)
-
-
-def _paired(batch: Sequence[Pair], results: Sequence[Any]) -> list[tuple[str, Any, Any]]:
-    """Each item of a batch with its result; an exception among the results is that item's failure."""
-    return [
-        (key, item, _failure(result) if isinstance(result, Exception) else result)
-        for (key, item), result in zip(batch, results, strict=True)
-    ]
-
-
-def _batched(pairs: Iterable[Pair], size: int) -> Iterator[tuple[Pair, ...]]:
-    iterator = iter(pairs)
-    while batch := tuple(itertools.islice(iterator, size)):
-        yield batch
