@@ -8,7 +8,7 @@ import polars as pl
 
 from stereotrope.errors import PluginError
 from stereotrope.plugins import Registry
-from stereotrope.tables import Column
+from stereotrope.tables import RUN_TABLES, Column
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,6 @@ class FurtherTable:
     fill: Fill
 
 
-_OF_EVERY_RUN = (
-    *("prompts", "images", "labels", "subjects"),
-    *("embeddings", "estimates", "findings", "reference"),
-)
-
 TABLES: Registry[FurtherTable] = Registry("tables", "stereotrope.lexicon", modules="summary")
 """Every further table by its name; packages of others add theirs under the entry point of this group."""
 
@@ -59,7 +54,7 @@ def further_table(columns: Sequence[Column], *, caption: str) -> Callable[[Fill]
     """
 
     def registered(fill: Fill) -> Fill:
-        if fill.__name__ in _OF_EVERY_RUN:
+        if fill.__name__ in RUN_TABLES:
             raise PluginError(f"tables: {fill.__name__!r} is a table of every run; rename the function")
         TABLES.add(fill.__name__, FurtherTable(fill.__name__, tuple(columns), caption, fill))
         return fill

@@ -219,6 +219,18 @@ REFERENCE = (
 )
 """Columns of ``reference``: labels known to be true, in runs that have them (calibrations)."""
 
+RUN_TABLES = {
+    "prompts": PROMPTS,
+    "images": IMAGES,
+    "labels": LABELS,
+    "subjects": SUBJECTS,
+    "embeddings": EMBEDDINGS,
+    "estimates": ESTIMATES,
+    "findings": FINDINGS,
+    "reference": REFERENCE,
+}
+"""Columns of every table above by its name in a run folder."""
+
 RESERVED = frozenset(
     column.name for table in (PROMPTS, IMAGES, LABELS, ESTIMATES, FINDINGS) for column in table
 ) | {"file_name", "all"}

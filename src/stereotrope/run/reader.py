@@ -1,10 +1,10 @@
 """A run, opened to be read: any number of readers, at any time, beside a writer."""
 
 import functools
-import html
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,7 @@ from stereotrope.run.folder import AUDIT, EMBEDDINGS_FOLDER, INFO, read_info
 from stereotrope.run.ledger import Ledger
 from stereotrope.run.migration import estimates_of_format_1
 from stereotrope.run.store import PictureStore
-from stereotrope.tables import (
-    EMBEDDINGS,
-    ESTIMATES,
-    FINDINGS,
-    IMAGES,
-    LABELS,
-    PROMPTS,
-    REFERENCE,
-    SUBJECTS,
-    Column,
-    plain_scores,
-    polars_types,
-)
+from stereotrope.tables import EMBEDDINGS, RUN_TABLES, SUBJECTS, Column, plain_scores, polars_types
 
 _SHOWN_FINDINGS = 5
 
@@ -67,24 +55,22 @@ class Run:
         try:
             return file.read_bytes().decode()
         except UnicodeDecodeError as error:
-            raise RunDamaged(
-                f"{file}: is not the audit file that was frozen ({error}); {_CONTINUE}"
-            ) from error
+            raise self._no_audit(error) from error
 
     @functools.cached_property
     def audit(self) -> dict[str, Any]:
         """The frozen audit file, parsed."""
-        file = self.path / AUDIT
         try:
             parsed = YAML(typ="safe").load(self.audit_text)
         except YAMLError as error:
-            found = " ".join(str(error).split())
-            raise RunDamaged(
-                f"{file}: is not the audit file that was frozen ({found}); {_CONTINUE}"
-            ) from error
+            raise self._no_audit(error) from error
         if not isinstance(parsed, dict):
-            raise RunDamaged(f"{file}: is not the audit file that was frozen (no mapping); {_CONTINUE}")
+            raise self._no_audit("no mapping")
         return parsed
+
+    def _no_audit(self, found: object) -> RunDamaged:
+        told = " ".join(str(found).split())
+        return RunDamaged(f"{self.path / AUDIT}: is not the audit file that was frozen ({told}); {_CONTINUE}")
 
     @functools.cached_property
     def prompts(self) -> pl.DataFrame:
@@ -203,15 +189,15 @@ class Run:
         title = self._info.get("title") or self.path.name
         names = [str(generator.get("name")) for generator in self._info.get("generators") or []]
         counts = self._info.get("counts") or {}
-        lines = [f"<strong>{_safe(title)}</strong>"]
+        lines = [f"<strong>{escape(str(title))}</strong>"]
         if names:
-            lines.append(f"generators: {_safe(', '.join(names))}")
+            lines.append(f"generators: {escape(', '.join(names))}")
         if counts:
-            lines.append(_safe(", ".join(f"{n} {name}" for name, n in counts.items())))
+            lines.append(escape(", ".join(f"{n} {name}" for name, n in counts.items())))
         items = ""
         if (self.path / "findings.parquet").is_file():
             sentences = self.findings.sort("rank", nulls_last=True).head(_SHOWN_FINDINGS)["sentence"]
-            items = "".join(f"<li>{_safe(sentence)}</li>" for sentence in sentences)
+            items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in sentences)
         elif not counts:
             lines.append("unfinished: no tables yet")
         return f"<div>{'<br>'.join(lines)}{f'<ul>{items}</ul>' if items else ''}</div>"
@@ -235,8 +221,8 @@ class Run:
             table = _one_row_a_label(table, self._info)
         if name == "estimates":
             table = estimates_of_format_1(table)
-        known = _COLUMNS[name] if columns is None else columns
-        wrong = [column.name for column in known if not _fits(column, table)]
+        known = polars_types(RUN_TABLES[name] if columns is None else columns)
+        wrong = [column for column, kind in known.items() if table.schema.get(column) != kind]
         if wrong:
             raise RunDamaged(
                 f"{file}: was changed (column {wrong[0]!r} is not as it was written); {_CONTINUE}: tables "
@@ -270,19 +256,6 @@ def _one_row_a_label(table: pl.DataFrame, info: Mapping[str, Any]) -> pl.DataFra
     ).drop("folded", "time")
 
 
-def _fits(column: Column, table: pl.DataFrame) -> bool:
-    return table.schema.get(column.name) == _POLARS[str(column.type)]
-
-
-_COLUMNS = {
-    "prompts": PROMPTS,
-    "images": IMAGES,
-    "labels": LABELS,
-    "estimates": ESTIMATES,
-    "findings": FINDINGS,
-    "reference": REFERENCE,
-    "subjects": SUBJECTS,
-}
 _SPENDING = {
     **dict.fromkeys(("provider", "model", "kind"), pl.String),
     **dict.fromkeys(("begun", "ok", "refused", "failed", "unanswered"), pl.Int64),
@@ -290,19 +263,9 @@ _SPENDING = {
     "cost": pl.Float64,
     "unpriced": pl.Int64,
 }
-_POLARS = {
-    "string": pl.String,
-    "double": pl.Float64,
-    "int64": pl.Int64,
-    "list<item: float>": pl.List(pl.Float32),
-}
 _CONTINUE = "continue it with `stereotrope run audit.yaml -o <this folder>`"
 
 
 def open(path: Path | str) -> Run:
     """Open a run folder to read it; see :class:`Run`."""
     return Run(path)
-
-
-def _safe(text: object) -> str:
-    return html.escape(str(text))
