@@ -348,7 +348,7 @@ def test_a_kill_during_salvage_ends_in_the_salvaged_ledger(
 ) -> None:
     payloads = fill(path, 500)
     spoil(path, 0, b"\0" * 4096)
-    monkeypatch.setattr("stereotrope.run.ledger.finish", _first_call_passes(KeyError("killed")))
+    monkeypatch.setattr("stereotrope.run.salvage.finish", _first_call_passes(KeyError("killed")))
     with pytest.raises(KeyError, match="killed"):
         Ledger(path)
     monkeypatch.undo()

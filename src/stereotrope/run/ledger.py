@@ -6,39 +6,18 @@ import os
 import queue
 import sqlite3
 import threading
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
 from stereotrope.errors import RunDamaged, RunError
-from stereotrope.run.disk import explain_full, sync_folder
-from stereotrope.run.salvage import PAGE_SIZE, SALVAGED, LedgerRow, find_damage, finish, salvage
+from stereotrope.run.disk import explain_full
+from stereotrope.run.salvage import INSERT, crc_of, mend_or_make
 
-_APPLICATION_ID = 0x53545250
-_VERSION = 1
 _GROUP = 1_000
 _BUSY_SECONDS = 30.0
 _CACHE_KIB = 64 * 1024
-# `item` counts upwards, so rows are appended to the tree; the content key is a unique index beside it.
-# `crc` tells a sound row from a plausible one when a damaged file is salvaged.
-_SCHEMA = f"""
-PRAGMA page_size = {PAGE_SIZE};
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {_VERSION};
-CREATE TABLE items (
-    item INTEGER PRIMARY KEY,
-    stage TEXT NOT NULL,
-    key TEXT NOT NULL,
-    payload TEXT NOT NULL,
-    crc INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX items_by_key ON items (stage, key);
-"""
-_INSERT = (
-    "INSERT INTO items (stage, key, payload, crc) VALUES (?, ?, ?, ?) ON CONFLICT (stage, key) DO NOTHING"
-)
 
 _Order = tuple[str, list[tuple[Any, ...]], "Future[None]"]
 
@@ -69,7 +48,8 @@ class Ledger:
             self._reading = self._open_for_reading()
             return
         with self._explained():
-            self._mend_or_make()
+            mended = mend_or_make(self.path)
+            self.notes += [mended] if mended else []
             self._reading = self._connect()
             self._writing = self._connect()
         self._thread = threading.Thread(target=self._write_groups, name="stereotrope-ledger", daemon=True)
@@ -87,7 +67,7 @@ class Ledger:
     def put_many(self, stage: str, payloads: Mapping[str, Mapping[str, Any]]) -> None:
         """Record several finished items in one commit; durable when this returns."""
         rows = [(stage, key, _as_json(payload)) for key, payload in payloads.items()]
-        self._order(_INSERT, [(*row, _crc(row)) for row in rows])
+        self._order(INSERT, [(*row, crc_of(row)) for row in rows])
 
     def forget(self, stage: str, keys: Iterable[str]) -> None:
         """Drop items so that they are made again: those whose picture was lost or damaged."""
@@ -174,36 +154,6 @@ class Ledger:
         with self._guard, self._explained():
             return self._reading.execute(sql, arguments).fetchall()
 
-    def _mend_or_make(self) -> None:
-        finish(self.path)
-        if not self.path.exists():
-            self._build(self.path, ())
-            return
-        damage = find_damage(self.path, application_id=_APPLICATION_ID, version=_VERSION, crc=_crc)
-        if damage is None:
-            return
-        rows = salvage(self.path, crc=_crc)
-        self._build(self.path.with_name(SALVAGED), rows)
-        moved = finish(self.path)
-        self.notes.append(
-            f"{self.path.name} was damaged ({damage}); {len(rows)} finished items were salvaged, what was "
-            f"lost is made again; the damaged file is {moved}"
-        )
-
-    def _build(self, path: Path, rows: Sequence[LedgerRow]) -> None:
-        """Make a complete ledger under a temporary name, then give it its own."""
-        temporary = path.with_name(f".tmp-{path.name}")
-        for suffix in ("", "-journal"):
-            temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
-        with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(_SCHEMA)
-            connection.execute("BEGIN")
-            connection.executemany(_INSERT, ((*row, _crc(row)) for row in rows))
-            connection.execute("COMMIT")
-        temporary.replace(path)
-        sync_folder(path.parent)
-
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
@@ -216,13 +166,9 @@ class Ledger:
     def _open_for_reading(self) -> sqlite3.Connection:
         if not self.path.is_file():
             raise RunError(f"{self.path}: there is no ledger here; start the run first")
-        uri = self.path.resolve().as_uri()
-        if not self.path.with_name(self.path.name + "-wal").exists():
-            # Nobody writes. Read so that no log is left beside the file, in a folder that may be read-only.
-            return self._connect_reading(f"{uri}?immutable=1")
-        return self._connect_reading(f"{uri}?mode=ro")
-
-    def _connect_reading(self, uri: str) -> sqlite3.Connection:
+        # Where nobody writes: so that no log is left beside the file, in a folder that may be read-only.
+        mode = "mode=ro" if self.path.with_name(self.path.name + "-wal").exists() else "immutable=1"
+        uri = f"{self.path.resolve().as_uri()}?{mode}"
         with self._explained():
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=_BUSY_SECONDS)
             try:
@@ -256,7 +202,3 @@ class Ledger:
 
 def _as_json(payload: Mapping[str, Any]) -> str:
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _crc(row: LedgerRow) -> int:
-    return zlib.crc32("\0".join(row).encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Carrying sound rows out of a damaged ledger.
+"""The file of a ledger: how it is made, and how sound rows are carried out of a damaged one.
 
 SQLite refuses a file whose first page is torn, and stops at the first bad page otherwise. What a row
 holds may have been paid for, so the pages are read here directly: every leaf of a table, in the file
@@ -10,15 +10,36 @@ The layout read here is https://www.sqlite.org/fileformat2.html, sections 1.5, 1
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from stereotrope.errors import RunFormatError
 from stereotrope.run.disk import quarantine, sync_folder
 
-PAGE_SIZE = 4096
 SALVAGED = "ledger.salvaged.db"
 """A complete new ledger that waits to take the place of the damaged one."""
+_APPLICATION_ID = 0x53545250
+_VERSION = 1
+_PAGE_SIZE = 4096
+# `item` counts upwards, so rows are appended to the tree; the content key is a unique index beside it.
+# `crc` tells a sound row from a plausible one when a damaged file is salvaged.
+_SCHEMA = f"""
+PRAGMA page_size = {_PAGE_SIZE};
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE items (
+    item INTEGER PRIMARY KEY,
+    stage TEXT NOT NULL,
+    key TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    crc INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX items_by_key ON items (stage, key);
+"""
+INSERT = (
+    "INSERT INTO items (stage, key, payload, crc) VALUES (?, ?, ?, ?) ON CONFLICT (stage, key) DO NOTHING"
+)
 _LEAF = 0x0D
 _MAGIC = b"SQLite format 3\0"
 _WAL_HEADER, _FRAME_HEADER, _FILE_HEADER = 32, 24, 100
@@ -26,14 +47,51 @@ _COLUMNS = 5
 _LATER_VERSIONS = 1_000
 
 LedgerRow = tuple[str, str, str]
-Checksum = Callable[[LedgerRow], int]
 
 
-def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum) -> str | None:
-    """Say what is wrong with a ledger, None when every page and row is sound.
+def crc_of(row: LedgerRow) -> int:
+    """Return what stands beside a row, to tell whether it is sound."""
+    return zlib.crc32("\0".join(row).encode("utf-8", "surrogatepass"))
+
+
+def mend_or_make(path: Path) -> str | None:
+    """Leave a sound ledger at ``path``; say what was damaged, and what became of it.
 
     Raises RunFormatError: It is a sound ledger of a later version.
     """
+    finish(path)
+    if not path.exists():
+        _build(path, ())
+        return None
+    damage = _damage(path)
+    if damage is None:
+        return None
+    rows = _salvaged(path)
+    _build(path.with_name(SALVAGED), rows)
+    moved = finish(path)
+    return (
+        f"{path.name} was damaged ({damage}); {len(rows)} finished items were salvaged, what was lost is "
+        f"made again; the damaged file is {moved}"
+    )
+
+
+def _build(path: Path, rows: Iterable[LedgerRow]) -> None:
+    """Make a complete ledger under a temporary name, then give it its own."""
+    temporary = path.with_name(f".tmp-{path.name}")
+    for suffix in ("", "-journal"):
+        temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.executescript(_SCHEMA)
+        connection.execute("BEGIN")
+        connection.executemany(INSERT, ((*row, crc_of(row)) for row in rows))
+        connection.execute("COMMIT")
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def _damage(path: Path) -> str | None:
+    """Say what is wrong with a ledger, None when every page and row is sound."""
     with path.open("rb") as file:
         head = file.read(_FILE_HEADER)
     if not head.startswith(_MAGIC):
@@ -45,19 +103,19 @@ def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum)
             said = [text for (text,) in connection.execute("PRAGMA integrity_check(3)")]
             if said != ["ok"]:
                 return "; ".join(said)
-            if found != application_id:
+            if found != _APPLICATION_ID:
                 return "it is another program's database"
-            if number < version or number > version + _LATER_VERSIONS:
+            if number < _VERSION or number > _VERSION + _LATER_VERSIONS:
                 return f"its header names version {number}"
-            if number > version:
+            if number > _VERSION:
                 raise RunFormatError(
-                    f"{path}: is a ledger of version {number}, this stereotrope reads up to {version}; "
+                    f"{path}: is a ledger of version {number}, this stereotrope reads up to {_VERSION}; "
                     "install a newer stereotrope to continue this run"
                 )
             # Both ways of reading must agree, as `missing` reads the index and the tables the rows.
             bad = sum(
-                crc((stage, key, payload)) != checksum
-                for stage, key, payload, checksum in connection.execute(
+                crc_of((stage, key, payload)) != crc
+                for stage, key, payload, crc in connection.execute(
                     "SELECT stage, key, payload, crc FROM items NOT INDEXED"
                 )
             )
@@ -66,20 +124,16 @@ def find_damage(path: Path, *, application_id: int, version: int, crc: Checksum)
         return str(error)
 
 
-def salvage(path: Path, *, crc: Checksum) -> list[LedgerRow]:
+def _salvaged(path: Path) -> list[LedgerRow]:
     """Return every row of a damaged ledger and its log that passes its checksum, the latest of each key."""
+    data, log = path.read_bytes(), path.with_name(path.name + "-wal")
+    parts = (data[at : at + _PAGE_SIZE] for at in range(0, len(data), _PAGE_SIZE))
+    pages: dict[int, bytes] = {}
     rows: dict[tuple[str, str], LedgerRow] = {}
-    data = path.read_bytes()
-    pages = {number: data[at : at + PAGE_SIZE] for number, at in enumerate(range(0, len(data), PAGE_SIZE), 1)}
-    for number, page in pages.items():
-        for row in _rows_of(page, number, pages, crc):
-            rows[row[:2]] = row
-    log = path.with_name(path.name + "-wal")
-    for group in _commits(log.read_bytes()) if log.exists() else ():
+    for group in (dict(enumerate(parts, 1)), *(_commits(log.read_bytes()) if log.exists() else ())):
         pages.update(group)
         for number, page in group.items():
-            for row in _rows_of(page, number, pages, crc):
-                rows[row[:2]] = row
+            rows |= {row[:2]: row for row in _rows_of(page, number, pages)}
     return list(rows.values())
 
 
@@ -105,16 +159,16 @@ def finish(path: Path) -> str | None:
 def _commits(log: bytes) -> Iterator[dict[int, bytes]]:
     """Yield the pages of each commit in a write-ahead log: a row and its overflow pages come together."""
     group: dict[int, bytes] = {}
-    for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER, _FRAME_HEADER + PAGE_SIZE):
+    for at in range(_WAL_HEADER, len(log) - _FRAME_HEADER, _FRAME_HEADER + _PAGE_SIZE):
         start = at + _FRAME_HEADER
-        group[int.from_bytes(log[at : at + 4], "big")] = log[start : start + PAGE_SIZE]
+        group[int.from_bytes(log[at : at + 4], "big")] = log[start : start + _PAGE_SIZE]
         if log[at + 4 : at + 8] != b"\0\0\0\0":
             yield group
             group = {}
     yield group
 
 
-def _rows_of(page: bytes, number: int, pages: dict[int, bytes], crc: Checksum) -> Iterator[LedgerRow]:
+def _rows_of(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[LedgerRow]:
     start = _FILE_HEADER if number == 1 else 0
     if len(page) < start + 8 or page[start] != _LEAF:
         return
@@ -123,21 +177,21 @@ def _rows_of(page: bytes, number: int, pages: dict[int, bytes], crc: Checksum) -
         at = start + 8 + 2 * cell
         offset = int.from_bytes(page[at : at + 2], "big")
         try:
-            row, checksum = _record(_payload(page, offset, pages))
+            row, crc = _record(_payload(page, offset, pages))
         except (IndexError, ValueError, KeyError):
             continue
-        if crc(row) == checksum:
+        if crc_of(row) == crc:
             yield row
 
 
 def _payload(page: bytes, at: int, pages: dict[int, bytes]) -> bytes:
     size, at = _varint(page, at)
     _, at = _varint(page, at)
-    if size > PAGE_SIZE * len(pages):
+    if size > _PAGE_SIZE * len(pages):
         raise ValueError("longer than the file")
     # Section 1.6: how much of a long record stays on a table leaf.
-    most, least = PAGE_SIZE - 35, (PAGE_SIZE - 12) * 32 // 255 - 23
-    local = least + (size - least) % (PAGE_SIZE - 4)
+    most, least = _PAGE_SIZE - 35, (_PAGE_SIZE - 12) * 32 // 255 - 23
+    local = least + (size - least) % (_PAGE_SIZE - 4)
     here = size if size <= most else local if local <= most else least
     content = page[at : at + here]
     following = int.from_bytes(page[at + here : at + here + 4], "big") if here < size else 0
