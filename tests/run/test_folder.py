@@ -167,12 +167,12 @@ def test_damaged_pictures_are_made_again_and_said(tmp_path: Path) -> None:
 
 def test_the_audit_is_frozen_with_its_hash_and_older_ones_are_kept(tmp_path: Path) -> None:
     with RunFolder(tmp_path) as run:
-        first = run.write_audit("title: é\n")
-        assert first == hashlib.sha256("title: é\n".encode()).hexdigest()
-        assert run.write_audit("title: é\n") == first
+        run.write_audit("title: é\n")
+        run.write_audit("title: é\n")
         assert len(list(tmp_path.glob("audit*.yaml"))) == 1
         run.write_audit("title: b\r\n")
     assert (tmp_path / "audit.yaml").read_bytes() == b"title: b\r\n"
+    first = hashlib.sha256("title: é\n".encode()).hexdigest()
     assert (tmp_path / f"audit-{first[:12]}.yaml").read_text() == "title: é\n"
 
 

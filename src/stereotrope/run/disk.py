@@ -98,17 +98,14 @@ def write_atomic(path: Path, data: bytes) -> None:
         sync_folder(path.parent)
 
 
-def sweep(folder: Path, *, below: bool = True) -> int:
-    """Remove the unfinished files a killed process left in a folder, and ``below`` it; return how many."""
-    swept = 0
+def sweep(folder: Path, *, below: bool = True) -> None:
+    """Remove the unfinished files a killed process left in a folder, and ``below`` it."""
     for parent, folders, names in os.walk(folder):
         if not below:
             folders.clear()
         for name in names:
             if name.startswith(TMP_PREFIX):
                 (Path(parent) / name).unlink(missing_ok=True)
-                swept += 1
-    return swept
 
 
 def quarantine(root: Path, path: Path) -> Path:

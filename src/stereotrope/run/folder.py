@@ -107,8 +107,8 @@ class RunFolder:
             self.notes.append(f"picture {path} was {reason}; it is made again")
         return keys
 
-    def write_audit(self, text: str) -> str:
-        """Freeze the audit file; return the SHA-256 of its text. A different older one is kept beside it.
+    def write_audit(self, text: str) -> None:
+        """Freeze the audit file. A different older one is kept beside it.
 
         The older text keeps its content under ``audit-<first 12 digits of its SHA-256>.yaml``.
         """
@@ -117,7 +117,6 @@ class RunFolder:
         if path.is_file() and (before := path.read_bytes()) != data:
             write_atomic(self.path / f"audit-{hashlib.sha256(before).hexdigest()[:12]}.yaml", before)
         write_atomic(path, data)
-        return hashlib.sha256(data).hexdigest()
 
     def write_table(
         self, name: str, frame: pl.DataFrame, columns: Sequence[tables.Column], factors: Sequence[str] = ()

@@ -40,17 +40,16 @@ class RunLock:
                 "stop it, or choose another folder; reading is possible meanwhile"
             ) from error
         died = self._describe() if self._owner.exists() else None
-        mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": _now()}
+        now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": now}
         try:
             write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
         except RunError:
             self._lock.release()
             raise
-        return (
-            f"the last writer, {died}, ended without closing the run; continued from its ledger"
-            if died
-            else None
-        )
+        if died is None:
+            return None
+        return f"the last writer, {died}, ended without closing the run; continued from its ledger"
 
     def release(self) -> None:
         """Give the lock back."""
@@ -63,7 +62,3 @@ class RunLock:
             return f"process {int(owner['pid'])} on host {owner['host']} since {owner['started']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process that left no name"
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
