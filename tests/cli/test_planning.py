@@ -7,7 +7,7 @@ import re
 import pytest
 
 from stereotrope.audit import Audit
-from stereotrope.audit.watcher import Silent
+from stereotrope.audit.work import Silent
 from stereotrope.cli.catalogue import print_generators
 from stereotrope.cli.planning import print_plan
 from stereotrope.commands import Settings

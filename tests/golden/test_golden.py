@@ -7,7 +7,7 @@ from tests.golden.audits import AUDITS, KEPT, OURS, WHOLE
 from tests.golden.compare import assert_alike, assert_as_kept
 
 import stereotrope as st
-from stereotrope.audit.watcher import Silent
+from stereotrope.audit.work import Silent
 
 
 @pytest.mark.parametrize("name", ["captions", "judges"])

@@ -20,8 +20,7 @@ from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import require_plugins
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
-from stereotrope.audit.watcher import Silent, Watcher
-from stereotrope.audit.work import GENERATE, Missing, said_of
+from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, InputError, RunError, UsageError
 from stereotrope.further_tables import TableSources
 from stereotrope.inputs.yaml import Source, read_source

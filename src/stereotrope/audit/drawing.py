@@ -9,12 +9,11 @@ import polars as pl
 
 from stereotrope.audit.order import ordered
 from stereotrope.audit.plan import Plan
-from stereotrope.audit.watcher import Watcher
-from stereotrope.audit.work import GENERATE, HALTING, Missing, Task, carry_out, kind_of, said_of
+from stereotrope.audit.work import GENERATE, Missing, Watcher, carry_out, said_of, task_of
 from stereotrope.errors import ModelUnusable, PictureError, PictureUnavailable
-from stereotrope.generate import ImageResult, image_requests
+from stereotrope.generate import ImageRequest, ImageResult, image_requests
 from stereotrope.pictures import inspect as inspect_picture
-from stereotrope.run import Job, RunFolder, Stage
+from stereotrope.run import RunFolder
 
 _PASSING = (
     "file is missing",
@@ -37,18 +36,9 @@ def generate_images(
     """
     tasks = []
     for generator in plan.generators:
-        stage = Stage(
-            GENERATE,
-            make=partial(_itself, generator),
-            kind=kind_of(generator),
-            concurrency=generator.concurrency,
-            batch_size=generator.batch,
-            halting=HALTING,
-        )
         asked = plan.requests.filter(drawn_by=generator.name).unique("image_id", maintain_order=True)
         items = [(request.image_id, request) for request in image_requests(asked)]
-        job = Job(stage, items, commit=lambda key, item, result: _store(result, into))
-        tasks.append(Task(GENERATE, generator.name, job))
+        tasks.append(task_of(generator, GENERATE, items, commit=partial(_store, into)))
     return carry_out(tasks, into, watcher, stop)
 
 
@@ -75,11 +65,7 @@ def require_reachable(plan: Plan, into: RunFolder, missing: Sequence[Missing]) -
     raise ModelUnusable(f"{none}. See that the server runs and lets you in; the same command tries again")
 
 
-def _itself(worker: Any) -> Any:
-    return worker
-
-
-def _store(result: ImageResult, into: RunFolder) -> dict[str, Any]:
+def _store(into: RunFolder, key: str, request: ImageRequest, result: ImageResult) -> dict[str, Any]:
     payload: dict[str, Any] = {
         **({"proven": True} if result.status == "excluded" else {}),
         "status": result.status,

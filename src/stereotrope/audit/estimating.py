@@ -13,7 +13,7 @@ from stereotrope import measure
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import EMBEDDED, Subjects, leaves_out
-from stereotrope.audit.watcher import Watcher
+from stereotrope.audit.work import Watcher
 from stereotrope.errors import InputError, UsageError
 from stereotrope.further_tables import TableSources
 from stereotrope.measure import PAPER, MeasureCall, MeasureFrame, RunTables

@@ -11,39 +11,33 @@ from stereotrope.annotate import Annotator
 from stereotrope.audit.order import waves
 from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import Look, Subjects, file_of, remember
-from stereotrope.audit.watcher import Watcher
-from stereotrope.audit.work import HALTING, Missing, Task, carry_out, kind_of, picture_of
+from stereotrope.audit.work import Missing, Task, Watcher, carry_out, picture_of, task_of
 from stereotrope.errors import PictureError
-from stereotrope.run import Job, RunFolder, Stage
+from stereotrope.run import RunFolder
 
 _WAITS = "waits for pictures that are still to be drawn"
 
 
 class _Worker:
-    """Lets annotators look at subjects, in threads or as coroutines; they see neither prompt nor factors."""
+    """Lets an annotator look, in a thread or as coroutines; it sees neither prompt nor factors."""
 
     def __init__(self, annotator: Annotator, into: RunFolder) -> None:
         self.annotator, self._picture_of = annotator, partial(picture_of, into=into)
-        self._guard, self._ready = threading.Lock(), False
+        self._ready = False
 
-    def _setup(self) -> None:
-        with self._guard:
-            if not self._ready:
-                self.annotator.setup()
-                self._ready = True
-
-    def _shown(self, look: Look) -> Any:
-        return look.subject.shown(self._picture_of)
+    def _shown(self, *looks: Look) -> list[Any]:
+        if not self._ready:
+            self.annotator.setup()
+            self._ready = True
+        return [look.subject.shown(self._picture_of) for look in looks]
 
     def process(self, look: Look) -> Any:
         """Look at one subject."""
-        self._setup()
-        return look.annotator.process(self._shown(look))  # type: ignore[misc]
+        return look.annotator.process(*self._shown(look))  # type: ignore[misc]
 
     def process_batch(self, looks: Sequence[Look]) -> Any:
         """Look at some subjects together."""
-        self._setup()
-        return self.annotator.process_batch(list(map(self._shown, looks)))  # type: ignore[misc]
+        return self.annotator.process_batch(self._shown(*looks))  # type: ignore[misc]
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -90,22 +84,15 @@ def look(
 
 
 def _task(annotator: Annotator, looks: Sequence[Look], into: RunFolder) -> Task:
-    stage = Stage(
-        annotator.stage,
-        make=partial(_Worker, annotator, into),
-        kind=kind_of(annotator),
-        concurrency=annotator.concurrency,
-        batch_size=annotator.batch,
-        halting=HALTING,
-    )
     items = {look.annotator.key_of(look.subject): look for look in looks}
-    job = Job(
-        stage,
+    return task_of(
+        annotator,
+        annotator.stage,
         list(items.items()),
+        make=partial(_Worker, annotator, into),
         commit=lambda key, look, result: annotator.payload(result),
         on_failure=_unreadable,
     )
-    return Task(annotator.stage, annotator.name, job, annotator.fingerprint)
 
 
 def _unreadable(key: str, look: Look, error: Exception) -> dict[str, Any] | None:

@@ -2,21 +2,44 @@
 
 import inspect
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Protocol
 
-from stereotrope.annotate import Picture
-from stereotrope.audit.watcher import Watcher
+from stereotrope.annotate import Annotator, Picture
 from stereotrope.errors import AuditFileError, BudgetError, ModelUnusable, PictureUnavailable
-from stereotrope.run import Job, RunFolder, engine
+from stereotrope.generate import Generator
+from stereotrope.run import Job, RunFolder, Stage, engine
+from stereotrope.run.engine import Commit, OnFailure, Pair
 
 GENERATE = "generate"
 ANNOTATE = "annotate"
 """Names of stages in the ledger, and of what is done. Annotators may have others."""
 HALTING = (ModelUnusable, BudgetError)
 """After one of these no further request is worth sending."""
+
+
+class Watcher(Protocol):
+    """Is told how a run goes on."""
+
+    def stage(self, name: str, total: int, done: int) -> None:
+        """A stage begins; ``done`` of ``total`` items were finished before."""
+
+    def advance(self, name: str, done: int) -> None:
+        """So many items of the stage are finished now."""
+
+    def say(self, message: str) -> None:
+        """Something worth a line happened."""
+
+
+class Silent:
+    """A watcher that says nothing."""
+
+    def stage(self, *_: object, **__: object) -> None:
+        """Say nothing."""
+
+    advance = say = stage
 
 
 @dataclass(frozen=True)
@@ -52,17 +75,37 @@ def said_of(missing: Sequence[Missing]) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """A stage's job with the words that show it, and the fingerprint of who does it."""
+    """A stage's job with the name of the generator or annotator that does it, and its fingerprint."""
 
-    verb: str
     name: str
     job: Job
-    by: str = ""
+    by: str
+
+    @property
+    def verb(self) -> str:
+        """What is done."""
+        return self.job.stage.name
 
 
-def kind_of(worker: Any) -> Literal["threads", "async"]:
-    """Whether a worker computes in threads or waits for a server."""
-    return "async" if inspect.iscoroutinefunction(worker.process) else "threads"
+def task_of(
+    who: Generator | Annotator,
+    verb: str,
+    items: Sequence[Pair],
+    *,
+    make: Callable[[], Any] | None = None,
+    commit: Commit,
+    on_failure: OnFailure | None = None,
+) -> Task:
+    """Return what a generator or annotator does with items, itself or by workers that ``make`` makes."""
+    stage = Stage(
+        verb,
+        make or (lambda: who),
+        kind="async" if inspect.iscoroutinefunction(who.process) else "threads",
+        concurrency=who.concurrency,
+        batch_size=who.batch,
+        halting=HALTING,
+    )
+    return Task(who.name, Job(stage, items, commit, on_failure), who.fingerprint)
 
 
 def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
@@ -80,29 +123,26 @@ def carry_out(
     jobs = []
     for name, task in zip(names, tasks, strict=True):
         keys = [key for key, _ in task.job.items]
-        watcher.stage(name, len(keys), len(keys) - len(into.ledger.missing(task.job.stage.name, keys)))
+        watcher.stage(name, len(keys), len(keys) - len(into.ledger.missing(task.verb, keys)))
         jobs.append(replace(task.job, progress=partial(_advance, watcher, name)))
     if not jobs:
         return []
     summaries = engine.run(jobs, ledger=into.ledger, stop=stop)
     missing = []
     for task, summary in zip(tasks, summaries, strict=True):
-        left = into.ledger.missing(task.job.stage.name, [key for key, _ in task.job.items])
-        if left:
-            why = summary.halted or next(iter(summary.failed.values()))
-            missing.append(
-                Missing(
-                    task.verb,
-                    task.name,
-                    len(left),
-                    summary.total,
-                    str(why),
-                    budget=isinstance(why, BudgetError),
-                    halted=summary.halted is not None,
-                    misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
-                    unavailable=isinstance(why, PictureUnavailable),
-                )
+        left = into.ledger.missing(task.verb, [key for key, _ in task.job.items])
+        if not left:
+            continue
+        why = summary.halted or next(iter(summary.failed.values()))
+        missing.append(
+            Missing(
+                *(task.verb, task.name, len(left), summary.total, str(why)),
+                budget=isinstance(why, BudgetError),
+                halted=summary.halted is not None,
+                misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
+                unavailable=isinstance(why, PictureUnavailable),
             )
+        )
     return missing
 
 

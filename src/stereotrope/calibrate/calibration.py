@@ -14,7 +14,7 @@ import polars as pl
 
 from stereotrope import annotate
 from stereotrope.audit import Plan
-from stereotrope.audit.watcher import Watcher
+from stereotrope.audit.work import Watcher
 from stereotrope.calibrate.checks import PLAIN
 from stereotrope.calibrate.design import CheckAudit, calibration_audit, known_generator, planted_labels
 from stereotrope.design import BASE
