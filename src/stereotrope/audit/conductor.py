@@ -1,7 +1,7 @@
 """Carrying an audit out: generate → annotate → measure → report, and continuing where it stopped."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,7 @@ from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, validate
 from stereotrope.audit.further import fill_tables, write_further_tables
 from stereotrope.audit.looking import look
-from stereotrope.audit.loss import refuse_lost_labels, refuse_lost_vectors, refuse_paying_again
+from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
 from stereotrope.audit.packages import require_plugins
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
@@ -27,11 +27,9 @@ from stereotrope.inputs.yaml import Source, read_source
 from stereotrope.measure import measure_words
 from stereotrope.run import Run, RunFolder, changes_told, refuse_stopped, write_seal
 from stereotrope.run import open as open_run
-from stereotrope.tables import CAPTION, ESTIMATES, FINDINGS, IMAGES, LABELS, PROMPTS, REFERENCE, SUBJECTS
+from stereotrope.tables import CAPTION
 
 __all__ = ["Audit", "Watcher"]
-
-Info = Mapping[str, Any]
 
 
 class Audit:
@@ -134,10 +132,7 @@ class Audit:
             plan.account.attach(into.ledger)
             plan.account.stop, plan.account.say = stop, watcher.say
             images, missing = _draw_and_look(plan, into, watcher, stop)
-            subjects = Subjects(plan, images)
-            labels = subjects.labels(into.ledger)
-            embeddings = embeddings_table(plan, images, into.ledger)
-            _measure(subjects, labels, embeddings, into, watcher, stop, reference=reference, missing=missing)
+            _measure(plan, images, into, watcher, stop, reference=reference, missing=missing)
             plan.account.attach(None)
         return _finish(plan, images, Path(folder), watcher, missing, stop)
 
@@ -156,12 +151,16 @@ class Audit:
 
     def _measure_again(self, folder: Path, watcher: Watcher, stop: threading.Event | None) -> Run:
         run = open_run(folder)
-        images = run.images
-        drawn_by = images["generator"].unique(maintain_order=True).to_list()
+        drawn_by = run.images["generator"].unique(maintain_order=True).to_list()
         try:
             plan = self.plan(stored=StoredRun(run.prompts, drawn_by))
         except (AuditFileError, InputError, UsageError) as error:
-            error.args = (f"{error}. {_where(self.source.base)}",)
+            where = (
+                f"What the audit reads is looked for relative to {self.source.base.resolve()} (audit_base in "
+                "run.json). If the run was moved, put its files there too, or run the audit again from where "
+                "they are"
+            )
+            error.args = (f"{error}. {where}",)
             raise
         _refuse_unchecked(plan, run)
         known = {str(one.get("name")): one.get("fingerprint") for one in run.info.get("annotators", ())}
@@ -171,15 +170,8 @@ class Audit:
         plan = replace(plan, notes=tuple(run.info.get("generator_notes", ())))
         with RunFolder(folder) as into:
             remember(plan, into.path)
-            subjects = Subjects(plan, images)
-            labels = subjects.labels(into.ledger)
-            refuse_lost_labels(plan, run, labels)
-            embeddings = embeddings_table(plan, images, into.ledger)
-            refuse_lost_vectors(plan, run, embeddings)
-            names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
-            kept: dict[str, Any] = {key: run.info[key] for key in names if key in run.info}
-            _measure(subjects, labels, embeddings, into, watcher, stop, reference=run.reference, kept=kept)
-        return _finish(plan, images, folder, watcher, [], stop)
+            _measure(plan, run.images, into, watcher, stop, reference=run.reference, before=run)
+        return _finish(plan, run.images, folder, watcher, [], stop)
 
 
 def _draw_and_look(
@@ -208,63 +200,52 @@ def _draw_and_look(
         watcher.say("The labels cost less than was kept back for them: drawing goes on with the rest.")
 
 
-def _where(base: Path) -> str:
-    return (
-        f"What the audit reads is looked for relative to {base.resolve()} (audit_base in run.json). If the "
-        "run was moved, put its files there too, or run the audit again from where they are"
-    )
-
-
 def _refuse_unchecked(plan: Plan, run: Run) -> None:
     """Keep a calibration from being measured as an audit: labels of its checks would be lost."""
     if plan.check is None and "judge_cards" in run.info and "check" in run.prompts.columns:
         raise RunError(
             f"{run.path}: is a calibration with checks of a model, which an audit does not know; measure it "
-            "with `stereotrope measure`, or `stereotrope.calibrate.CheckAudit.from_run`"
+            "with `stereotrope measure`"
         )
 
 
 def _measure(
-    subjects: Subjects,
-    labels: pl.DataFrame,
-    embeddings: pl.DataFrame,
+    plan: Plan,
+    images: pl.DataFrame,
     into: RunFolder,
     watcher: Watcher,
     stop: threading.Event | None,
     *,
     reference: pl.DataFrame | None = None,
     missing: Sequence[Missing] = (),
-    kept: Info | None = None,
+    before: Run | None = None,
 ) -> None:
-    plan, images = subjects.plan, subjects.images
-    labels, folds = fold_and_discount(plan, labels)
+    subjects = Subjects(plan, images)
+    said = subjects.labels(into.ledger)
+    embeddings = embeddings_table(plan, images, into.ledger)
+    kept: dict[str, Any] = {}
+    if before is not None:
+        refuse_lost(plan, before, said, embeddings)
+        names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
+        kept = {key: before.info[key] for key in names if key in before.info}
+    labels, folds = fold_and_discount(plan, said)
     tidy = tidy_with_quality(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
-    partial = bool(missing or (kept or {}).get("missing"))
     parts = subjects.table(labels)
     sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)
     filled = fill_tables(sources)
-    said = {key: value for _, more in filled.values() for key, value in more.items()}
+    beside = {key: value for _, more in filled.values() for key, value in more.items()}
+    partial = bool(missing or kept.get("missing"))
     estimates, findings = estimate(
-        subjects, tidy, sources, watcher, said=said, reference=reference, partial=partial, stop=stop
+        subjects, tidy, sources, watcher, said=beside, reference=reference, partial=partial, stop=stop
     )
-    into.write_table("prompts", plan.prompts, PROMPTS, plan.factors)
-    into.write_table("images", images, IMAGES)
-    into.write_table("labels", labels, LABELS)
-    if parts.height:
-        into.write_table("subjects", parts, SUBJECTS)
-    else:
-        into.remove_table("subjects")
+    written = {"prompts": plan.prompts, "images": images, "labels": labels}
+    last = {"estimates": estimates, "findings": findings, "reference": reference}
+    into.write_tables({**written, "subjects": parts if parts.height else None, **last})
     into.write_embeddings(embeddings)
-    into.write_table("estimates", estimates, ESTIMATES, _scopes(estimates))
-    into.write_table("findings", findings, FINDINGS)
-    if reference is not None:
-        into.write_table("reference", reference, REFERENCE)
-    else:
-        into.remove_table("reference")
     info = info_of(plan, images, labels, into, folds)
     info["tables"], notes = write_further_tables(filled, into)
-    info |= {**said, "notes": [*info["notes"], *notes]}
+    info |= {**beside, "notes": [*info["notes"], *notes]}
     if plan.check is not None:
         info["judge_cards"] = plan.check.cards(estimates, tidy, images)
     elif plan.checks:
@@ -272,7 +253,7 @@ def _measure(
             {**check.card, "annotator": name, "confusion": []} for name, check in plan.checks.items()
         ]
     info["words"] = measure_words(estimates["measure"].unique())
-    into.write_info({**info, "missing": [asdict(one) for one in missing], **(kept or {})})
+    into.write_info({**info, "missing": [asdict(one) for one in missing], **kept})
     write_seal(into.path)
 
 
@@ -303,11 +284,6 @@ def _finish(
     if plan.check is None:  # of a calibration its cards say so
         _require_answers(plan, run)
     return run
-
-
-def _scopes(estimates: pl.DataFrame) -> list[str]:
-    fixed = {column.name for column in ESTIMATES}
-    return [c for c in estimates.columns if c not in fixed]
 
 
 def _require_complete(plan: Plan, images: pl.DataFrame) -> None:

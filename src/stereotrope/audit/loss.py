@@ -41,24 +41,17 @@ def refuse_paying_again(plan: Plan, folder: Path) -> None:
     )
 
 
-def refuse_lost_labels(plan: Plan, run: Run, labels: pl.DataFrame) -> None:
-    """Keep the labels of a run whose ledger has lost what they were made from.
+def refuse_lost(plan: Plan, run: Run, labels: pl.DataFrame, embeddings: pl.DataFrame) -> None:
+    """Keep the labels and vectors of a run whose ledger has lost what they were made from.
 
-    Raises RunDamaged: The run's table holds looks that the ledger lacks.
+    Raises RunDamaged: A table of the run holds looks, or vectors by an encoder, that the ledger lacks.
     """
-    names = [annotator.name for annotator in plan.annotators if annotator.looks]
-    keys = ["annotator", "subject_id"]
-    _refuse_lost(run, "labels", names, labels, keys, "looks at pictures that labels.parquet has", "looks")
-
-
-def refuse_lost_vectors(plan: Plan, run: Run, embeddings: pl.DataFrame) -> None:
-    """Keep the vectors of a run whose ledger has lost what they were made from.
-
-    Raises RunDamaged: The run's table holds vectors by an encoder that the ledger lacks.
-    """
-    names = [annotator.name for annotator in plan.annotators if annotator.process is not None]
-    keys = ["encoder", "subject_kind", "subject_id"]
-    _refuse_lost(run, "embeddings", names, embeddings, keys, "vectors that the embeddings have", "encodes")
+    looking = [annotator.name for annotator in plan.annotators if annotator.looks]
+    there = "looks at pictures that labels.parquet has"
+    _refuse_lost(run, "labels", looking, labels, ["annotator", "subject_id"], there, "looks")
+    encoding = [annotator.name for annotator in plan.annotators if annotator.process is not None]
+    keys, there = ["encoder", "subject_kind", "subject_id"], "vectors that the embeddings have"
+    _refuse_lost(run, "embeddings", encoding, embeddings, keys, there, "encodes")
 
 
 def _refuse_lost(

@@ -153,6 +153,19 @@ class RunFolder:
         write_atomic(path, sink.getvalue())
         return path
 
+    def write_tables(self, frames: Mapping[str, pl.DataFrame | None]) -> None:
+        """Write :data:`stereotrope.tables.RUN_TABLES`: further columns are factors, None removes a table.
+
+        Raises TableError: As :meth:`write_table`.
+        """
+        for name, frame in frames.items():
+            if frame is None:
+                self.remove_table(name)
+                continue
+            columns = tables.RUN_TABLES[name]
+            known = {column.name for column in columns}
+            self.write_table(name, frame, columns, [each for each in frame.columns if each not in known])
+
     def write_embeddings(self, frame: pl.DataFrame) -> None:
         """Write ``embeddings/<encoder>.parquet``, one an encoder; those of encoders no longer there go.
 
