@@ -1,20 +1,23 @@
 """Which measures an audit computes, with what arguments."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from stereotrope import measure
 from stereotrope.audit.file import AuditSpec
-from stereotrope.audit.rehearsal import rehearse
-from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.errors import DefinitionError, InputError, UsageError, did_you_mean
 from stereotrope.inputs.options import options_of, shorten
 from stereotrope.inputs.yaml import Source
-from stereotrope.measure import MeasureCall, MeasureInfo, MeasureSetting
+from stereotrope.measure import GENERATOR, MeasureCall, MeasureFrame, MeasureInfo, MeasureSetting
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 Where = tuple[str | int, ...]
+
+_FEW = {"n_permutations": 99, "n_bootstrap": 100}
+"""Shuffles and resamples of a rehearsal, whose numbers nobody reads."""
 
 
 def setting_of(
@@ -81,7 +84,7 @@ def resolve_measures(
         except UsageError as error:
             raise source.error(f"measure {info.name!r}: {error}", *where) from None
         places.append(where)
-    rehearse(list(zip(calls, places, strict=True)), setting, source)
+    _rehearse(list(zip(calls, places, strict=True)), setting, source)
     return tuple(calls)
 
 
@@ -119,3 +122,57 @@ def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[
             raise source.error(str(error), *where, key) from None
         given[str(key)] = getattr(options, str(key))
     return info, given
+
+
+def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSetting, source: Source) -> None:
+    """Call every measure on made-up labels: what it refuses is told before a picture is paid for."""
+    labels, images = _made_up(setting)
+    frames: dict[MeasureFrame, pl.DataFrame] = {}
+    done: list[pl.DataFrame] = []
+    for call, where in calls:
+        few = {k: min(n, _FEW[k]) for k, n in call.arguments.items() if k in _FEW}
+        model = pl.lit(call.baseline_model).alias(GENERATOR)
+        try:
+            if call.reads:
+                data = pl.concat(done, how="diagonal")
+                data = data if call.baseline_model is None else data.with_columns(model)
+            else:
+                if call.frame not in frames:
+                    frames[call.frame] = call.frame.made_up(images, labels)
+                data = frames[call.frame]
+                if call.baseline_model is not None:
+                    again = pl.concat_str("image_id", pl.lit(" too")).alias("image_id")
+                    data = pl.concat([data, data.with_columns(model, again)])
+            done.append(replace(call, arguments={**call.arguments, **few})(data))
+        except (UsageError, InputError, DefinitionError) as error:
+            message = str(error).removeprefix(f"{call.name}: ")
+            raise source.error(f"measure {call.name!r}: {message}", *where) from None
+
+
+def _made_up(setting: MeasureSetting) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Labels and images, one picture a level."""
+    prompts, factors = setting.prompts, setting.factors
+    few = pl.concat(
+        [prompts.head(1), *(prompts.unique(f, keep="first", maintain_order=True) for f in factors)]
+    )
+    images = few.unique("prompt_id", keep="first", maintain_order=True).select(
+        pl.col("prompt_id").alias("image_id"),
+        "prompt_id",
+        pl.lit(GENERATOR).alias(GENERATOR),
+        *factors,
+        pl.lit("ok").alias("status"),
+        pl.lit(None, pl.String).alias("reason"),
+    )
+    asked = [
+        (name, values[0] if values else "value", annotator.name, annotator.subject)
+        for annotator in setting.annotators
+        for name, values in annotator.attributes.items()
+        if name not in QUALITY_ATTRIBUTES or name in CONSTRAINTS
+    ]
+    attributes = pl.DataFrame(
+        asked,
+        schema=dict.fromkeys(("attribute", "value", "annotator", "subject_kind"), pl.String),
+        orient="row",
+    )
+    labels = images.drop("status", "reason").join(attributes, how="cross")
+    return labels.with_columns(pl.lit(None, pl.String).alias("excluded")), images
