@@ -1,4 +1,4 @@
-"""The prompts that an audit file and its suite design, and what they are compared with."""
+"""The prompts of an audit, what is asked of whom, and what it is compared with."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,17 +9,24 @@ from stereotrope import design
 from stereotrope.audit.file import AuditSpec
 from stereotrope.design.prompts import own_prompts
 from stereotrope.errors import InputError, UsageError
+from stereotrope.generate import REQUESTS, Generator, ImageRequest, request_id, requests_frame
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, require_model
 from stereotrope.tables import factors_of
 
+NO_REQUESTS = pl.DataFrame(schema={**REQUESTS, "drawn_by": pl.String})
+"""Requests of a plan; ``drawn_by`` names the entry: one folder may hold pictures of several generators."""
 
-def designed_prompts(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
-    """The prompts of the audit file, else of its suite; None where generators bring their own.
+SEEDS_PER_AUDIT = 100_000
+"""Picture i of a prompt has seed ``audit seed × 100,000 + i``: audits with different seeds share none."""
 
-    Raises AuditFileError: Parts of the design do not fit together, or a part is missing.
-    """
+MOST_PICTURES = 1_000_000
+"""More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
+
+
+def _designed(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
+    """The prompts of the audit file, else of its suite; None where generators bring their own."""
     things = spec.objects or suite.get("objects")
     try:
         if spec.prompts is not None:
@@ -70,29 +77,24 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
     return {name: known[name] for name in given}
 
 
-def baseline_model_of(spec: AuditSpec, models: Sequence[str], source: Source) -> str | None:
-    """The model that others are compared with, where the audit names one.
+def baselines_of(
+    spec: AuditSpec, prompts: pl.DataFrame, models: Sequence[str], source: Source
+) -> tuple[dict[str, str], str | None]:
+    """Factor and level that others are compared with, and the model that other models are, where one is named.
 
-    Raises AuditFileError: It is none of the models, or the only one.
+    Raises AuditFileError: The prompts have no such factor or level, several are named, or the model is none
+        of ``models``, or the only one.
     """
-    name = (spec.baseline or {}).get(GENERATOR)
-    if name is not None:
+    given = dict(spec.baseline or {})
+    model = given.pop(GENERATOR, None)
+    if model is not None:
         try:
-            require_model(name, models)
+            require_model(model, models)
         except UsageError as error:
             raise source.error(f"baseline: {error}", "baseline", GENERATOR) from None
-    return name
-
-
-def baseline_of(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[str, str]:
-    """Factor and level that other levels are compared with; models are compared apart from that.
-
-    Raises AuditFileError: The prompts have no such factor or level, or several are named.
-    """
-    given = {factor: level for factor, level in (spec.baseline or {}).items() if factor != GENERATOR}
     if not given and spec.baseline != {}:
         cued = "group" in prompts.columns and (prompts["group"] == design.BASE).any()
-        return {"group": design.BASE} if cued else {}
+        return {"group": design.BASE} if cued else {}, model
     factors = factors_of(prompts.columns)
     for factor, level in given.items():
         if factor not in factors:
@@ -110,4 +112,75 @@ def baseline_of(spec: AuditSpec, prompts: pl.DataFrame, source: Source) -> dict[
             )
     if len(given) != 1:
         raise source.error("baseline: name one factor and its level, for example {group: base}", "baseline")
-    return given
+    return given, model
+
+
+def requests_of(
+    spec: AuditSpec, suite: Mapping[str, Any], generators: Sequence[Generator], count: int, source: Source
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+    """Return the prompts, what is asked of whom, and what the folders of pictures left out.
+
+    Raises AuditFileError: Parts of the design do not fit together, a generator cannot serve a prompt, nothing
+        is asked for, or far too much.
+    """
+    designed = _designed(spec, suite, source)
+    prompts: list[pl.DataFrame] = [] if designed is None else [designed]
+    requests = [NO_REQUESTS]
+    notes: list[str] = []
+    for index, generator in enumerate(generators):
+        listed = generator.requests(designed)
+        if listed is not None:
+            frame, asked = listed
+            notes += generator.notes
+            if designed is None:
+                prompts.append(frame)
+        elif designed is not None:
+            asked = _drawn(generator, designed, count, spec, source)
+        else:
+            raise source.error(
+                f"generator {generator.name!r} draws, and no prompt is asked for; add `suite: objects`, "
+                "`objects` and `dimensions`, or `prompts`",
+                "generators",
+                index,
+            )
+        requests.append(asked.with_columns(drawn_by=pl.lit(generator.name)))
+    together = pl.concat(prompts, how="diagonal").unique("prompt_id", keep="first", maintain_order=True)
+    every = pl.concat(requests)
+    if every.is_empty():
+        raise source.error(
+            "generators: no picture is asked for; check the folder and its metadata", "generators"
+        )
+    return together, every, tuple(notes)
+
+
+def _drawn(
+    generator: Generator, prompts: pl.DataFrame, count: int, spec: AuditSpec, source: Source
+) -> pl.DataFrame:
+    if prompts.height * count > MOST_PICTURES:
+        raise source.error(
+            f"images_per_prompt: {prompts.height:,} prompts × {count:,} are {prompts.height * count:,} "
+            f"pictures, at most {MOST_PICTURES:,} are possible; lower it, or list fewer levels",
+            "images_per_prompt",
+        )
+    texts = prompts.select("prompt_id", "text", "negative")
+    for _, text, negative in texts.iter_rows():
+        reason = generator.check(text, negative)
+        if reason:
+            raise source.error(
+                f"generator {generator.name!r}: {reason}", "objects" if spec.objects else "prompts"
+            )
+    numbers = range(spec.seed * SEEDS_PER_AUDIT, spec.seed * SEEDS_PER_AUDIT + count)
+    return requests_frame(
+        _request(generator, prompt_id, text, negative, number)
+        for prompt_id, text, negative in texts.iter_rows()
+        for number in numbers
+    )
+
+
+def _request(
+    generator: Generator, prompt_id: str, text: str, negative: str | None, number: int
+) -> ImageRequest:
+    """One picture; a model that takes no seed is told none, and the picture's number keeps it apart."""
+    seed, params = (number, {}) if generator.seeded else (None, {"picture": number})
+    image_id = request_id(generator.fingerprint, text, negative, seed, params)
+    return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)

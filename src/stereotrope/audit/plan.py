@@ -11,12 +11,11 @@ import polars as pl
 from stereotrope import annotate, generate
 from stereotrope.annotate import Annotator
 from stereotrope.audit.design_columns import leave_design, tell_design
-from stereotrope.audit.designing import baseline_model_of, baseline_of, designed_prompts
+from stereotrope.audit.designing import NO_REQUESTS, baselines_of, requests_of
 from stereotrope.audit.file import AuditSpec
 from stereotrope.audit.judge_check import JudgeCheck, judge_check_of
 from stereotrope.audit.measures import resolve_measures, setting_of
 from stereotrope.audit.order import require_needs
-from stereotrope.audit.requests import NO_REQUESTS, requests_of
 from stereotrope.clients import Account
 from stereotrope.errors import InputError, RunError, UsageError
 from stereotrope.inputs.options import shorten
@@ -137,7 +136,7 @@ def make_plan(
     Raises AuditFileError: Something asked for does not exist or does not fit together.
     """
     suite = _suite(spec, source)
-    account = Account(max_cost)
+    account, count = Account(max_cost), _count(spec, suite)
     generators: tuple[generate.Generator, ...] = ()
     requests = NO_REQUESTS
     notes: tuple[str, ...] = ()
@@ -145,9 +144,7 @@ def make_plan(
         make = partial(generate.create, relative_to=source.base, account=account)
         generators = _created(make, spec.generators, source, "generators")
         _refuse_same_pictures(generators, source)
-        prompts, requests, notes = requests_of(
-            designed_prompts(spec, suite, source), generators, _count(spec, suite), spec, source
-        )
+        prompts, requests, notes = requests_of(spec, suite, generators, count, source)
         # A folder may hold the pictures of several models, so the names are those of what is asked for.
         names: Sequence[str] = requests["generator"].unique(maintain_order=True).to_list()
     else:
@@ -162,7 +159,7 @@ def make_plan(
     _refuse_names_of_factors(annotators, prompts, source)
     if stored is None:
         _require_working(annotators, source)
-    baseline, model = baseline_of(spec, prompts, source), baseline_model_of(spec, names, source)
+    baseline, model = baselines_of(spec, prompts, names, source)
     setting = setting_of(
         spec, prompts=prompts, annotators=annotators, baseline=baseline, models=names, model=model
     )
@@ -182,7 +179,7 @@ def make_plan(
         annotators=annotators,
         measures=measures,
         baseline=baseline,
-        images_per_prompt=_count(spec, suite),
+        images_per_prompt=count,
         account=account,
         checks=_checks(annotators, checked, source),
         notes=notes,
@@ -195,13 +192,9 @@ def _annotators(
     """The annotators, and the calibration that the audit names of each."""
     items = spec.annotators if spec.annotators is not None else suite.get("annotators", DEFAULT_ANNOTATORS)
     make = partial(annotate.create, relative_to=source.base, account=account)
-    checked = [item.get("check") if isinstance(item, Mapping) else None for item in items]
-    return _created(make, [_unchecked(item) for item in items], source, "annotators"), checked
-
-
-def _unchecked(item: Any) -> Any:
-    """An entry without its key ``check``, which is the audit's and not the annotator's."""
-    return {k: v for k, v in item.items() if k != "check"} if isinstance(item, Mapping) else item
+    entries = [dict(item) if isinstance(item, Mapping) else item for item in items]
+    checked = [entry.pop("check", None) if isinstance(entry, dict) else None for entry in entries]
+    return _created(make, entries, source, "annotators"), checked
 
 
 def _checks(annotators: Sequence[Annotator], folders: Sequence[Any], source: Source) -> dict[str, JudgeCheck]:
