@@ -88,7 +88,7 @@ TWINS_LEFT = """
     MAX_SIDE MISSING MOST_VALUES Made NO_SCORE ONE_GROUP OTHER Row
     Scope T WORK_SIDE clusters compare create filled labels
     load number parameters register scope_of share
-    with_factors words
+    words
 """
 """Names that still stand in several modules: a list to be shortened, never lengthened."""
 

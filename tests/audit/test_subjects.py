@@ -10,6 +10,8 @@ from PIL import Image
 import stereotrope as st
 from stereotrope import annotate
 from stereotrope.annotate import Annotator, Label
+from stereotrope.audit.outstanding import reserve_in
+from stereotrope.clients import Expectation
 from stereotrope.errors import AuditFileError
 from stereotrope.measure import contract, estimate_frame
 
@@ -200,3 +202,21 @@ def test_annotators_that_wait_for_one_another_are_told(study, monkeypatch):
     monkeypatch.setattr(Halves, "needs", ("shade",))
     with pytest.raises(AuditFileError, match="'halves', 'shade': each needs what another gives"):
         audit(study).plan()
+
+
+def test_a_set_with_a_picture_that_cannot_be_used_is_left_out_and_not_waited_for(study):
+    (study / "made" / "1.png").write_bytes(b"no picture")
+    text = audit(study, "alike").source.text + "max_excluded: 1\n"
+    run = st.Audit.from_text(text, base=study).run(study / "run")
+    assert run.subjects["image_id"].to_list() == run.images["image_id"].to_list()[3:]
+
+
+def test_a_cap_keeps_back_for_as_many_regions_as_a_picture_has_so_far(study, monkeypatch):
+    def expect(self, n):
+        return Expectation(n, None, None, (0.0, 0.01 * n), None)
+
+    monkeypatch.setattr(Shade, "expect", expect)
+    plan = audit(study, "halves, shade").plan()
+    assert reserve_in(plan, study / "run").each == pytest.approx(0.01)
+    audit(study, "halves, shade").run(study / "run")
+    assert reserve_in(plan, study / "run").each == pytest.approx(0.03)

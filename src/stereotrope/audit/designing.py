@@ -80,7 +80,7 @@ def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> d
 def baselines_of(
     spec: AuditSpec, prompts: pl.DataFrame, models: Sequence[str], source: Source
 ) -> tuple[dict[str, str], str | None]:
-    """Factor and level that others are compared with, and the model that other models are, where one is named.
+    """Factor and level that others are compared with, and the model that others are, where one is named.
 
     Raises AuditFileError: The prompts have no such factor or level, several are named, or the model is none
         of ``models``, or the only one.

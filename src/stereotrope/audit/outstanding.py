@@ -1,8 +1,9 @@
 """What a run would still do, and what that may cost: the answer of ``stereotrope run --plan``."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def reserve_of(plan: Plan, folder: Path, ledger: Ledger | None) -> Reserve:
         if one.subject == "set":
             pending += price * (counts.total - counts.done)
         else:
-            each += price
+            each += price * counts.each
             pending += price * (counts.drawn - counts.done)
     return Reserve(each, pending)
 
@@ -127,11 +128,12 @@ def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
 
 @dataclass(frozen=True)
 class _Counts:
-    """Subjects in all, of pictures that are drawn, and looked at."""
+    """Subjects in all, of pictures that are drawn, and looked at; and how many a picture has."""
 
     total: int
     drawn: int
     done: int
+    each: float = 1.0
 
 
 def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[Annotator, _Counts]]:
@@ -139,22 +141,21 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
     images = pl.DataFrame(schema=polars_types(IMAGES)) if ledger is None else images_frame(plan, ledger)
     subjects = Subjects(plan, images, coming_images(plan, images))
     remember(plan, folder)
-    outcomes: dict[str, Mapping[str, Any]] = {}
+    kept = cache(lambda stage: {} if ledger is None else ledger.get_all(stage))
     before: list[Annotator] = []
     for one in ordered(plan.annotators):
         labels = None if ledger is None or one.subject != "region" else subjects.labels(ledger, before)
         before.append(one)
         if one.process is None or one.subject == "text":
             continue
-        if one.stage not in outcomes:
-            outcomes[one.stage] = {} if ledger is None else ledger.get_all(one.stage)
         looks = subjects.looks(one, labels)
         keys = {look.annotator.key_of(look.subject) for look in looks}
-        done = len(keys & outcomes[one.stage].keys())
+        done = len(keys & kept(one.stage).keys())
         if one.subject == "image":
             yield one, _Counts(*_pictures(plan, one.name, images), done)
         elif one.subject == "region":
-            yield one, _Counts(len(keys), len(keys), done)
+            pictures = {look.subject.images[0]["sha256"] for look in looks}
+            yield one, _Counts(len(keys), len(keys), done, len(keys) / max(len(pictures), 1) or 1.0)
         else:
             total, left = subjects.n_sets(one), len(looks) + len(subjects.waiting(one)) - done
             if ledger is not None:

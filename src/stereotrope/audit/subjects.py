@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,16 +86,17 @@ class Subjects:
     def _all(
         self, annotator: Annotator, labels: pl.DataFrame | None
     ) -> Iterator[tuple[Look | None, Mapping[str, str]]]:
-        shown = self.plan.shown.get(annotator.name)
         for subject, (generator, prompt_id) in self._subjects(annotator, labels):
-            if shown is not None and prompt_id not in shown:
-                continue
             levels = self.levels(generator, prompt_id)
-            if annotator.has(levels):
+            if not self._is_shown(annotator, prompt_id) or annotator.has(levels):
                 continue
             bound = self._bound(annotator, levels)
             if bound is not None:
                 yield None if subject is None else Look(bound, subject, levels), levels
+
+    def _is_shown(self, annotator: Annotator, prompt_id: str) -> bool:
+        shown = self.plan.shown.get(annotator.name)
+        return shown is None or prompt_id in shown
 
     def _subjects(
         self, annotator: Annotator, labels: pl.DataFrame | None
@@ -111,10 +113,13 @@ class Subjects:
             case "set":
                 frame = self._frame()
                 places = {i: (g, p) for i, p, g in frame.select(*_PLACED).iter_rows()}
+                coming: set[str] = set() if self._coming is None else set(self._coming["image_id"])
                 for ids in annotator.sets(frame):
                     rows = tuple(self._rows[each] for each in ids if each in self._rows)
-                    whole = Subject("set", _id(*ids), rows) if len(rows) == len(ids) else None
-                    yield whole, places[ids[0]]
+                    if len(rows) == len(ids):
+                        yield Subject("set", _id(*ids), rows), places[ids[0]]
+                    elif not coming.isdisjoint(ids):
+                        yield None, places[ids[0]]
             case "text":
                 texts = self.plan.prompts.select("prompt_id", "text").drop_nulls()
                 for prompt_id, text in texts.unique("text", maintain_order=True).iter_rows():
@@ -139,7 +144,14 @@ class Subjects:
             order = self.plan.requests.select("image_id").with_row_index().unique("image_id", keep="last")
             rows = pl.concat([rows, more]).join(order, on="image_id", how="left", maintain_order="left")
             rows = rows.sort("index", maintain_order=True, nulls_last=True).drop("index")
-        return with_factors(rows, self.plan)
+        return self._with_factors(rows)
+
+    def _with_factors(self, images: pl.DataFrame) -> pl.DataFrame:
+        """Images with the factors and the text of their prompts."""
+        prompts = self.plan.prompts
+        factors = [name for name in factors_of(prompts.columns) if name not in images.columns]
+        of_prompts = prompts.select("prompt_id", *factors, "text")
+        return images.join(of_prompts, on="prompt_id", how="left", maintain_order="left")
 
     def _bound(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator | None:
         key = (annotator.name, annotator.stage, scope_of(levels))
@@ -154,8 +166,8 @@ class Subjects:
         order in which annotators need one another. ``upto`` takes these annotators alone.
         """
         empty = pl.DataFrame(schema=polars_types(LABELS))
-        outcomes: dict[str, Mapping[str, Any]] = {}
-        told = with_factors(self.images, self.plan)
+        kept = cache(ledger.get_all)
+        told = self._with_factors(self.images)
         said: dict[str, pl.DataFrame] = {}
         derived: list[pl.DataFrame] = []
         for one in ordered(self.plan.annotators):
@@ -163,10 +175,8 @@ class Subjects:
                 continue
             known = pl.concat([empty, *said.values(), *derived], how="diagonal")
             if one.looks:
-                if one.stage not in outcomes:
-                    outcomes[one.stage] = ledger.get_all(one.stage)
-                rows = list(_said(one, self.looks(one, known), outcomes[one.stage]))
-                said[one.name] = labels_frame(rows)
+                rows = _said(one, self.looks(one, known), kept(one.stage))
+                said[one.name] = labels_frame(list(rows))
                 known = pl.concat([known, said[one.name]])
             if one.derive is not None:
                 derived.append(one.derive(told, known))
@@ -200,25 +210,19 @@ class Subjects:
 
     def asked(self) -> pl.DataFrame:
         """``image_id, annotator, attribute``: what should have been answered about every picture."""
-        rows: list[tuple[str, str, str]] = []
-        images = self.images.select(*_PLACED)
-        for one in self.plan.annotators:
-            if one.subject != "image":
-                continue
-            shown = self.plan.shown.get(one.name)
-            names: dict[tuple[str, str], list[str]] = {}
-            for image_id, prompt_id, generator in images.iter_rows():
-                if shown is not None and prompt_id not in shown:
-                    continue
-                if (generator, prompt_id) not in names:
-                    bound = self._asked(one, self.levels(generator, prompt_id))
-                    names[generator, prompt_id] = [
-                        name
-                        for name in bound.asked(self._levels[prompt_id])
-                        if name in CONSTRAINTS or name not in QUALITY_ATTRIBUTES
-                    ]
-                rows += [(image_id, one.name, name) for name in names[generator, prompt_id]]
-        return pl.DataFrame(rows, schema=_ASKED, orient="row")
+        cells = self.images.select("generator", "prompt_id").unique(maintain_order=True)
+        rows = [
+            (generator, prompt_id, one.name, name)
+            for one in self.plan.annotators
+            if one.subject == "image"
+            for generator, prompt_id in cells.iter_rows()
+            if self._is_shown(one, prompt_id)
+            for name in self._asked(one, self.levels(generator, prompt_id)).asked(self._levels[prompt_id])
+            if name in CONSTRAINTS or name not in QUALITY_ATTRIBUTES
+        ]
+        named = dict.fromkeys((*cells.columns, "annotator", "attribute"), pl.String)
+        asked = pl.DataFrame(rows, schema=named, orient="row")
+        return self.images.select(_PLACED).join(asked, on=cells.columns).select(*_ASKED)
 
     def _asked(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator:
         bound = self._bound(annotator, levels) if annotator.looks else None
@@ -277,14 +281,6 @@ def _said(
             for label in outcome["labels"]
             if label["attribute"] in look.annotator.attributes
         )
-
-
-def with_factors(images: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Return the images with the factors and the text of their prompts."""
-    factors = [name for name in factors_of(plan.prompts.columns) if name not in images.columns]
-    return images.join(
-        plan.prompts.select("prompt_id", *factors, "text"), on="prompt_id", how="left", maintain_order="left"
-    )
 
 
 def embeddings_table(plan: Plan, images: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
