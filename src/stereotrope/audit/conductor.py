@@ -9,15 +9,20 @@ from typing import Any, Self
 import polars as pl
 
 from stereotrope import report
-from stereotrope.audit.assemble import fold_and_discount, images_frame, info_of
+from stereotrope.audit.assemble import (
+    fill_tables,
+    fold_and_discount,
+    images_frame,
+    info_of,
+    require_plugins,
+    write_further_tables,
+)
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.estimating import estimate, tidy_with_quality
 from stereotrope.audit.file import AuditSpec, validate
-from stereotrope.audit.further import fill_tables, write_further_tables
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
-from stereotrope.audit.packages import require_plugins
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
