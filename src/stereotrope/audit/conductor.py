@@ -18,7 +18,7 @@ from stereotrope.audit.assemble import (
     write_further_tables,
 )
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
-from stereotrope.audit.estimating import estimate, tidy_with_quality
+from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
@@ -234,7 +234,7 @@ def _measure(
         names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
         kept = {key: before.info[key] for key in names if key in before.info}
     labels, folds = fold_and_discount(plan, said)
-    tidy = tidy_with_quality(subjects, labels)
+    tidy = tidy_labels_of_run(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     parts = subjects.table(labels)
     sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)

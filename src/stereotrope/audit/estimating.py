@@ -25,16 +25,11 @@ WITHOUT_VIOLATIONS = "without_violations"
 """``subset`` of a score computed without the pictures that break their prompt's constraints."""
 
 
-def tidy_labels_of_run(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
-    """The frame that measures of looks take: one row a label that counts or is excluded with its reason.
+def tidy_labels_of_run(subjects: Subjects, labels: pl.DataFrame) -> pl.DataFrame:
+    """The frame of one row a label that counts or is excluded with its reason.
 
-    Attributes about the picture's quality are left out after they excluded what they exclude.
+    Measures of looks take it without the attributes about the picture's quality, which are in it.
     """
-    return _looks(tidy_with_quality(Subjects(plan, images), labels))
-
-
-def tidy_with_quality(subjects: Subjects, labels: pl.DataFrame) -> pl.DataFrame:
-    """:func:`tidy_labels_of_run` with the attributes about a picture's quality in it."""
     plan, images = subjects.plan, subjects.images
     tidy = measure.tidy_labels(plan.prompts, images, labels, asked=subjects.asked())
     if not leaves_out(plan):
@@ -85,7 +80,7 @@ def estimate(
     time without these, as a subset. When ``stop`` is set the measure at hand is finished and
     :class:`~stereotrope.errors.Interrupted` raised.
 
-    tidy: The frame of :func:`tidy_with_quality`.
+    tidy: The frame of :func:`tidy_labels_of_run`.
     said: What further tables say beside.
     """
     plan, images = subjects.plan, subjects.images
@@ -207,10 +202,8 @@ def _without(call: MeasureCall, done: Sequence[pl.DataFrame], kept: pl.DataFrame
 
 
 def _stack(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Estimates of several measures in one frame; a factor a measure does not use is null.
-
-    ``generator`` is there even where every measure pools the models: readers of a run count on it.
-    """
+    """Estimates of several measures in one frame; a factor that a measure does not use is null."""
+    # `generator` is there even where every measure pools the models: readers of a run count on it.
     fixed = [column.name for column in ESTIMATES]
     frames = [measure.estimate_frame([], factors=("generator",)), *frames]
     together = pl.concat(frames, how="diagonal")

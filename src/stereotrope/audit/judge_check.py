@@ -50,15 +50,11 @@ def judge_check_of(folder: Path | str, annotator: Annotator) -> JudgeCheck:
     for card in cards:
         checked = {name: None if v is None else tuple(v) for name, v in card["attributes"]}
         if annotator.fingerprint_with(checked) == card["fingerprint"]:
-            return JudgeCheck(card, _confusion(annotator, card))
+            confusion = pl.DataFrame(list(card["confusion"]), schema=_CONFUSION, orient="row")
+            return JudgeCheck(card, confusion.filter(pl.col("attribute").is_in(list(annotator.attributes))))
     names = ", ".join(str(card["annotator"]) for card in cards)
     raise UsageError(
         f"{folder}: is no check of annotator {annotator.name!r} as it is asked here (checked: {names}); "
         "model, parameters, wording and value lists must be the same. Calibrate it as the audit asks it, "
         "or ask it as it was checked"
     )
-
-
-def _confusion(annotator: Annotator, card: Mapping[str, Any]) -> pl.DataFrame:
-    frame = pl.DataFrame(list(card["confusion"]), schema=_CONFUSION, orient="row")
-    return frame.filter(pl.col("attribute").is_in(list(annotator.attributes)))

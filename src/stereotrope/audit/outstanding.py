@@ -164,10 +164,7 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
 
 
 def _pictures(plan: Plan, annotator: str, images: pl.DataFrame) -> tuple[int, int]:
-    """How many different pictures an annotator is shown, in all and of those that are there.
-
-    What is not drawn yet counts one each.
-    """
+    """How many different pictures an annotator is shown: in all, each not drawn yet as one, and there."""
     shown = plan.shown.get(annotator)
     is_shown = pl.lit(True) if shown is None else pl.col("prompt_id").is_in(list(shown))
     asked = plan.requests.filter(~pl.col("absent"), is_shown)["image_id"].n_unique()

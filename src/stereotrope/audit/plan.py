@@ -113,15 +113,8 @@ class Plan:
         """Dimension → groups, in the order of the design."""
         if "dimension" not in self.factors or "group" not in self.factors:
             return {}
-        rows = (
-            self.prompts.filter(pl.col("dimension").is_not_null())
-            .select("dimension", "group")
-            .unique(maintain_order=True)
-        )
-        found: dict[str, list[str]] = {}
-        for dimension, group in rows.iter_rows():
-            found.setdefault(dimension, []).append(group)
-        return found
+        pairs = self.prompts.drop_nulls("dimension").select("dimension", "group").unique(maintain_order=True)
+        return dict(pairs.group_by("dimension", maintain_order=True).agg("group").iter_rows())
 
 
 def make_plan(
