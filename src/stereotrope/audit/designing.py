@@ -1,15 +1,24 @@
-"""The prompts of an audit, what is asked of whom, and what it is compared with."""
+"""The prompts of an audit, what is asked of whom, what it is compared with, and who is told of that."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from stereotrope import design
+from stereotrope.annotate import Annotator
 from stereotrope.audit.file import AuditSpec
 from stereotrope.design.prompts import own_prompts
 from stereotrope.errors import InputError, UsageError
-from stereotrope.generate import REQUESTS, Generator, ImageRequest, request_id, requests_frame
+from stereotrope.generate import (
+    METADATA_NAMES,
+    REQUESTS,
+    Generator,
+    ImageRequest,
+    request_id,
+    requests_frame,
+)
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, require_model
@@ -23,6 +32,9 @@ SEEDS_PER_AUDIT = 100_000
 
 MOST_PICTURES = 1_000_000
 """More pictures than this in one audit are a slip; they would fill the memory before the first is drawn."""
+
+_NAMING = ("name_from", "prompt", "negative", "seed", "file")
+"""Keys of a generator's entry that name a column each."""
 
 
 def _designed(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.DataFrame | None:
@@ -184,3 +196,52 @@ def _request(
     seed, params = (number, {}) if generator.seeded else (None, {"picture": number})
     image_id = request_id(generator.fingerprint, text, negative, seed, params)
     return ImageRequest(image_id, prompt_id, generator.name, text, negative, seed, params)
+
+
+def tell_design(
+    annotators: Sequence[Annotator], generators: Sequence[Any], prompts: pl.DataFrame, base: Path
+) -> None:
+    """Let annotators from files know which prompts there are: a row of another one lacks no image.
+
+    One from the very file of a generator takes none of the design's columns for labels. Where that file is of
+    one model, its labels are of the pictures of that one: others may have one name.
+    """
+    levels = {name: set(prompts[name].drop_nulls()) for name in factors_of(prompts.columns)}
+    texts = set(prompts["text"].drop_nulls())
+    told = {**levels, "text": texts, "prompt": texts | levels.get("prompt", set())}
+    mappings = [each for each in generators if isinstance(each, Mapping)]
+    for annotator in annotators:
+        file = annotator.path.resolve() if annotator.path is not None else None
+        listing = [each for each in mappings if file in _files_of(each, base)]
+        alone = len(listing) == 1 and listing[0].get("name_from") is None
+        for entry in listing:
+            annotator.leave_out(set(_columns_of(entry)), _name_of(entry, base) if alone else None)
+        annotator.tell_design(told)
+
+
+def _name_of(entry: Mapping[str, Any], base: Path) -> str:
+    """Name of the model that an entry is of."""
+    if entry.get("name") is not None:
+        return str(entry["name"])
+    if "labels" in entry:
+        return Path(str(entry["labels"])).stem
+    return (base / str(entry["folder"])).resolve().name
+
+
+def _files_of(entry: Mapping[str, Any], base: Path) -> list[Path]:
+    """The files that may list the pictures of a generator."""
+    if isinstance(entry.get("labels"), str):
+        return [(base / str(entry["labels"])).resolve()]
+    if not isinstance(entry.get("folder"), str):
+        return []
+    folder, given = base / str(entry["folder"]), entry.get("metadata")
+    if not isinstance(given, str):
+        return [(folder / name).resolve() for name in METADATA_NAMES]
+    there = [path for path in (folder / given, base / given) if path.is_file()]
+    return [path.resolve() for path in there[:1]]
+
+
+def _columns_of(entry: Mapping[str, Any]) -> Iterator[str]:
+    yield from (str(entry[key]) for key in _NAMING if entry.get(key) is not None)
+    factors = entry.get("factors") or ()
+    yield from map(str, factors.values() if isinstance(factors, Mapping) else factors)

@@ -12,8 +12,7 @@ import polars as pl
 from stereotrope.annotate import Annotator
 from stereotrope.audit.assemble import images_frame
 from stereotrope.audit.looking import coming_images, settle
-from stereotrope.audit.order import ordered
-from stereotrope.audit.plan import Plan
+from stereotrope.audit.plan import Plan, ordered
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing
 from stereotrope.clients import Expectation

@@ -11,8 +11,7 @@ import polars as pl
 
 from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, scope_of
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
-from stereotrope.audit.order import ordered
-from stereotrope.audit.plan import Plan
+from stereotrope.audit.plan import Plan, ordered
 from stereotrope.run import Ledger, file_stem
 from stereotrope.tables import (
     CONSTRAINTS,
