@@ -11,9 +11,10 @@ from typing import Any
 import polars as pl
 
 from stereotrope.annotate import ANNOTATORS, discount_marks, fold_labels
+from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
 from stereotrope.audit.plan import DEFAULT_ANNOTATORS, Plan
-from stereotrope.audit.subjects import discovery_notes, taxonomies_listed
+from stereotrope.audit.subjects import leaves_out
 from stereotrope.audit.work import GENERATE
 from stereotrope.errors import PluginError
 from stereotrope.further_tables import TABLES, Filled, TableSources
@@ -52,20 +53,13 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     return images.select(*types)
 
 
-def open_attributes(plan: Plan) -> dict[str, list[str]]:
-    """Annotator → its attributes of looks without a value list; their values are folded."""
-    found = {
+def fold_and_discount(plan: Plan, labels: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fold open values and count no text where all that was read is a mark; the merges beside."""
+    folding = {
         a.name: [n for n, values in a.attributes.items() if values is None and n not in QUALITY_ATTRIBUTES]
         for a in plan.annotators
     }
-    return {name: attributes for name, attributes in found.items() if attributes}
-
-
-def fold_and_discount(plan: Plan, labels: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fold open values and count no text where all that was read is a mark; the merges beside."""
-    folded, folds = fold_labels(
-        labels, open_attributes(plan), listed=_listed(plan), merge=plan.spec.merge_colours
-    )
+    folded, folds = fold_labels(labels, folding, listed=_listed(plan), merge=plan.spec.merge_colours)
     return discount_marks(folded), folds
 
 
@@ -87,7 +81,7 @@ def info_of(
     made_by = {one.name: one for one in plan.generators}
     drawn_by = dict(plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows())
     alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
-    told = [*discovery_notes(plan, labels), *_fold_notes(folded)]
+    told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
@@ -112,7 +106,15 @@ def info_of(
         "published": published_for(
             plan.spec.suite, plan.prompts, images["generator"].unique(maintain_order=True).to_list()
         ),
-        "taxonomies": taxonomies_listed(plan),
+        "taxonomies": [
+            {
+                "annotator": one.name,
+                **dict(scope),
+                "attributes": {name: list(values or ()) for name, values in taxonomy.attributes.items()},
+            }
+            for one in plan.annotators
+            for scope, taxonomy in one.taxonomies.items()
+        ],
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
         **({"packages": used} if (used := plugins_used(plan)) else {}),
         "baseline": dict(plan.baseline),
@@ -135,6 +137,16 @@ def _counts(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame) -> dict[str,
         "labels": labels.height,
         "derived_labels": labels["derived_from"].count(),
     }
+
+
+def _discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
+    """Of each annotator how many pictures its attributes were discovered on, and what of these."""
+    out, kept = "left out of its scores", "in its scores, although the attributes were chosen to fit them"
+    done = f"are {out if leaves_out(plan) else kept} (discovery_images)"
+    counts = Counter(labels.filter(attribute=SEEN_IN_DISCOVERY)["annotator"])
+    return [
+        f"{name}: {n:,} pictures that its attributes were discovered on {done}" for name, n in counts.items()
+    ]
 
 
 def _folded(folds: pl.DataFrame) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -67,7 +66,7 @@ def estimate(
     sources: TableSources,
     watcher: Watcher,
     *,
-    said: Mapping[str, Any] = MappingProxyType({}),
+    said: Mapping[str, Any],
     reference: pl.DataFrame | None = None,
     partial: bool = False,
     stop: threading.Event | None = None,

@@ -59,7 +59,11 @@ def outstanding(plan: Plan, folder: Path | str) -> list[Work]:
     folder = Path(folder)
     refuse_lost_ledger(folder)
     with _ledger(folder) as ledger:
-        return [*_drawing(plan, ledger), *_looking(plan, ledger, folder)]
+        looking = _counted(plan, ledger, folder)
+        looks = [
+            Work(one.stage, one.name, n.total, n.done, one.expect(n.total - n.done)) for one, n in looking
+        ]
+        return [*_drawing(plan, ledger), *looks]
 
 
 def reserve_in(plan: Plan, folder: Path | str) -> Reserve:
@@ -116,13 +120,6 @@ def _drawing(plan: Plan, ledger: Ledger | None) -> list[Work]:
         expected = generator.expect(left)
         work.append(Work(GENERATE, generator.name, requests.height, requests.height - left.height, expected))
     return work
-
-
-def _looking(plan: Plan, ledger: Ledger | None, folder: Path) -> list[Work]:
-    return [
-        Work(one.stage, one.name, n.total, n.done, one.expect(n.total - n.done))
-        for one, n in _counted(plan, ledger, folder)
-    ]
 
 
 @dataclass(frozen=True)

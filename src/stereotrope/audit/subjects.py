@@ -1,7 +1,6 @@
 """What annotators look at, and how each is asked: images, regions and sets of them, texts of prompts."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, scope_of
-from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
 from stereotrope.audit.plan import Plan, ordered
 from stereotrope.run import Ledger, file_stem
 from stereotrope.tables import (
@@ -308,30 +306,3 @@ def leaves_out(plan: Plan) -> bool:
     """Whether pictures that attributes were discovered on are left out of their annotator's scores."""
     choice = plan.spec.discovery_images
     return choice == "out" or (choice == "auto" and plan.images_per_prompt >= LEAST_LEFT)
-
-
-def discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
-    """Say of each annotator how many pictures its attributes were discovered on, and what of these."""
-    counts = Counter(labels.filter(pl.col("attribute") == SEEN_IN_DISCOVERY)["annotator"])
-    done = (
-        "are left out of its scores"
-        if leaves_out(plan)
-        else "are in its scores, although the attributes were chosen to fit them"
-    )
-    return [
-        f"{name}: {n:,} pictures that its attributes were discovered on {done} (discovery_images)"
-        for name, n in counts.items()
-    ]
-
-
-def taxonomies_listed(plan: Plan) -> list[dict[str, Any]]:
-    """The attributes of parts of the design as plain data, for ``run.json``."""
-    return [
-        {
-            "annotator": one.name,
-            **dict(scope),
-            "attributes": {name: list(values or ()) for name, values in taxonomy.attributes.items()},
-        }
-        for one in plan.annotators
-        for scope, taxonomy in one.taxonomies.items()
-    ]

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import re
 import secrets
@@ -112,11 +113,9 @@ def quarantine(root: Path, path: Path) -> Path:
     """Move a damaged file of the run at ``root`` into ``quarantine/``, under a name not taken yet."""
     folder = root / QUARANTINE
     folder.mkdir(exist_ok=True)
-    for number in range(1, 1_000_000):
-        target = folder / f"{number}-{path.name}"
-        if not target.exists():
-            os.replace(path, target)
-            sync_folder(folder)
-            sync_folder(path.parent)
-            return target
-    raise RunError(f"{folder}: holds a million damaged files; look at the disk before running again")
+    names = (folder / f"{number}-{path.name}" for number in itertools.count(1))
+    target = next(name for name in names if not name.exists())
+    os.replace(path, target)
+    sync_folder(folder)
+    sync_folder(path.parent)
+    return target

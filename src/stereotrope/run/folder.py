@@ -128,17 +128,14 @@ class RunFolder:
         Raises TableError: A column is missing, unknown, or of a type that does not fit.
         """
         wanted = tables.schema(columns, factors)
-        absent = [field.name for field in wanted if field.name not in frame.columns]
-        unknown = [column for column in frame.columns if column not in wanted.names]
-        if absent or unknown:
+        wrong = {
+            "no": [name for name in wanted.names if name not in frame.columns],
+            "unknown": [name for name in frame.columns if name not in wanted.names],
+        }
+        told = [f"{what} column {', '.join(map(repr, names))}" for what, names in wrong.items() if names]
+        if told:
             raise TableError(
-                f"table {name}: "
-                + "; ".join(
-                    f"{what} column {', '.join(map(repr, names))}"
-                    for what, names in (("no", absent), ("unknown", unknown))
-                    if names
-                )
-                + f"; it must have exactly {', '.join(wanted.names)}"
+                f"table {name}: {'; '.join(told)}; it must have exactly {', '.join(wanted.names)}"
             )
         try:
             plain = frame.select(wanted.names).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))

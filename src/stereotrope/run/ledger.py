@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -66,7 +67,8 @@ class Ledger:
 
     def put_many(self, stage: str, payloads: Mapping[str, Mapping[str, Any]]) -> None:
         """Record several finished items in one commit; durable when this returns."""
-        rows = [(stage, key, _as_json(payload)) for key, payload in payloads.items()]
+        written = partial(json.dumps, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        rows = [(stage, key, written(payload)) for key, payload in payloads.items()]
         self._order(INSERT, [(*row, crc_of(row)) for row in rows])
 
     def forget(self, stage: str, keys: Iterable[str]) -> None:
@@ -198,7 +200,3 @@ class Ledger:
                 f"{self.path}: cannot be read or written ({error}); run the same command again: what is "
                 "sound in it is salvaged"
             ) from error
-
-
-def _as_json(payload: Mapping[str, Any]) -> str:
-    return json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False)
