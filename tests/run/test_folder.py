@@ -151,10 +151,11 @@ def test_damaged_pictures_are_made_again_and_said(tmp_path: Path) -> None:
         run.ledger.put("generate", "refused", {"status": "refused", "path": None})
         run.ledger.put("generate", "twin", run.store.put(png(0))._asdict())
         paths = {key: p["path"] for key, p in run.ledger.get_all("generate").items()}
-        assert run.verify_pictures("generate") == []
+        run.verify_pictures("generate")
+        assert run.ledger.missing("generate", paths) == []
         (tmp_path / paths["k0"]).unlink()
         os.truncate(tmp_path / paths["k1"], 30)
-        assert run.verify_pictures("generate") == ["k0", "k1", "twin"]
+        run.verify_pictures("generate")
         assert run.ledger.missing("generate", paths) == ["k0", "k1", "twin"]
         assert sorted(run.notes) == sorted(
             [

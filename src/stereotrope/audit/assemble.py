@@ -151,18 +151,12 @@ def _discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
 
 def _folded(folds: pl.DataFrame) -> list[dict[str, Any]]:
     """Each value that was written in several ways, with these and how often each was given."""
-    keys = ["annotator", "attribute", "value"]
-    order = folds.sort("n", "written", descending=[True, False]).group_by(keys, maintain_order=True)
-    return [
-        {
-            **dict(zip(keys, key, strict=True)),
-            "written": [
-                {name: form[name] for name in ("written", "n", "distance") if form[name] is not None}
-                for form in part.iter_rows(named=True)
-            ],
-        }
-        for key, part in order
-    ]
+    order = folds.sort("n", "written", descending=[True, False])
+    forms = pl.struct("written", "n", "distance").alias("written")
+    told = order.group_by("annotator", "attribute", "value", maintain_order=True).agg(forms).to_dicts()
+    for one in told:
+        one["written"] = [{k: v for k, v in form.items() if v is not None} for form in one["written"]]
+    return told
 
 
 def _fold_notes(folded: Sequence[Mapping[str, Any]]) -> list[str]:

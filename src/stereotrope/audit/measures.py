@@ -78,7 +78,10 @@ def resolve_measures(
         where: Where = ("measures", index) if listed else ("suite",)
         info, given = _read(item, source, where)
         try:
-            if not listed and not _is_due(info, given, setting, calls):
+            asked = (given, setting, calls)
+            if not listed and info.frame.lacks(info, *asked) is not None:
+                continue
+            if not listed and info.due is not None and not info.due(*asked):
                 continue
             calls.append((info.call or info.frame.call)(info=info, given=given, setting=setting, calls=calls))
         except UsageError as error:
@@ -86,13 +89,6 @@ def resolve_measures(
         places.append(where)
     _rehearse(list(zip(calls, places, strict=True)), setting, source)
     return tuple(calls)
-
-
-def _is_due(
-    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
-) -> bool:
-    lacking = info.frame.lacks(info, given, setting, calls)
-    return lacking is None and (info.due is None or info.due(given, setting, calls))
 
 
 def _read(item: str | Mapping[str, Any], source: Source, where: Where) -> tuple[MeasureInfo, dict[str, Any]]:

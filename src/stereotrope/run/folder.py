@@ -4,16 +4,20 @@ import contextlib
 import hashlib
 import io
 import json
+import os
+import socket
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import filelock
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stereotrope import tables
-from stereotrope.errors import RunDamaged, RunError, RunFormatError, TableError
+from stereotrope.errors import RunDamaged, RunError, RunFormatError, RunLocked, TableError
 from stereotrope.run.disk import (
     TMP_PREFIX,
     file_stem,
@@ -24,7 +28,6 @@ from stereotrope.run.disk import (
     write_atomic,
 )
 from stereotrope.run.ledger import Ledger
-from stereotrope.run.lock import LOCK_FILES, RunLock
 from stereotrope.run.migration import info_of_format_1, refuse_taken_factors
 from stereotrope.run.salvage import SALVAGED
 from stereotrope.run.store import PictureStore
@@ -35,8 +38,58 @@ READABLE = (1, FORMAT_VERSION)
 """Formats that are read; what the first says otherwise is migrated on reading."""
 INFO, AUDIT, LEDGER = "run.json", "audit.yaml", "ledger.db"
 EMBEDDINGS_FOLDER = "embeddings"
+_LOCK, _OWNER = ".lock", ".owner.json"
 _ZSTD_LEVEL = 3
 _ROW_GROUP = 262_144
+
+
+class _RunLock:
+    """The lock of a run folder, held by the one process that writes it.
+
+    The operating system holds the lock for the life of the process, so a killed owner's lock is free at
+    once. A file beside it says who the owner is, only for the message another process shows.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._owner = folder / _OWNER
+        self._lock = filelock.FileLock(folder / _LOCK, thread_local=False)
+
+    def acquire(self) -> str | None:
+        """Take the lock; return a note when its last owner died holding it.
+
+        Raises RunLocked: Another process (or another :class:`RunFolder` of this one) writes this run.
+        """
+        try:
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout as error:
+            raise RunLocked(
+                f"{self._folder}: is being written by {self._describe()}; one writer a run. Wait for it, "
+                "stop it, or choose another folder; reading is possible meanwhile"
+            ) from error
+        died = self._describe() if self._owner.exists() else None
+        now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        mine = {"host": socket.gethostname(), "pid": os.getpid(), "started": now}
+        try:
+            write_atomic(self._owner, json.dumps(mine, sort_keys=True).encode())
+        except RunError:
+            self._lock.release()
+            raise
+        if died is None:
+            return None
+        return f"the last writer, {died}, ended without closing the run; continued from its ledger"
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._owner.unlink(missing_ok=True)
+        self._lock.release()
+
+    def _describe(self) -> str:
+        try:
+            owner = json.loads(self._owner.read_bytes())
+            return f"process {int(owner['pid'])} on host {owner['host']} since {owner['started']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return "another process that left no name"
 
 
 class RunFolder:
@@ -63,7 +116,7 @@ class RunFolder:
         self._refuse_strangers()
         with full_is_run_error(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock = RunLock(self.path)
+            self._lock = _RunLock(self.path)
             died = self._lock.acquire()
         with contextlib.ExitStack() as undo:
             undo.callback(self._lock.release)
@@ -80,8 +133,8 @@ class RunFolder:
         self.ledger.close()
         self._lock.release()
 
-    def verify_pictures(self, stage: str) -> list[str]:
-        """Check every picture the ledger speaks of; return the keys that must be made again.
+    def verify_pictures(self, stage: str) -> None:
+        """Check every picture the ledger speaks of; what is damaged is made again.
 
         A picture that is missing or changed moves to ``quarantine/``, its item is forgotten, and
         :attr:`notes` says so. Payloads of ``stage`` name their picture in ``path``; those without one
@@ -98,14 +151,9 @@ class RunFolder:
                 "put it back, and run the same command again. To make all anew, make an empty folder there"
             )
         damaged = self.store.damaged(paths.values())
-        if not damaged:
-            return []
         self.store.remove_damaged(damaged)
-        keys = [key for key, path in paths.items() if path in damaged]
-        self.ledger.forget(stage, keys)
-        for path, reason in damaged.items():
-            self.notes.append(f"picture {path} was {reason}; it is made again")
-        return keys
+        self.ledger.forget(stage, [key for key, path in paths.items() if path in damaged])
+        self.notes += [f"picture {path} was {reason}; it is made again" for path, reason in damaged.items()]
 
     def write_audit(self, text: str) -> None:
         """Freeze the audit file. A different older one is kept beside it.
@@ -199,7 +247,7 @@ class RunFolder:
         others = sorted(
             entry.name
             for entry in self.path.iterdir()
-            if entry.name not in LOCK_FILES and not entry.name.startswith(TMP_PREFIX)
+            if entry.name not in (_LOCK, _OWNER) and not entry.name.startswith(TMP_PREFIX)
         )
         if others:
             raise RunError(

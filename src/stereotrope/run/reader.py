@@ -29,6 +29,7 @@ class Run:
 
     The tables are Polars frames: ``run.scores.filter(measure="bds")``.
 
+    info: ``run.json``: versions, seed, generators, annotators, factors, counts, notes.
     Raises RunError: There is no run at ``path``.
     Raises RunFormatError: It is a run of another format version.
     """
@@ -39,12 +40,7 @@ class Run:
             raise RunError(f"{self.path}: there is no such folder; give the folder of a run")
         if not (self.path / INFO).is_file():
             raise RunError(f"{self.path}: is no run folder ({INFO} is missing); give the folder of a run")
-        self._info = read_info(self.path)
-
-    @property
-    def info(self) -> dict[str, Any]:
-        """``run.json``: versions, seed, generators, annotators, factors, counts, notes."""
-        return self._info
+        self.info = read_info(self.path)
 
     @functools.cached_property
     def audit_text(self) -> str:
@@ -129,7 +125,7 @@ class Run:
     @functools.cached_property
     def further(self) -> dict[str, str]:
         """Name → caption of each further table that this run has; :meth:`table` opens it."""
-        stored = self._info.get("tables")
+        stored = self.info.get("tables")
         if stored is not None:
             return {name: str(one["caption"]) for name, one in stored.items()}
         known = {name: each.caption for name, each in TABLES.items()}
@@ -178,7 +174,7 @@ class Run:
         return PictureStore(self.path).get(path)
 
     def __repr__(self) -> str:
-        counts = self._info.get("counts") or {}
+        counts = self.info.get("counts") or {}
         told = ", ".join(
             f"{counts[name]} {name}" for name in ("prompts", "images", "labels") if name in counts
         )
@@ -186,9 +182,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Title, counts and first findings, for a notebook."""
-        title = self._info.get("title") or self.path.name
-        names = [str(generator.get("name")) for generator in self._info.get("generators") or []]
-        counts = self._info.get("counts") or {}
+        title = self.info.get("title") or self.path.name
+        names = [str(generator.get("name")) for generator in self.info.get("generators") or []]
+        counts = self.info.get("counts") or {}
         lines = [f"<strong>{escape(str(title))}</strong>"]
         if names:
             lines.append(f"generators: {escape(', '.join(names))}")
@@ -218,7 +214,7 @@ class Run:
                 f"{file}: is torn or was changed ({error}); {_CONTINUE}: tables are made anew"
             ) from error
         if name == "labels" and "written" not in table.columns:
-            table = _one_row_a_label(table, self._info)
+            table = _one_row_a_label(table, self.info)
         if name == "estimates":
             table = estimates_of_format_1(table)
         known = polars_types(RUN_TABLES[name] if columns is None else columns)
