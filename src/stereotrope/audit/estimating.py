@@ -41,12 +41,6 @@ def _looks(tidy: pl.DataFrame) -> pl.DataFrame:
     return tidy.filter(~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)))
 
 
-def _without_violations(tidy: pl.DataFrame) -> pl.DataFrame:
-    """Exclude every label of a picture that some annotator says breaks its prompt."""
-    broken = tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS)) & (pl.col("value") == "yes"))
-    return _left_out(tidy, broken.select("image_id").unique(), BREAKS)
-
-
 def _left_out(tidy: pl.DataFrame, which: pl.DataFrame, reason: str) -> pl.DataFrame:
     """Null the value and give the reason, where there is none yet, of the rows that match."""
     keys = which.columns
@@ -85,8 +79,10 @@ def estimate(
     plan, images = subjects.plan, subjects.images
     everything, tidy = tidy, tidy if plan.check is None else plan.check.read(tidy)
     looks, kept = _looks(tidy), None
-    if tidy["attribute"].is_in(list(CONSTRAINTS)).any():
-        kept = _looks(_without_violations(tidy))
+    constraints = tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS)))
+    if constraints.height:
+        broken = constraints.filter(value="yes").select("image_id")
+        kept = _looks(_left_out(tidy, broken, BREAKS))
     tables = RunTables(
         plan.prompts,
         images,

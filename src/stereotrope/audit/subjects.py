@@ -102,11 +102,12 @@ class Subjects:
         match annotator.subject:
             case "image":
                 for image_id, row in self._rows.items():
-                    yield Subject("image", image_id, (row,)), _place(row)
+                    yield Subject("image", image_id, (row,)), (row["generator"], row["prompt_id"])
             case "region":
                 for image_id, box in self._regions(annotator, labels):
                     row = self._rows[image_id]
-                    yield Subject("region", _id(image_id, box), (row,), region=box), _place(row)
+                    subject = Subject("region", _id(image_id, box), (row,), region=box)
+                    yield subject, (row["generator"], row["prompt_id"])
             case "set":
                 frame = self._frame()
                 places = {i: (g, p) for i, p, g in frame.select(*_PLACED).iter_rows()}
@@ -252,10 +253,6 @@ class Subjects:
 
 _PLACED = ("image_id", "prompt_id", "generator")
 _ASKED = dict.fromkeys(("image_id", "annotator", "attribute"), pl.String)
-
-
-def _place(row: Mapping[str, Any]) -> tuple[str, str]:
-    return row["generator"], row["prompt_id"]
 
 
 def _id(*parts: str) -> str:

@@ -75,16 +75,12 @@ def said_of(missing: Sequence[Missing]) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """A stage's job with the name of the generator or annotator that does it, and its fingerprint."""
+    """A job: what is done, the name of the generator or annotator that does it, and its fingerprint."""
 
+    verb: str
     name: str
-    job: Job
     by: str
-
-    @property
-    def verb(self) -> str:
-        """What is done."""
-        return self.job.stage.name
+    job: Job
 
 
 def task_of(
@@ -105,7 +101,7 @@ def task_of(
         batch_size=who.batch,
         halting=HALTING,
     )
-    return Task(who.name, Job(stage, items, commit, on_failure), who.fingerprint)
+    return Task(verb, who.name, who.fingerprint, Job(stage, items, commit, on_failure))
 
 
 def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:

@@ -333,31 +333,19 @@ def _foreign(file: Path, found: str) -> RunDamaged:
 
 
 def _is(value: object, kind: Any) -> bool:
-    if isinstance(kind, list):
+    if isinstance(kind, tuple):
         return isinstance(value, list) and all(isinstance(entry, kind[0]) for entry in value)
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
 _KINDS: Mapping[str, Any] = {
-    "annotators": [dict],
-    "audit_base": str,
-    "baseline": dict,
-    "counts": dict,
-    "dimensions": dict,
-    "factors": [str],
-    "generator_notes": [str],
-    "generators": [dict],
-    "judge_cards": [dict],
-    "lexicons": [dict],
-    "measures": [dict],
-    "missing": [dict],
-    "notes": [str],
+    **dict.fromkeys(("annotators", "generators", "judge_cards", "lexicons", "measures", "missing"), (dict,)),
+    **dict.fromkeys(("factors", "generator_notes", "notes"), (str,)),
+    **dict.fromkeys(("baseline", "counts", "dimensions", "tables", "words"), dict),
+    **dict.fromkeys(("audit_base", "title"), str),
     "seed": int,
-    "tables": dict,
-    "title": str,
-    "words": dict,
 }
-"""Key of ``run.json`` → its type, where it is there; a list names the type of its entries."""
+"""Key of ``run.json`` → its type, where it is there; a tuple has the type of the entries of a list."""
 _ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "annotators": {"name": str},
     "generators": {"name": str, "note": str | None},
