@@ -275,15 +275,10 @@ def _finish(
     report.write(run, words=measure_words, stop=stop)
     watcher.advance("report", 1)
     if missing:
-        listed = said_of(missing)
-        if any(one.budget for one in missing):
-            raise BudgetError(
-                f"{listed}. The report is written from what there is; the same command with a higher "
-                "--max-cost goes on from here"
-            )
-        raise IncompleteError(
-            f"{listed}. The report is written from what there is; the same command tries again"
-        )
+        over = any(one.budget for one in missing)
+        then = "with a higher --max-cost goes on from here" if over else "tries again"
+        told = f"{said_of(missing)}. The report is written from what there is; the same command {then}"
+        raise BudgetError(told) if over else IncompleteError(told)
     _require_complete(plan, images)
     _require_matches(plan)
     if plan.check is None:  # of a calibration its cards say so
