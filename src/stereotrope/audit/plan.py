@@ -209,10 +209,8 @@ def _count(spec: AuditSpec, suite: Mapping[str, Any]) -> int:
 
 
 def _suite(spec: AuditSpec, source: Source) -> dict[str, Any]:
-    if spec.suite is None:
-        return {}
     try:
-        return load_suite(spec.suite)
+        return load_suite(spec.suite) if spec.suite is not None else {}
     except UsageError as error:
         raise source.error(f"suite: {error}", "suite") from None
 
