@@ -9,7 +9,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.profile import RADAR_RANKS
-from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
+from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
@@ -37,7 +37,7 @@ BIASED = frozenset(
 
 
 def _called(
-    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
 ) -> MeasureCall:
     """The call in an audit: on the scores that are named, else on those of all measures of the same suite."""
     names = given.get("measures") or given.get("measure")
@@ -56,9 +56,7 @@ def _called(
     return MeasureCall(info.name, arguments, info.frame, reads, definition=definition, factor=factor)
 
 
-def _scores_read(
-    info: MeasureInfo, wanted: Sequence[str] | None, calls: Sequence[MeasureCall]
-) -> tuple[str, ...]:
+def _scores_read(info: MeasureInfo, wanted: Sequence[str] | None, calls: Calls) -> tuple[str, ...]:
     others = [call for call in calls if call.name != info.name]
     if wanted is None:
         others = [call for call in others if call.info.suite == info.suite]

@@ -11,7 +11,7 @@ import scipy
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.groups import read_elements
-from stereotrope.measure.contract import MeasureCall, MeasureInfo, register
+from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, to_polars
@@ -39,7 +39,7 @@ _ENDS = ("low", "high", "level", "flags")
 
 
 def _called(
-    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+    info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting, calls: Calls
 ) -> MeasureCall:
     """The call in an audit: the axes are the prompts in the order of the design."""
     readers = _readers(calls)
@@ -62,12 +62,12 @@ def _called(
     return MeasureCall(info.name, arguments, info.frame, COMPOSITES, definition=definition)
 
 
-def _readers(calls: Sequence[MeasureCall]) -> list[Any]:
+def _readers(calls: Calls) -> list[Any]:
     """Whoever reads captions for the composites that are asked for."""
     return [call.frame for call in calls if call.name in COMPOSITES]
 
 
-def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]) -> bool:
+def _due(given: Mapping[str, Any], setting: MeasureSetting, calls: Calls) -> bool:
     """Whether composites of three prompts or more are asked for: fewer span no polygon."""
     declared = [item for reader in _readers(calls) for item in reader.declared.items()]
     return len({name for name, prompt in declared if prompt.attribute is not None}) >= FEWEST

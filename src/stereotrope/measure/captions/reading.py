@@ -11,7 +11,7 @@ from stereotrope.lexicon.declared import declared_of
 from stereotrope.measure.captions.frame import NOT_CAPTIONED, captions_frame
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.together import caption_measures
-from stereotrope.measure.contract import FRAMES, MeasureCall, MeasureFrame, MeasureInfo
+from stereotrope.measure.contract import FRAMES, Calls, MeasureCall, MeasureFrame, MeasureInfo
 from stereotrope.measure.join import with_factors
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.tables import CAPTION, CAPTION_LISTS
@@ -24,7 +24,7 @@ class _Captions(MeasureFrame):
     options: ClassVar[Mapping[str, Any]] = {"lexicon": str | None, "n_bootstrap": int, "seed": int}
 
     def call(
-        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Sequence[MeasureCall]
+        self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
         reader = CaptionReader(setting, given.pop("lexicon", None))
         # Calls that share a lexicon share its frame and resamples.
