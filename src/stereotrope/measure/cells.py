@@ -129,7 +129,7 @@ def read_cells(
     frame = to_polars(data)
     if attributes is None and "attribute" in frame.columns:
         frame = frame.filter(~pl.col("attribute").cast(pl.String).is_in(list(QUALITY_ATTRIBUTES)))
-    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument, prompts=True)
+    tidy = read_labels(frame, factors=by, attributes=attributes, argument=argument)
     named = frame.select(as_text(frame, f).alias(f) for f in by)
     # A frame without a column has no rows: without factors all images are one combination.
     design = named.unique(maintain_order=True).rows() if by else [()]

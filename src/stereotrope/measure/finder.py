@@ -13,9 +13,8 @@ import polars as pl
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.plugins import Registry
-from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATES, LABELS, SCOPES
+from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LABELS, SCOPES
 
-_NAMES = {column.name for column in ESTIMATES}
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
 _Levels = tuple[str | None, ...]
 Conditions = tuple[_Levels, ...]
@@ -24,7 +23,9 @@ Conditions = tuple[_Levels, ...]
 
 def scope_of(row: Mapping[str, Any]) -> dict[str, str]:
     """The factors and the model of a row of estimates."""
-    return {name: str(value) for name, value in row.items() if name not in _NAMES and value is not None}
+    return {
+        name: str(value) for name, value in row.items() if name not in ESTIMATE_COLUMNS and value is not None
+    }
 
 
 @dataclass(frozen=True)

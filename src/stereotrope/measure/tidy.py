@@ -101,7 +101,6 @@ def read_labels(
     factors: Sequence[str],
     attributes: Collection[str] | None = None,
     argument: str = "by",
-    prompts: bool = False,
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 
@@ -110,11 +109,10 @@ def read_labels(
     factors: Factor columns that the caller groups by.
     attributes: Keep only these; all when None.
     argument: What the caller's own argument with these factors is called, for the hint of a message.
-    prompts: Give ``prompt_id`` too, null where it is not known.
 
-    Returns: ``image_id, attribute, value, excluded, <factors>``, rows in their order: ``excluded`` is null
-    where the label counts, else the reason (``missing`` for a null value). Factors are texts, null where one
-    does not apply.
+    Returns: ``image_id, attribute, value, excluded, <factors>, prompt_id``, rows in their order: ``excluded``
+    is null where the label counts, else the reason (``missing`` for a null value). Factors are texts, null
+    where one does not apply, as is a prompt that is not known.
 
     Raises TableError: A column is missing, an image has two labels of one attribute, or an attribute is
     unknown.
@@ -147,8 +145,6 @@ def read_labels(
     )
     _refuse_double_labels(tidy, factors, argument)
     kept = tidy.select("image_id", "attribute", "value", "excluded", *factors)
-    if not prompts:
-        return kept
     prompt_ids = tidy["prompt_id"].cast(pl.String) if "prompt_id" in tidy.columns else pl.lit(None, pl.String)
     return kept.with_columns(prompt_id=prompt_ids)
 

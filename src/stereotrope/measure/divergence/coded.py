@@ -120,9 +120,7 @@ def code_labels(
     attributes: Attributes to keep; all but those of a picture's quality when None.
     lists: Value lists of closed attributes: a value outside its list is left out as ``invalid``.
     """
-    tidy = read_labels(
-        labels, factors=[*factors, group], attributes=attributes, argument="within", prompts=True
-    )
+    tidy = read_labels(labels, factors=[*factors, group], attributes=attributes, argument="within")
     if attributes is None:
         tidy = tidy.filter(~pl.col("attribute").is_in(QUALITY_ATTRIBUTES))
     if lists is not None and lists.lists:

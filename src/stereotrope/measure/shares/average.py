@@ -15,9 +15,8 @@ from stereotrope.measure.contract import Bounds, bounds_of, register
 from stereotrope.measure.definitions import require_one_definition
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import cluster_bootstrap_mean, normal_quantile
-from stereotrope.tables import ESTIMATES, MARKS
+from stereotrope.tables import ESTIMATE_COLUMNS, MARKS
 
-_NAMES = {column.name for column in ESTIMATES}
 _KEYS = ("measure", "definition", "contrast", "reference", "attribute", "category", "sides", *MARKS)
 
 
@@ -90,13 +89,13 @@ def average(
     ('bds', 'object', 0.30000000000000004, 2)
     """
     frame = to_polars(estimates, what="estimates", needs=("measure", "definition", "value", over))
-    if over in _NAMES:
+    if over in ESTIMATE_COLUMNS:
         raise UsageError(f"average: {over!r} is a column of every estimate; name a factor such as 'object'")
     if interval not in ("t", "bootstrap"):
         raise UsageError(f"average: interval must be 't' or 'bootstrap', found {interval!r}")
     normal_quantile(level)
     require_one_definition(frame)
-    factors = [c for c in frame.columns if c not in _NAMES and c != over]
+    factors = [c for c in frame.columns if c not in ESTIMATE_COLUMNS and c != over]
     keys = [*factors, *(k for k in _KEYS if k in frame.columns)]
     if frame.select(*keys, over).is_duplicated().any():
         raise TableError(f"estimates: a level of {over!r} stands twice in one mean; keep one row a level")

@@ -104,7 +104,7 @@ def _pictures(labels: Any, scope: Sequence[str]) -> tuple[pl.DataFrame, list[str
             f"labels: no label of {' or '.join(map(repr, CONSTRAINTS))}; have them labelled, for example "
             "with the annotator {constraints: openai:gpt-4o}"
         )
-    said = read_labels(said, factors=scope, prompts=True)
+    said = read_labels(said, factors=scope)
     odd = pl.col("excluded").is_null() & ~pl.col("value").is_in(["yes", "no"])
     said = said.with_columns(excluded=pl.when(odd).then(pl.lit("neither yes nor no")).otherwise("excluded"))
     keys = ["image_id", "prompt_id", *scope]
