@@ -161,6 +161,7 @@ def _interval(
     reach = float(
         special.stdtrit(values.size - 1, 0.5 + level / 2) * values.std(ddof=1) / np.sqrt(values.size)
     )
-    low = max(mean - reach, -np.inf if scale[0] is None else scale[0])
-    high = min(mean + reach, np.inf if scale[1] is None else scale[1])
-    return mean, low, high, how + ", cut at the ends of the scale" * (high - low < 2 * reach)
+    ends = mean - reach, mean + reach
+    low = ends[0] if scale[0] is None else max(ends[0], scale[0])
+    high = ends[1] if scale[1] is None else min(ends[1], scale[1])
+    return mean, low, high, how + ", cut at the ends of the scale" * ((low, high) != ends)
