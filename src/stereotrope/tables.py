@@ -302,6 +302,14 @@ def plain_scores(estimates: pl.DataFrame) -> pl.DataFrame:
     return estimates.filter(pl.all_horizontal(pl.col(marks).is_null())) if marks else estimates
 
 
+def levels_of_subjects(subjects: pl.DataFrame, images: pl.DataFrame, levels: Sequence[str]) -> pl.DataFrame:
+    """Each region and set with its first image and what it is of: null where the images of a set differ."""
+    listed = subjects.sort("position", maintain_order=True).select("subject_id", "image_id")
+    known = listed.join(images.select("image_id", *levels), on="image_id", maintain_order="left")
+    alike = [pl.when(pl.col(c).n_unique() == 1).then(pl.col(c).first()).alias(c) for c in levels]
+    return known.group_by("subject_id", maintain_order=True).agg(pl.col("image_id").first(), *alike)
+
+
 def polars_types(columns: Sequence[Column]) -> dict[str, Any]:
     """Column → Polars type of a table in memory."""
     types = {_S: pl.String, _F: pl.Float64, _I: pl.Int64, _V: pl.List(pl.Float32)}

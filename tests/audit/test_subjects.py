@@ -1,6 +1,7 @@
 """Regions of pictures and sets of them as subjects: looked at, stored, resumed, measured."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,8 @@ from stereotrope import annotate
 from stereotrope.annotate import Annotator, Label
 from stereotrope.audit.outstanding import reserve_in
 from stereotrope.clients import Expectation
-from stereotrope.errors import AuditFileError
+from stereotrope.errors import AuditFileError, IncompleteError, PictureUnavailable
+from stereotrope.generate import folder
 from stereotrope.measure import contract, estimate_frame
 
 AUDIT = """\
@@ -64,9 +66,21 @@ class Alike(Annotator):
         return [Label("alike", "yes" if len(levels) == 1 else "no")]
 
 
+class Models(Alike):
+    """Says whether the first pictures of two models are alike, and the second ones, and so on."""
+
+    async def process(self, pictures):
+        said = await super().process(pictures)
+        return said if pictures[0].pixels().mean() < 10 else [Label("alike", None, status="unclear")]
+
+    def sets(self, images):
+        parts = images.partition_by("generator", maintain_order=True)
+        return list(zip(*(part["image_id"] for part in parts), strict=True))
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    ours, make = {"halves": Halves, "shade": Shade, "alike": Alike}, annotate.create
+    ours, make = {"halves": Halves, "shade": Shade, "alike": Alike, "models": Models}, annotate.create
     monkeypatch.setattr(
         annotate, "create", lambda item, **more: ours[item]() if item in ours else make(item, **more)
     )
@@ -209,6 +223,47 @@ def test_a_set_with_a_picture_that_cannot_be_used_is_left_out_and_not_waited_for
     text = audit(study, "alike").source.text + "max_excluded: 1\n"
     run = st.Audit.from_text(text, base=study).run(study / "run")
     assert run.subjects["image_id"].to_list() == run.images["image_id"].to_list()[3:]
+
+
+def test_a_set_of_pictures_of_several_models_and_levels_is_of_none_of_them(study, monkeypatch):
+    rows = [f"{i}.png,a thing,{'a' if i in (0, 2) else 'b'},{'ab'[i // 2]}" for i in range(4)]
+    metadata = "\n".join(["file,prompt,scene,model", *rows])
+    (study / "made" / "metadata.csv").write_text(metadata)
+    info = replace(contract.REGISTRY["share"], name="share_of_sets", subject="set")
+    monkeypatch.setitem(contract.REGISTRY._plugins, "share_of_sets", info)
+    monkeypatch.setitem(contract.REGISTRY._origins, "share_of_sets", "stereotrope")
+    text = audit(study, "models", "[share_of_sets]").source.text
+    text = text.replace("factors: [scene]", "factors: [scene], name_from: model")
+    run = st.Audit.from_text(text, base=study).run(study / "run")
+    shares = run.estimates.filter(category="no")
+    assert shares.select("generator", "scene", "value", "n", "n_excluded").rows() == [
+        (None, "a", 1.0, 1, 0),
+        (None, "b", None, 0, 1),
+    ]
+    missing = pl.read_csv(run.path / "report" / "tables" / "missing.csv")
+    assert missing.select("generator", "scene", "asked for", "labels", "labels unclear").rows() == [
+        *((model, scene, 1, 0, 0) for model in "ab" for scene in "ab"),
+        ("–", "a", 0, 1, 0),
+        ("–", "b", 0, 1, 1),
+    ]
+
+
+def test_measured_again_a_run_has_the_sets_that_were_looked_at(study, monkeypatch):
+    draw = folder.FolderGenerator.process
+
+    def process(self, request):
+        if request.source.endswith("0.png"):
+            raise PictureUnavailable("not now")
+        return draw(self, request)
+
+    monkeypatch.setattr(folder.FolderGenerator, "process", process)
+    rows = [f"{i}.png,a thing,a" for i in range(5)]
+    (study / "made" / "metadata.csv").write_text("\n".join(["file,prompt,scene", *rows]))
+    with pytest.raises(IncompleteError, match="waits for pictures that are still to be drawn"):
+        audit(study, "alike").run(study / "run")
+    run = st.open(study / "run")
+    assert run.subjects["image_id"].to_list() == run.images["image_id"].to_list()[1:3]
+    assert st.Audit.from_run(study / "run").measure(study / "run").subjects.equals(run.subjects)
 
 
 def test_a_cap_keeps_back_for_as_many_regions_as_a_picture_has_so_far(study, monkeypatch):

@@ -225,7 +225,7 @@ def _measure(
     missing: Sequence[Missing] = (),
     before: Run | None = None,
 ) -> None:
-    subjects = Subjects(plan, images)
+    subjects = Subjects(plan, images, before)
     said = subjects.labels(into.ledger)
     embeddings = embeddings_table(plan, images, into.ledger)
     kept: dict[str, Any] = {}

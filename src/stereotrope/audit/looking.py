@@ -55,16 +55,15 @@ def look(
 
     Those that compute here go one after another, those that ask a server side by side; what needs what others
     give comes after them. A batch lands in one commit, so that a run that was killed goes on with
-    the batches of an undisturbed one. A set waits for pictures of generators that were stopped (``undrawn``).
+    the batches of an undisturbed one. A set waits for pictures that are still to be drawn (``undrawn``).
     """
     missing: list[Missing] = []
     remember(plan, into.path)
     stopped = {one.name: one for one in undrawn if one.halted}
-    coming = coming_images(plan, images, stopped)
     ended: set[str] = set()
     done: list[Annotator] = []
     for wave in waves(plan.annotators):
-        subjects = Subjects(plan, images, coming)
+        subjects = Subjects(plan, images, halted=stopped)
         regions = any(one.subject == "region" for one in wave)
         labels = subjects.labels(into.ledger, done) if regions else None
         looks = {id(one): subjects.looks(one, labels) for one in wave if one.process is not None}
@@ -115,11 +114,3 @@ def _waiting(
         return []
     budget = any(stopped[part["generator"]].budget for part in parts if part["generator"] in stopped)
     return [Missing(annotator.stage, annotator.name, len(parts), n + len(parts), _WAITS, budget)]
-
-
-def coming_images(plan: Plan, images: pl.DataFrame, generators: Any = None) -> pl.DataFrame:
-    """Images that were asked for and are not there yet, of some generators alone where they are given."""
-    asked = plan.requests
-    if generators is not None:
-        asked = asked.filter(pl.col("drawn_by").is_in(list(generators)))
-    return asked.join(images, on="image_id", how="anti").select("image_id", "prompt_id", "generator")

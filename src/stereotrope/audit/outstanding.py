@@ -11,7 +11,7 @@ import polars as pl
 
 from stereotrope.annotate import Annotator
 from stereotrope.audit.assemble import images_frame
-from stereotrope.audit.looking import coming_images, settle
+from stereotrope.audit.looking import settle
 from stereotrope.audit.plan import Plan, ordered
 from stereotrope.audit.subjects import Subjects, remember
 from stereotrope.audit.work import GENERATE, Missing
@@ -135,7 +135,7 @@ class _Counts:
 def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[Annotator, _Counts]]:
     """Annotators that look, in the order in which they do."""
     images = pl.DataFrame(schema=polars_types(IMAGES)) if ledger is None else images_frame(plan, ledger)
-    subjects = Subjects(plan, images, coming_images(plan, images))
+    subjects = Subjects(plan, images)
     remember(plan, folder)
     kept = cache(lambda stage: {} if ledger is None else ledger.get_all(stage))
     before: list[Annotator] = []

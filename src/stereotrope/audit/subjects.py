@@ -1,7 +1,7 @@
 """What annotators look at, and how each is asked: images, regions and sets of them, texts of prompts."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,8 @@ import polars as pl
 
 from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, scope_of
 from stereotrope.audit.plan import Plan, ordered
-from stereotrope.run import Ledger, file_stem
+from stereotrope.audit.work import ANNOTATE
+from stereotrope.run import Ledger, Run, file_stem
 from stereotrope.tables import (
     CONSTRAINTS,
     EMBEDDINGS,
@@ -43,12 +44,22 @@ class Subjects:
 
     plan: The audit; its annotators know what was discovered so far (see :func:`remember`).
     images: Those that are there.
-    coming: ``image_id, prompt_id, generator`` of those that may still come: a set with one of them waits.
+    before: The run as it was measured before, where nothing is drawn or looked at: its sets are taken.
+    halted: Generators that were stopped; where given, what finds attributes waits for their images alone.
+
+    Sets are made of all images that were asked for. One with an image that is still to come waits.
     """
 
-    def __init__(self, plan: Plan, images: pl.DataFrame, coming: pl.DataFrame | None = None) -> None:
-        self.plan, self.images = plan, images
-        self._coming = coming
+    def __init__(
+        self,
+        plan: Plan,
+        images: pl.DataFrame,
+        before: Run | None = None,
+        halted: Collection[str] | None = None,
+    ) -> None:
+        self.plan, self.images, self._before, self._halted = plan, images, before, halted
+        coming = plan.requests.join(images, on="image_id", how="anti")
+        self._coming = coming.unique("image_id", keep="last", maintain_order=True)
         prompts = plan.prompts
         self._levels = {row["prompt_id"]: row for row in prompts.drop("text", "negative").to_dicts()}
         self._rows: dict[str, dict[str, Any]] = {
@@ -78,7 +89,7 @@ class Subjects:
 
     def n_sets(self, annotator: Annotator) -> int:
         """How many sets an annotator is shown in all, those of pictures that may still come included."""
-        return len(annotator.sets(self._frame()))
+        return sum(1 for _ in self._subjects(annotator, None))
 
     def _all(
         self, annotator: Annotator, labels: pl.DataFrame | None
@@ -109,10 +120,10 @@ class Subjects:
                     subject = Subject("region", _id(image_id, box), (row,), region=box)
                     yield subject, (row["generator"], row["prompt_id"])
             case "set":
-                frame = self._frame()
+                frame = self._frame(annotator)
+                coming = set(self._coming["image_id"])
                 places = {i: (g, p) for i, p, g in frame.select(*_PLACED).iter_rows()}
-                coming: set[str] = set() if self._coming is None else set(self._coming["image_id"])
-                for ids in annotator.sets(frame):
+                for ids in self._sets(annotator, frame):
                     rows = tuple(self._rows[each] for each in ids if each in self._rows)
                     if len(rows) == len(ids):
                         yield Subject("set", _id(*ids), rows), places[ids[0]]
@@ -134,15 +145,27 @@ class Subjects:
             if image_id in self._rows:
                 yield image_id, box
 
-    def _frame(self) -> pl.DataFrame:
+    def _sets(self, annotator: Annotator, frame: pl.DataFrame) -> Sequence[tuple[str, ...]]:
+        """Image ids of each set; of a run that is measured again those that were there then."""
+        if self._before is None or not self._before.subjects.height or annotator.stage != ANNOTATE:
+            return annotator.sets(frame)
+        labelled = self._before.labels.filter(subject_kind="set").select("subject_id", "annotator")
+        others = labelled.filter(pl.col("annotator") != annotator.name)["subject_id"]
+        own = labelled.filter(annotator=annotator.name)["subject_id"]
+        ours = ~pl.col("subject_id").is_in(others.implode()) | pl.col("subject_id").is_in(own.implode())
+        sets = self._before.subjects.filter(ours, subject_kind="set").sort("position", maintain_order=True)
+        return list(map(tuple, sets.group_by("subject_id", maintain_order=True).agg("image_id")["image_id"]))
+
+    def _frame(self, annotator: Annotator) -> pl.DataFrame:
         """Images with their factors, those that may still come as if they were there, in the plan's order."""
-        rows = self.images.select(*_PLACED, "status")
-        if self._coming is not None:
-            more = self._coming.select(*_PLACED, pl.lit("ok").alias("status"))
-            order = self.plan.requests.select("image_id").with_row_index().unique("image_id", keep="last")
-            rows = pl.concat([rows, more]).join(order, on="image_id", how="left", maintain_order="left")
-            rows = rows.sort("index", maintain_order=True, nulls_last=True).drop("index")
-        return self._with_factors(rows)
+        rows = self.images.select(*_PLACED, "seed", "status")
+        coming = self._coming
+        if self._halted is not None and annotator.stage != ANNOTATE:
+            coming = coming.filter(pl.col("drawn_by").is_in(list(self._halted)))
+        more = coming.select(*_PLACED, "seed", pl.lit("ok").alias("status"))
+        order = self.plan.requests.select("image_id").with_row_index().unique("image_id", keep="last")
+        rows = pl.concat([rows, more]).join(order, on="image_id", how="left", maintain_order="left")
+        return self._with_factors(rows.sort("index", maintain_order=True, nulls_last=True).drop("index"))
 
     def _with_factors(self, images: pl.DataFrame) -> pl.DataFrame:
         """Images with the factors and the text of their prompts."""

@@ -7,7 +7,15 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.tidy import to_polars
-from stereotrope.tables import ABSENT, CONSTRAINTS, LABELLED, QUALITY_ATTRIBUTES, check_factors, factors_of
+from stereotrope.tables import (
+    ABSENT,
+    CONSTRAINTS,
+    LABELLED,
+    QUALITY_ATTRIBUTES,
+    check_factors,
+    factors_of,
+    levels_of_subjects,
+)
 
 _LABEL = ("image_id", "attribute", "annotator")
 
@@ -147,29 +155,34 @@ def tidy_subjects(
         ``image_id``; without it, of each annotator the subjects that it labelled are expected.
 
     Returns: As of :func:`tidy_labels`; ``image_id`` is the subject's id, and ``picture`` its image, of a set
-    the first, of a text null. It has the prompt and the model of that image, a text no model. Subjects of one
-    picture are not independent: resample pictures or prompts, or give no interval.
+    the first, of a text null. It has the prompt of that image, and its model and factors but those in which
+    the images of a set differ: these are null, as is the model of a text. Subjects of one picture are not
+    independent: resample pictures or prompts, or give no interval.
     """
     given = to_polars(labels).filter(subject_kind=kind)
-    of = pl.DataFrame(schema={"image_id": pl.String, "picture": pl.String})
+    levels = ["generator", *factors_of(to_polars(prompts, what="prompts").columns)]
+    of = pl.DataFrame(schema=dict.fromkeys(("image_id", "picture", *levels), pl.String))
     if kind == "text":
         texts = to_polars(prompts, what="prompts").select("prompt_id", image_id="prompt_id")
         units = texts.with_columns(generator=pl.lit(None, pl.String), status=pl.lit("ok"))
     elif subjects is None:
         units = to_polars(images, what="images").clear()
     else:
-        firsts = to_polars(subjects, what="subjects").filter(subject_kind=kind).sort("position")
-        of = firsts.unique("subject_id", keep="first", maintain_order=True)
-        of = of.select(image_id="subject_id", picture="image_id")
+        ours = to_polars(subjects, what="subjects").filter(subject_kind=kind)
+        of = levels_of_subjects(ours, with_factors(prompts, images), levels)
+        of = of.rename({"image_id": "picture", "subject_id": "image_id"})
         made = to_polars(images, what="images").rename({"image_id": "picture"})
-        units = of.join(made, on="picture", maintain_order="left").drop("picture")
+        units = of.select("image_id", "picture").join(made, on="picture", maintain_order="left")
     looked = given.select("annotator", image_id="subject_id").unique(maintain_order=True)
     asks = looked.join(given.select("annotator", "attribute").unique(maintain_order=True), on="annotator")
     if asked is not None:
         here = asked.join(units, on="image_id", how="semi", maintain_order="left")
         asks = pl.concat([asks, here.select(asks.columns)])
     tidy = tidy_labels(prompts, units, given.with_columns(subject_kind=pl.lit("image")), asked=asks)
-    return tidy.join(of, on="image_id", how="left", maintain_order="left")
+    if kind != "text":
+        alike = tidy.select("image_id").join(of, on="image_id", how="left", maintain_order="left")
+        tidy = tidy.with_columns(alike.select(levels))
+    return tidy.join(of.select("image_id", "picture"), on="image_id", how="left", maintain_order="left")
 
 
 def effective_n(images: Any, *, by: Sequence[str] = ("generator", "prompt_id")) -> pl.DataFrame:

@@ -190,7 +190,10 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
 
 
 def missing_table(material: Material) -> dict[str, Any]:
-    """Refusals, pictures that cannot be used and labels without a value, by model and group."""
+    """Refusals, pictures that cannot be used and labels without a value, by model and group.
+
+    Labels of sets whose pictures differ in these stand in rows of their own.
+    """
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
     ok = pl.col("status") == "ok"
     picture = pl.coalesce("sha256", "image_id")
@@ -202,7 +205,7 @@ def missing_table(material: Material) -> dict[str, Any]:
     labels = material.every_label.group_by(by).agg(
         pl.len().alias("labels"), *(pl.col("status").eq(s).sum().alias(f"l_{s}") for s in _LABEL_STATES)
     )
-    joined = images.join(labels, on=by, how="left", nulls_equal=True).with_columns(
+    joined = images.join(labels, on=by, how="full", coalesce=True, nulls_equal=True).with_columns(
         pl.selectors.numeric().fill_null(0)
     )
     records = sorted(joined.iter_rows(named=True), key=lambda r: [material.position(c, r[c]) for c in by])
@@ -229,7 +232,7 @@ def missing_table(material: Material) -> dict[str, Any]:
 
 def _number(record: dict[str, Any], column: str) -> str:
     """A count in words; of pictures that are not at hand nobody knows what was refused or unreadable."""
-    unknown = column in ("refused", "excluded") and record["len"] == record[ABSENT]
+    unknown = column in ("refused", "excluded") and 0 < record["len"] == record[ABSENT]
     return "–" if unknown else thousands(int(record[column]))
 
 
@@ -307,7 +310,7 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         made = " that were made" if _not_made(material) else ""
         could = "read" if blank else "used"
         parts.append(f"No request was refused, and all {count(total, 'picture')}{made} could be {could}.")
-    worst = max(records, key=lambda r: r["refused"] / r["len"])
+    worst = max(records, key=lambda r: r["refused"] / max(r["len"], 1))
     if worst["refused"]:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
         parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")

@@ -11,7 +11,7 @@ import polars as pl
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
 from stereotrope.run import Run
-from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES, plain_scores
+from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES, levels_of_subjects, plain_scores
 
 QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
@@ -100,12 +100,9 @@ class Material:
 
     @cached_property
     def every_label(self) -> pl.DataFrame:
-        """Those of whole images, and those of regions and sets with what their first image is of."""
-        firsts = self.run.subjects.filter(position=0).select("subject_id", "image_id")
-        images = self.images.select("image_id", "generator", *self.factors)
-        parts = self.run.labels.join(firsts, on="subject_id", maintain_order="left").join(
-            images, on="image_id"
-        )
+        """Those of whole images, and those of regions and sets with what all their images are of."""
+        of = levels_of_subjects(self.run.subjects, self.images, ["generator", *self.factors])
+        parts = self.run.labels.join(of, on="subject_id", maintain_order="left")
         return pl.concat([self.labels, parts.select(self.labels.columns)])
 
     @cached_property
