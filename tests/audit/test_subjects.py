@@ -262,6 +262,8 @@ def test_measured_again_a_run_has_the_sets_that_were_looked_at(study, monkeypatc
     with pytest.raises(IncompleteError, match="waits for pictures that are still to be drawn"):
         audit(study, "alike").run(study / "run")
     run = st.open(study / "run")
+    page = (run.path / "report" / "index.html").read_text()
+    assert "alike: 1 of 2 sets were not looked at: waits for pictures that are still to be drawn." in page
     assert run.subjects["image_id"].to_list() == run.images["image_id"].to_list()[1:3]
     assert st.Audit.from_run(study / "run").measure(study / "run").subjects.equals(run.subjects)
 

@@ -113,4 +113,5 @@ def _waiting(
     if annotator.subject != "set" or not (parts := subjects.waiting(annotator)):
         return []
     budget = any(stopped[part["generator"]].budget for part in parts if part["generator"] in stopped)
-    return [Missing(annotator.stage, annotator.name, len(parts), n + len(parts), _WAITS, budget)]
+    counts = (len(parts), n + len(parts))
+    return [Missing(annotator.stage, annotator.name, *counts, _WAITS, budget, subject="set")]

@@ -48,7 +48,7 @@ class Missing:
 
     ``budget`` marks what was left because of the cap on spending, ``halted`` a stage that was ended before
     all its items were tried, ``misconfigured`` what the audit file or a missing key is to blame for,
-    ``unavailable`` pictures that cannot be read just now.
+    ``unavailable`` pictures that cannot be read just now. ``subject`` is what an annotator looks at.
     """
 
     stage: str
@@ -60,6 +60,7 @@ class Missing:
     halted: bool = False
     misconfigured: bool = False
     unavailable: bool = False
+    subject: str = "image"
 
     def __str__(self) -> str:
         return f"{self.stage}: {self.name}: {self.n:,} of {self.of:,} missing"
@@ -75,12 +76,13 @@ def said_of(missing: Sequence[Missing]) -> str:
 
 @dataclass(frozen=True)
 class Task:
-    """A job: what is done, the name of the generator or annotator that does it, and its fingerprint."""
+    """A job: what is done, the generator or annotator that does it, its fingerprint, and at what it looks."""
 
     verb: str
     name: str
     by: str
     job: Job
+    subject: str = "image"
 
 
 def task_of(
@@ -101,7 +103,8 @@ def task_of(
         batch_size=who.batch,
         halting=HALTING,
     )
-    return Task(verb, who.name, who.fingerprint, Job(stage, items, commit, on_failure))
+    job = Job(stage, items, commit, on_failure)
+    return Task(verb, who.name, who.fingerprint, job, getattr(who, "subject", "image"))
 
 
 def picture_of(row: Mapping[str, Any], into: RunFolder) -> Picture:
@@ -137,6 +140,7 @@ def carry_out(
                 halted=summary.halted is not None,
                 misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,
                 unavailable=isinstance(why, PictureUnavailable),
+                subject=task.subject,
             )
         )
     return missing

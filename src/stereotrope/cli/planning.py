@@ -42,7 +42,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
         *_prompts(plan, whole=settings.verbose),
     ):
         print_line(safe(line), out)
-    columns = ["step", "with", "pictures", "done", "to do", "calls"]
+    columns = ["step", "with", "in all", "done", "to do", "calls"]
     print_fitted("", columns, [*map(_steps, work)], out, naming=2)
     asking = [(row, row.expected) for row in work if row.expected is not None]
     calling = [(row, expected) for row, expected in asking if expected.calls]
@@ -55,6 +55,7 @@ def print_plan(plan: Plan, folder: Path, settings: Settings, *, max_cost: float 
     spent = float(open_run(folder).spending["cost"].sum()) if (folder / "run.json").is_file() else 0.0
     lines = (
         lost_work(plan, folder, work),
+        *_regions(plan, work),
         _found(work),
         _price(asking),
         f"Spent in this run folder before: {_dollars(spent)}" if spent else "",
@@ -156,6 +157,18 @@ def _found(work: Sequence[Work]) -> str:
     return (
         "discover looks once at a sample of each model's pictures of each thing; these samples are counted."
     )
+
+
+def _regions(plan: Plan, work: Sequence[Work]) -> list[str]:
+    """Of each annotator of regions that nobody knows yet how many there are."""
+    looking = {one.name: one for one in plan.annotators if one.subject == "region" and one.needs}
+    left = [row for row in work if row.total > row.done and row.name not in looking]
+    return [
+        f"{name}: how many regions it looks at is known once others have given {', '.join(one.needs)}; those "
+        "that are not there yet stand in no count and no price here."
+        for name, one in looking.items()
+        if left
+    ]
 
 
 def _server(plan: Plan, row: Work) -> tuple[str | None, str | None]:

@@ -248,6 +248,10 @@ def _notes(material: Material) -> list[str]:
 _NOT_DONE = {
     "generate": ("picture was", "pictures were", "not made"),
     "annotate": ("picture was", "pictures were", "not looked at"),
+    **{
+        f"annotate {one}": (f"{one} was", f"{one}s were", "not looked at")
+        for one in ("region", "set", "text")
+    },
     "discover": ("set of attributes was", "sets of attributes were", "not found"),
 }
 """A stage → how what it did not do is named."""
@@ -257,7 +261,8 @@ def _missing_items(material: Material) -> list[str]:
     """What a stage could not do, in a sentence each: a dead model, a spent budget, no caption."""
     told = []
     for item in material.info.get("missing") or []:
-        one, many, undone = _NOT_DONE.get(str(item["stage"]), ("item was", "items were", "not done"))
+        of_any = _NOT_DONE.get(str(item["stage"]), ("item was", "items were", "not done"))
+        one, many, undone = _NOT_DONE.get(f"{item['stage']} {item.get('subject')}", of_any)
         n, of, reason = int(item["n"]), int(item["of"]), str(item["reason"]).strip() or "no reason given"
         end = "" if reason.endswith((".", "!", "?")) else "."
         told.append(f"{item['name']}: {thousands(n)} of {count(of, one, many)} {undone}: {reason}{end}")
