@@ -1,6 +1,7 @@
 """Captions as annotators: imported ones, and those of a chat model."""
 
 import asyncio
+from unittest.mock import AsyncMock
 
 import polars as pl
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from stereotrope import annotate
 from stereotrope.annotate import CaptionAnnotator, ImportedCaptions, LexiconAnnotator
 from stereotrope.annotate.label import labels_frame
+from stereotrope.clients import Answer
 from stereotrope.errors import InputError, MetadataError, UsageError
 
 IMAGES = pl.DataFrame(
@@ -117,6 +119,21 @@ def test_what_is_no_caption_is_not_taken_for_one(answering, said, status, reason
     found = label(judging, judging.annotator("caption"), judging.drawn())
     assert (found.value, found.status) == (None, status)
     assert found.rationale is None if reason is None else reason in found.rationale
+
+
+def test_an_answer_under_another_key_says_what_is_wrong(answering):
+    judging = answering(lambda question: {"description": "A cup."})
+    found = label(judging, judging.annotator("caption"), judging.drawn())
+    assert found.status == "invalid"
+    assert "caption: missing" in found.rationale
+    assert "description: not asked for" in found.rationale
+
+
+def test_a_refusal_that_holds_a_text_is_refused(judging, monkeypatch):
+    answer = Answer("refused", {"caption": "I cannot."}, reason="declined")
+    monkeypatch.setattr(CaptionAnnotator, "_asked", AsyncMock(return_value=answer))
+    found = label(judging, judging.annotator("caption"), judging.drawn())
+    assert (found.status, found.value, found.rationale) == ("refused", None, "declined")
 
 
 def test_a_refusal_is_a_refused_caption(judging):

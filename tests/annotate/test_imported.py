@@ -193,6 +193,9 @@ def test_attributes_can_be_chosen(tmp_path):
         MetadataError, match=r"human.csv:1: no column 'race' \(attributes\); .*'model', 'gender'"
     ):
         imported(tmp_path, text, attributes=["race"])
+    odd = imported(tmp_path, "image_id,caf\u00e9\ni1,open\n", attributes=[" cafe\u0301 "])
+    assert list(odd.attributes) == ["caf\u00e9"]
+    assert said(odd) == {("i1", "caf\u00e9"): "open"}
     tidy = "image_id,attribute,value\ni1,gender,male\n"
     assert said(imported(tmp_path, tidy, attributes=["gender"])) == {("i1", "gender"): "male"}
     with pytest.raises(

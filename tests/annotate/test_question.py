@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from stereotrope import annotate
-from stereotrope.annotate import FIXED_ATTRIBUTES, QuestionAnnotator, Taxonomy, scope_of
+from stereotrope.annotate import (
+    FIXED_ATTRIBUTES,
+    CaptionAnnotator,
+    ConstraintAnnotator,
+    QuestionAnnotator,
+    Taxonomy,
+    scope_of,
+)
+from stereotrope.clients import Account, ChatClient, Endpoint
 from stereotrope.errors import UsageError
 
 CAR = {
@@ -76,3 +86,29 @@ def test_taxonomies_from_a_file_are_found_by_scope(tmp_path):
     assert "body_type" in annotator.within({"generator": "m", "object": "car"}).attributes
     assert "body_type" not in annotator.within({"generator": "m", "object": "cup"}).attributes
     assert annotator.discoverer is None
+
+
+def test_attributes_are_those_of_one_annotator_alone():
+    client = ChatClient(Endpoint("openai", "http://127.0.0.1:9/v1", None), "judge", account=Account())
+    for kind, known in (
+        (QuestionAnnotator, FIXED_ATTRIBUTES),
+        (CaptionAnnotator, CaptionAnnotator.attributes),
+        (ConstraintAnnotator, ConstraintAnnotator.attributes),
+    ):
+        kind(client, name="q").attributes["more"] = None
+        assert "more" not in known
+        assert "more" not in kind(client, name="q").attributes
+
+
+def test_keywords_of_questions_are_named_and_those_that_a_kind_fixes_are_refused():
+    keywords = list(inspect.signature(QuestionAnnotator).parameters)[1:]
+    assert keywords[:4] == ["name", "attributes", "subject", "order_seed"]
+    assert keywords[4:] == ["max_side", "version", "discover", "taxonomies"]
+    client = ChatClient(Endpoint("openai", "http://127.0.0.1:9/v1", None), "judge", account=Account())
+    for kind, fixed in (
+        (CaptionAnnotator, {"attributes": {"a": None}, "subject": "car", "order_seed": 1}),
+        (ConstraintAnnotator, {"attributes": {"a": None}, "subject": "car"}),
+    ):
+        for key, value in fixed.items():
+            with pytest.raises(TypeError, match=f"unexpected keyword argument '{key}'"):
+                kind(client, name="x", **{key: value})

@@ -93,15 +93,12 @@ class ModelAnnotator(ChatAnnotator):
         client: ChatClient,
         *,
         name: str,
-        attributes: Attributes | None = None,
-        subject: str | None = None,
         order_seed: int = 0,
         max_side: int = MAX_SIDE,
         version: str | None = None,
     ) -> None:
-        super().__init__(client, name=name, product=one_line(subject), version=version)
-        if attributes is not None:
-            self.attributes = self.checked(attributes)
+        super().__init__(client, name=name, version=version)
+        self.attributes = dict(self.attributes)
         self.order_seed = order_seed
         self.max_side = max_side
         self._variant: Variant | None = None

@@ -2,20 +2,21 @@
 
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
 
 from stereotrope.annotate.answers import inert, labels_of
-from stereotrope.annotate.asking import ChatOptions, ModelAnnotator
+from stereotrope.annotate.asking import MAX_SIDE, ChatOptions, ModelAnnotator
 from stereotrope.annotate.attributes import UNCLEAR
 from stereotrope.annotate.file_annotator import FileAnnotator
 from stereotrope.annotate.label import Attributes, Label, image_labels
 from stereotrope.annotate.picture import Picture
 from stereotrope.annotate.protocol import question_wording
 from stereotrope.annotate.registry import annotator
-from stereotrope.clients import Expectation
+from stereotrope.clients import ChatClient, Expectation
 from stereotrope.inputs.captions.file import read_captions
 from stereotrope.inputs.entries import Context
 from stereotrope.inputs.lookup import HASH, SAMPLE, outside_design
@@ -34,17 +35,24 @@ class CaptionAnnotator(ModelAnnotator):
     The model sees the picture and no prompt, so that it cannot repeat what was asked for. A refusal is
     ``refused``, an answer without text or longer than 4,000 characters ``invalid``.
 
-    Its parameters are those of :class:`~stereotrope.annotate.QuestionAnnotator`.
+    client, name, max_side, version: As of :class:`~stereotrope.annotate.QuestionAnnotator`.
     """
 
     kind = "caption"
     attributes: Attributes = dict.fromkeys([CAPTION])
 
+    def __init__(
+        self, client: ChatClient, *, name: str, max_side: int = MAX_SIDE, version: str | None = None
+    ) -> None:
+        super().__init__(client, name=name, max_side=max_side, version=version)
+
     async def process(self, picture: Picture) -> list[Label]:
         """Caption one picture; raises as a question does."""
         answer = await self._asked(picture, self.attributes)
         said = answer.content.get(CAPTION) if isinstance(answer.content, Mapping) else None
-        return [_label(said)] if isinstance(said, str) else labels_of(answer, self.attributes)
+        if answer.status != "refused" and isinstance(said, str):
+            return [_label(said)]
+        return labels_of(replace(answer, content=None) if answer.reason else answer, self.attributes)
 
     def text(self, offered: Mapping[str, tuple[str, ...] | None]) -> str:
         """Return the question in words."""

@@ -20,7 +20,7 @@ class ConstraintAnnotator(ModelAnnotator):
     diverse for the wrong reason (arXiv:2508.03483v3, section 5.3). The wording is ours, and the same
     whatever the product is.
 
-    Its parameters are those of :class:`~stereotrope.annotate.QuestionAnnotator`.
+    client, name, order_seed, max_side, version: As of :class:`~stereotrope.annotate.QuestionAnnotator`.
     """
 
     kind = "constraints"

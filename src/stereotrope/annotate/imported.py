@@ -77,8 +77,10 @@ class ImportedLabels(FileAnnotator):
         others = [column for column in self._columns if column != self.key]
         self._others = {c: [text for row in rows[:SAMPLE] if (text := row.text(c))] for c in others}
         tidy = layout == "tidy" or (layout is None and set(_TIDY) <= set(self._columns))
-        for column in _TIDY if tidy else attributes or ():
-            found.require(column, "a tidy file needs it; else give layout: wide" if tidy else "attributes")
+        for column in _TIDY if tidy else ():
+            found.require(column, "a tidy file needs it; else give layout: wide")
+        if attributes and not tidy:
+            attributes = [found.require(column, "attributes") for column in attributes]
         said = list(self._tidy(rows) if tidy else self._wide(rows, attributes))
         self._said = self._checked(pl.DataFrame(said, _SAID, orient="row"))
         self._doubled = len(said) - self._said.height

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 import polars as pl
 from pydantic import AfterValidator, Field
 
-from stereotrope.annotate.asking import ChatOptions, ModelAnnotator, one_line
+from stereotrope.annotate.asking import MAX_SIDE, ChatOptions, ModelAnnotator, one_line
 from stereotrope.annotate.attributes import FIXED_ATTRIBUTES, OPEN
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.label import Attributes, image_labels
@@ -49,11 +49,19 @@ class QuestionAnnotator(ModelAnnotator):
         self,
         client: ChatClient,
         *,
+        name: str,
+        attributes: Attributes | None = None,
+        subject: str | None = None,
+        order_seed: int = 0,
+        max_side: int = MAX_SIDE,
+        version: str | None = None,
         discover: bool = False,
         taxonomies: Mapping[Scope, Taxonomy] | None = None,
-        **asked: Any,
     ) -> None:
-        super().__init__(client, **asked)
+        super().__init__(client, name=name, order_seed=order_seed, max_side=max_side, version=version)
+        self.product = one_line(subject)
+        if attributes is not None:
+            self.attributes = self.checked(attributes)
         self._given = dict(taxonomies or {})
         self.discoverer: Discoverer | None = None
         if discover:

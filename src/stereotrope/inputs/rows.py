@@ -48,6 +48,8 @@ _SEP = re.compile(r"sep=([^\r\n])[\r\n]", re.IGNORECASE)
 """The line that Excel reads to learn the delimiter."""
 
 _SHOWN = 5
+_END = "end"
+"""A row behind the last: where a quote is still open, it is no row of its own."""
 _LONGEST_FIELD = 64 * 1024 * 1024
 _FIELD_LIMIT = threading.Lock()
 _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -115,7 +117,7 @@ class RowFile:
 
     def require(self, column: str, purpose: str) -> str:
         """Return ``column`` as it is called here, or raise naming the nearest one there is."""
-        name = _clean(column)
+        name = column if column in self.columns else _clean(column)
         if name in self.columns:
             return name
         there = f"There are {', '.join(map(repr, self.columns)) or 'none'}"
@@ -281,8 +283,11 @@ def csv_records(name: str, text: str, delimiter: str, *, strict: bool = True) ->
     found, line, error = _parsed(text, delimiter, strict=True)
     is_open = "unexpected end" in str(error)
     if error is not None and not strict and not is_open:
-        found, line, error = _parsed(text, delimiter, strict=False)
-    if error is not None:
+        found, line, error = _parsed(f"{text}\n{_END}", delimiter, strict=False)
+        if error is None:
+            line, last = found.pop()
+            is_open = last != [_END]
+    if error is not None or is_open:
         what = f'is not well-formed CSV ({error}); close every quote, and write one inside a value as ""'
         if is_open:
             what = "a quote is opened in this row and never closed; close it, or double it inside a value"

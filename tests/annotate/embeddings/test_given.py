@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from stereotrope import annotate
+from stereotrope.annotate.embeddings.given import GivenEmbeddings
 from stereotrope.annotate.embeddings.vectors import pack, unit_vector, unpack
 from stereotrope.errors import MetadataError, UsageError
 
@@ -46,6 +47,14 @@ def test_pictures_are_found_by_id_path_and_name_and_texts_by_their_words(tmp_pat
     assert found["image", "i3"] == pytest.approx([0.6, 0.8])
     assert found["text", "p1"] == pytest.approx([0.5**0.5, 0.5**0.5])
     assert given.notes == []
+
+
+@pytest.mark.parametrize("odd", [" {} ", "{}e\u0301"])
+def test_columns_of_parquet_are_named_as_they_stand(tmp_path, odd):
+    image, vector = odd.format("image"), odd.format("vec")
+    pl.DataFrame({image: ["i1"], vector: [[3.0, 4.0]]}).write_parquet(tmp_path / "e.parquet")
+    given = GivenEmbeddings(tmp_path / "e.parquet", name="clip", image=image, vector=vector)
+    assert vectors(given)["image", "i1"] == pytest.approx([0.6, 0.8])
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "array", "integers"])

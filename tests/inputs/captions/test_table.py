@@ -101,6 +101,15 @@ def test_a_table_without_captions_is_told_from_one_that_is_broken(tmp_path):
     with pytest.raises(MetadataError, match="a quote is opened in this row and never closed") as caught:
         read_caption_table(tmp_path / "b.csv")
     assert not isinstance(caught.value, NoCaptions)
+    loose = 'image,caption\na.png,"foo"bar\n'
+    (tmp_path / "c.csv").write_text(loose + 'b.png,"open\nc.png,lost\n')
+    with pytest.raises(MetadataError, match=r"c\.csv:3: a quote is opened in this row and never closed"):
+        read_caption_table(tmp_path / "c.csv")
+    (tmp_path / "d.csv").write_text(loose + 'b.png,"two\nlines"\n\n')
+    assert [row.values["caption"] for row in read_caption_table(tmp_path / "d.csv").rows] == [
+        "foobar",
+        "two\nlines",
+    ]
 
 
 def test_long_texts_are_captions_among_other_files_only_beside_images(tmp_path):

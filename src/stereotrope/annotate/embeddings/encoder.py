@@ -131,9 +131,9 @@ class Encoder(Annotator):
 
         Raises ModelUnusable: It cannot be loaded.
         """
-        self._model()
+        self._loaded_model()
 
-    def _model(self) -> "LocalModel":
+    def _loaded_model(self) -> "LocalModel":
         with self._guard:
             if self._loaded is None:
                 self.require()
@@ -200,13 +200,13 @@ class Encoder(Annotator):
 
     def encode_pictures(self, pixels: Sequence[Pixels]) -> list[Vector | None]:
         """Unit vectors of pictures (uint8 RGB, upright), None where the model gives no finite one."""
-        return [unit_vector(row) for row in self._model().pictures(pixels)] if pixels else []
+        return [unit_vector(row) for row in self._loaded_model().pictures(pixels)] if pixels else []
 
     def encode_texts(self, texts: Sequence[str]) -> list[Encoded]:
         """Unit vectors of texts; what is longer than the model reads is cut by it."""
         if not texts:
             return []
-        vectors, tokens, most = self._model().texts(texts)
+        vectors, tokens, most = self._loaded_model().texts(texts)
         return [Encoded(unit_vector(row), n, most) for row, n in zip(vectors, tokens, strict=True)]
 
     def _folder(self) -> Path:
