@@ -244,6 +244,7 @@ def test_cmyk_keeps_its_colours():
 def test_animations_give_their_first_frame(photo, kind):
     red, blue = Image.new("RGB", (8, 8), (250, 0, 0)), Image.new("RGB", (8, 8), (0, 0, 250))
     data = encoded(red, kind, save_all=True, append_images=[blue], duration=100)
+    assert Image.open(io.BytesIO(data)).n_frames == 2
     assert pictures.decode(data)[0, 0, 0] > 240
 
 

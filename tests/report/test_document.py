@@ -31,3 +31,10 @@ def test_text_is_inert_and_the_policy_allows_this_style_alone():
 def test_what_a_template_lacks_is_an_error():
     with pytest.raises(jinja2.UndefinedError, match="absent"):
         render_document("x", {}, templates={"x": "{{ absent }}"})
+
+
+def test_many_terms_are_counted_with_their_thousands_apart():
+    entries = [{"term": "t", "of": "", "said": "s", "quotes": []}] * 12_000
+    template = '{% from "blocks.html.j2" import hits %}{{ hits("a", "b", entries) }}'
+    page = render_document("x", {"entries": entries}, templates={"x": template})
+    assert "<summary>11\u202f996 more terms</summary>" in page

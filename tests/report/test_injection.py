@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 
 from stereotrope import report
+from stereotrope.report.document import asset
+from stereotrope.report.exports import Exports, write_figures
 
 MARK = "zq9"
 TEXTS = {
@@ -24,6 +26,7 @@ TEXTS = {
     "direction": f"\u202e{MARK}\u2066\u200f",
     "markdown": f"{MARK} | [x](javascript:{MARK}) **b** <u>",
     "long": MARK + "x" * 1_000_000,
+    "variable": f"var(--{MARK})",
     "vega": f"{MARK} datum.value; toString.constructor('alert(1)')()",
 }
 
@@ -102,3 +105,23 @@ def test_the_sentences_of_a_terminal_are_inert(nasty: str, make_run: Callable[..
 
 def test_parquet_holds_the_text_untouched(nasty: str, folder: Path) -> None:
     assert pl.read_parquet(folder / "tables" / "findings.parquet")["sentence"].to_list() == [nasty]
+
+
+def test_only_colours_of_a_chart_are_variables(tmp_path: Path) -> None:
+    names = ["var(--evil)", "var(--ink)"]
+    colour = {"field": "color", "legend": {"title": names[1]}, "scale": {"domain": names, "range": names[1:]}}
+    spec = {
+        "data": {"values": [{"color": name, "text": f"{name} {MARK}"} for name in names]},
+        "title": names[1],
+        "mark": {"type": "text", "stroke": "var(--paper)"},
+        "encoding": {"y": {"field": "color"}, "text": {"field": "text"}, "color": colour},
+    }
+    write_figures([], {"chart": spec}, Exports(tmp_path), style=asset("style.css"))
+    drawn = (tmp_path / "chart.svg").read_text(encoding="utf-8")
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    assert sorted(shown) == sorted(
+        [*names * 2, "color", *[f"{name} {MARK}" for name in names], *names[1:] * 2]
+    )
+    painted = re.findall(r'(?:fill|stroke)="([^"]*)"', drawn)
+    assert not [value for value in painted if value.startswith("var(")]
+    assert "#1c1c1a" in painted

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ def serving(*arguments):
     command = [sys.executable, "-m", "stereotrope.testing", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
-        yield SimpleNamespace(root=process.stdout.readline().strip().removesuffix("/v1"))
+        url = process.stdout.readline()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1\n", url)
+        yield SimpleNamespace(root=url.strip().removesuffix("/v1"))
     finally:
         process.terminate()
         assert process.communicate()[0] == ""

@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from stereotrope.report import escape
+from stereotrope.report.numbers import thousands
 from stereotrope.version import __version__
 
 _LONGEST = {"item": 500, "long": 1200, "audit": 20_000}
@@ -72,7 +73,7 @@ def _environment(templates: frozenset[tuple[str, str]]) -> jinja2.Environment:
         trim_blocks=True,
     )
     environment.filters |= {name: partial(escape.html, longest=longest) for name, longest in _LONGEST.items()}
-    environment.filters |= {"t": escape.html, "sentence": _sentence}
+    environment.filters |= {"t": escape.html, "sentence": _sentence, "thousands": thousands}
     return environment
 
 

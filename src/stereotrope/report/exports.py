@@ -23,7 +23,10 @@ MOST_PIXELS = 4_000_000
 """Pixels of one PNG."""
 
 _BEYOND = re.compile("[\U00010000-\U0010ffff]")
-_VARIABLE = re.compile(r"var\((--[a-z0-9-]+)\)")
+_PAINTED = re.compile("(?:.*C|c)olor|stroke|fill|background")
+"""Keys of a chart that hold a colour."""
+_WITHIN = {"condition", "range", "scale", "value"}
+"""Keys through which a channel of colour says which."""
 _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
 _PNG_SCALE = 2.0
 _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
@@ -123,7 +126,8 @@ def write_figures(
     """
     import vl_convert  # noqa: PLC0415
 
-    colours = dict(reversed(_COLOUR.findall(style)))  # the first value of each variable is of the light theme
+    # The first value of each variable is of the light theme.
+    colours = {f"var({name})": value for name, value in reversed(_COLOUR.findall(style))}
     vector = {f.name for f in figures if f.detail}
     specs: dict[str, Mapping[str, Any]] = {
         f.name: side_by_side(
@@ -133,10 +137,8 @@ def write_figures(
         if f.panels
     }
     for name, spec in {**specs, **drawings}.items():
-        whole = {**spec, "config": {**CONFIG, "background": colours["--paper"]}, "padding": 12}
-        text = _VARIABLE.sub(
-            lambda m: colours[m.group(1)], json.dumps(whole, ensure_ascii=False, sort_keys=True)
-        )
+        whole = {**spec, "config": {**CONFIG, "background": "var(--paper)"}, "padding": 12}
+        text = json.dumps(_coloured(whole, colours), ensure_ascii=False, sort_keys=True)
         # Vega cuts long labels by UTF-16 units; half of a character beyond the basic plane is no text.
         text = _BEYOND.sub("\N{WHITE SQUARE}", text)
         try:
@@ -149,6 +151,20 @@ def write_figures(
         out.write(f"{name}.svg", drawn.encode("utf-8"))
         if name not in vector and (scale := _scale(drawn)):
             out.write(f"{name}.png", vl_convert.svg_to_png(drawn, scale=scale))
+
+
+def _coloured(part: Any, colours: Mapping[str, str], painted: bool = False) -> Any:
+    """A chart with the values of its variables where it has colours; data and texts stay as they are."""
+    if isinstance(part, Mapping):
+        return {
+            key: inner
+            if key in ("data", "datasets")
+            else _coloured(inner, colours, bool(_PAINTED.fullmatch(key)) or (painted and key in _WITHIN))
+            for key, inner in part.items()
+        }
+    if isinstance(part, list | tuple):
+        return [_coloured(inner, colours, painted) for inner in part]
+    return colours.get(part, part) if painted and isinstance(part, str) else part
 
 
 def _scale(svg: str) -> float | None:

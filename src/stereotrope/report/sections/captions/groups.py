@@ -35,7 +35,8 @@ _MOST_GROUPS, _MOST_BARS, _MOST_EVEN, _MOST_SAID = 12, 40, 36, 4
 _NEVER = "no caption names"
 _REST = {"others": "all other groups", "rest": "all others and unknown"}
 """References that stand for every other group: the named ones, or those and unknown."""
-_SHARES = _UNKNOWN_SHARE, _OCCLUDED_SHARE = "unknown_share", "occluded_share"
+_UNKNOWN_SHARE, _OCCLUDED_SHARE = "unknown_share", "occluded_share"
+_SHARES = _UNKNOWN_SHARE, _OCCLUDED_SHARE
 _SCORE, _SCORE_WITHOUT = "cbs", "cbs_without_occluded"
 COVERED = (*_SHARES, _SCORE_WITHOUT)
 _AMONG = {None: "all captions", "occluded": "face covered", "not occluded": "not covered"}
