@@ -151,6 +151,8 @@ def measures_page() -> str:
         "",
         "Every measure takes a tidy frame (Polars, pandas, PyArrow …) and returns a Polars frame of",
         "[estimates](tables.md). A number that cannot be given is null, and `undefined` says why.",
+        "Whatever is drawn at random comes from `numpy.random.default_rng`, which `seed` feeds: the same",
+        "frame and seed give the same numbers.",
         "What they are for and how they are misused: [objects](../explanation/objects-measures.md),",
         "[shares](../explanation/shares.md).",
         "",
@@ -202,11 +204,21 @@ def _markdown(docstring: str) -> str:
     text = re.sub(r"``([^`]*)``", r"`\1`", text)
     text = re.sub(r"^([A-Z]\w+)\n-+$", r"### \1\n", text, flags=re.MULTILINE)
     body, _, example = text.partition("### Examples\n")
+    body = re.sub(r"^(\w+(?:, \w+)+)\n((?:    .+\n?)+)", _apart, body, flags=re.MULTILINE)
     body = re.sub(r"^(\w[\w., ]*)\n    (?=\S)", r"\n**\1**\n    ", body, flags=re.MULTILINE)
     body = "\n".join(line.removeprefix("    ") for line in body.splitlines())
     if not example:
         return body
     return f"{body}\n### Examples\n\n```pycon\n{example.strip()}\n```"
+
+
+def _apart(entry: re.Match[str]) -> str:
+    """Parameters told together, one by one where semicolons part as many meanings."""
+    names, meanings = entry[1].split(", "), " ".join(entry[2].split()).split("; ")
+    if len(names) != len(meanings):
+        return entry[0]
+    told = zip(names, meanings, strict=True)
+    return "".join(f"{name}\n    {said[:1].upper()}{said[1:].rstrip('.')}.\n" for name, said in told)
 
 
 def schema() -> str:

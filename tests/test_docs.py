@@ -40,6 +40,12 @@ def test_the_page_of_measures_names_each_and_leaves_no_markup_behind():
     assert ":math:" not in page
     assert ":func:" not in page
     assert "\n----" not in page
+    assert page.index("numpy.random.default_rng") < page.index("\n## ")
+    assert "n_bootstrap, seed**\nAs for" in page
+    assert not re.findall(r"\*\*by, .*\*\*\n(?!As for)", page)
+    for named in ("Base versus demographic divergence (BDS)", "Cross-demographic disparity (CDS)"):
+        assert f"\n{named}: " in page
+    assert "\nVisual attribute concentration (VAC): " in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

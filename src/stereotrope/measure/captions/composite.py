@@ -84,7 +84,7 @@ def cbs(
     captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`shannon_entropy`; with ``association`` also the two list columns.
     of, against
-        The sides of the parity difference, as for :func:`parity_difference`; without ``of`` the
+        The sides of the parity difference, as for :func:`parity_difference`. Without ``of`` the
         attribute must have exactly two declared groups.
     association
         Whether stereotype and diversity terms are declared. ``method`` says how many terms the mean has.

@@ -54,7 +54,7 @@ def representation_parity(
     definition
         ``paper``: a row for each declared group. ``released``: for each group seen.
     level, n_bootstrap, seed
-        Nominal coverage, resamples of the interval (0: none) and their seed; none where it is Wilson's.
+        Nominal coverage; resamples of the interval (0: none), unless it is Wilson's; seed of the resamples.
 
     Returns
     -------

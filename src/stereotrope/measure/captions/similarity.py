@@ -135,8 +135,8 @@ def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
         ``vendi_normalised`` with 1 less the mean Jaccard index of the sets of words of the first 50
         captions in the frame's order, which is no Vendi score.
     level, n_bootstrap, seed
-        Nominal coverage of the interval; 0 resamples leave it null. Of ``released`` the resamples and
-        their seed, of ``paper`` none are drawn.
+        Nominal coverage of the interval, which is null where ``n_bootstrap`` is 0; resamples of
+        ``released``, none being drawn of ``paper``; seed of the resamples.
 
     Returns
     -------

@@ -37,7 +37,7 @@ def bds(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""How far a group's pictures are from those of the prompt without a cue.
+    r"""Base versus demographic divergence (BDS): how far a group is from the prompt without a cue.
 
     Formula
     -------
@@ -60,7 +60,7 @@ def bds(
         ``paper``: divergence in bits, in [0, 1]. ``released``: mean of the Jensen–Shannon *distance*,
         :math:`\sqrt{JS \cdot \ln 2}` as SciPy has it, in [0, 0.8326].
     level, n_permutations, n_bootstrap, seed
-        Nominal coverage; shuffles for p and resamples for the interval, which 0 leaves null; seed of both.
+        Nominal coverage; shuffles for p (0: null); resamples for the interval (0: null); seed of all draws.
 
     Returns
     -------

@@ -37,7 +37,7 @@ def cds(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""How far the groups of a dimension are from each other.
+    r"""Cross-demographic disparity (CDS): how far the groups of a dimension are from each other.
 
     Formula
     -------

@@ -102,8 +102,8 @@ def change(
     group, baseline
         Rows whose ``group`` is the baseline are left out: it has no cue.
     score, level
-        ``excess`` over the noise floor; for VAC, which has no floor by shuffling, ``vac_chao_shen``. Or
-        ``value``, as the paper has it. Nominal coverage.
+        ``excess`` over the noise floor (for VAC, which has no floor by shuffling, ``vac_chao_shen``) or
+        ``value``, as the paper has it; nominal coverage.
 
     Returns
     -------

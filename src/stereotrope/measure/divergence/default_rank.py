@@ -49,13 +49,13 @@ def default_rank(
     estimates
         What :func:`stereotrope.measure.bds` returns; its rows for all attributes together are used.
     group, over
-        The factor whose levels are ranked; that over which scores are averaged and rankings compared.
+        The factor whose levels are ranked; the factor over which scores are averaged and rankings compared.
     within
         One ranking for each combination of these factors.
     score
         Column ranked. ``adjusted`` takes the noise floor out, which matters where groups differ in n.
     level, n_bootstrap, n_permutations, seed
-        Nominal coverage, resamples of the levels of ``over``, shuffles of each ranking, and the seed.
+        Nominal coverage; resamples of the levels of ``over``; shuffles of each ranking; seed of all draws.
 
     Returns
     -------

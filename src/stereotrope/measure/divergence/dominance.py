@@ -247,11 +247,11 @@ def dominance_shift(
     labels
         Tidy frame as for :func:`stereotrope.measure.share`.
     group, baseline, within
-        The factor compared, its reference level, and the factors held equal.
+        The factor compared; the level of ``group`` that is the reference; the factors held equal.
     attributes
         Keep only these; all when None.
     threshold, min_n
-        Share from which a value dominates, and usable labels that each side needs.
+        Share from which a value dominates; usable labels that each side needs.
 
     Returns
     -------

@@ -84,7 +84,7 @@ def vac(
     n_bootstrap: int = 2_000,
     seed: int = 0,
 ) -> pl.DataFrame:
-    r"""How far the pictures of a condition concentrate on few values.
+    r"""Visual attribute concentration (VAC): how far a condition's pictures share few values.
 
     Formula
     -------
@@ -114,7 +114,7 @@ def vac(
         ``paper``: as above. ``released``: :math:`K_a` is the number of values seen in the condition
         itself (one value scores 1), and scores under 0.05 are dropped.
     level, n_bootstrap, seed
-        Nominal coverage of the interval, its resamples (0 leaves it null) and their seed.
+        Nominal coverage; resamples of the interval (0: null); seed of the resamples.
 
     Returns
     -------

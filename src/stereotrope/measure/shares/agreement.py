@@ -133,11 +133,11 @@ def agreement(
     Parameters
     ----------
     labels, reference
-        Tidy frames; ``reference`` needs only ``image_id, attribute, value``. Values must be written
+        Tidy frames. ``reference`` needs only ``image_id, attribute, value``. Values must be written
         alike on both sides: fold them first.
     by, level, n_bootstrap, seed
-        ``attribute`` and, besides, factors of ``labels``; nominal coverage; resamples of images for κ, and
-        their seed.
+        ``attribute`` and, besides, factors of ``labels``; nominal coverage; resamples of images for κ;
+        seed of the resamples.
 
     Returns
     -------

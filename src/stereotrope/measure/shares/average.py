@@ -48,10 +48,10 @@ def average(
     Parameters
     ----------
     estimates, over
-        Estimates of one or more measures, and the factor to average over.
+        Estimates of one or more measures; the factor to average over.
     interval, level, n_bootstrap, seed
-        ``t``, or ``bootstrap``: percentile of levels drawn with replacement; nominal coverage; resamples,
-        and their seed.
+        ``t``, or ``bootstrap``: percentile of levels drawn with replacement; nominal coverage; resamples
+        of levels; seed of the resamples.
 
     Returns
     -------

@@ -81,13 +81,13 @@ def corrected_share(
     Parameters
     ----------
     labels, attribute
-        As for :func:`stereotrope.measure.share`, of the annotator that was checked; what was checked when
-        None.
+        As for :func:`stereotrope.measure.share`, of the annotator that was checked; all that was checked,
+        when None.
     confusion
         What :func:`stereotrope.measure.confusion` counts from pictures whose truth is known, of other
         pictures than ``labels``, or of few of them. Values in brackets, such as ``(unclear)``, stay out.
     by, level, n_bootstrap, seed
-        Factors whose combinations are the cells; nominal coverage; draws for the interval, and their seed.
+        Factors whose combinations are the cells; nominal coverage; draws for the interval; seed of the draws.
 
     Returns
     -------

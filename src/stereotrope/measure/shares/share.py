@@ -39,7 +39,7 @@ def share(
         Tidy frame: ``image_id, attribute, value`` and the factors in ``by``; optional ``excluded`` (a
         reason) and ``prompt_id``.
     attribute, value
-        One or several to count; None for all attributes, and for every value seen anywhere in the frame.
+        One or several, all when None; values to count, all that are seen in the frame when None.
     of
         Restrict the denominator to these values; others are left out as ``not in of: …``.
     by, level
