@@ -148,11 +148,7 @@ def _at_the_end(call, tables):
     unasked=_at_the_end,
 )
 def halved(estimates: pl.DataFrame, *, part: float = 0.5, secret: int = 0) -> pl.DataFrame:
-    rows = [
-        {"generator": row["generator"], "measure": "halved", "value": part * row["value"], "n": row["n"]}
-        for row in estimates.iter_rows(named=True)
-    ]
-    return estimate_frame(rows, factors=("generator",))
+    return estimates.with_columns(measure=pl.lit("halved"), value=part * pl.col("value"))
 """
 
 

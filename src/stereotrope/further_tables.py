@@ -43,7 +43,7 @@ class FurtherTable:
     fill: Fill
 
 
-TABLES: Registry[FurtherTable] = Registry("tables", "stereotrope.lexicon", modules="summary")
+TABLES: Registry[FurtherTable] = Registry("tables", "stereotrope.lexicon", modules="summary", always=True)
 """Every further table by its name; packages of others add theirs under the entry point of this group."""
 
 

@@ -37,13 +37,14 @@ class Registry(Mapping[str, P], Generic[P]):
     group: The kind in the plural: entry points of ``stereotrope.<group>`` name packages that add to it.
     room: Our own package that adds to it.
     modules: Name of the modules that are imported, beside the packages they stand in; every module for None.
+    always: Every audit uses what is there: a file cannot leave one out.
     """
 
     _origin = OURS
     """Where what is imported just now is from: a package may add to several registries."""
 
-    def __init__(self, group: str, room: str, *, modules: str | None = None) -> None:
-        self.group, self._room, self._modules = group, room, modules
+    def __init__(self, group: str, room: str, *, modules: str | None = None, always: bool = False) -> None:
+        self.group, self._room, self._modules, self._always = group, room, modules, always
         self._plugins: dict[str, P] = {}
         self._origins: dict[str, str] = {}
         self._read = False
@@ -69,6 +70,8 @@ class Registry(Mapping[str, P], Generic[P]):
     def blamed(self, name: str) -> Iterator[None]:
         """Carry out code of a plug-in: whatever another package's raises is one message that names it.
 
+        What is done with its result there raises ValueError where that is not what it must be.
+
         Raises PluginError: It did.
         """
         try:
@@ -78,9 +81,10 @@ class Registry(Mapping[str, P], Generic[P]):
         except Exception as error:  # code of others may raise anything
             if self.origin(name) == OURS:
                 raise
+            without = "uninstall it: every audit uses it" if self._always else f"do without {name!r}"
             raise PluginError(
                 f"{self.group}: {name!r} of the package {self.origin(name)} fails ({type(error).__name__}: "
-                f"{error}); mend the package, or do without {name!r}"
+                f"{' '.join(str(error).split())}); mend the package, or {without}"
             ) from error
 
     def __getitem__(self, name: str) -> P:

@@ -1,9 +1,10 @@
 """From the ledger to the tables, in the order of the plan, and what ``run.json`` says of a run."""
 
 import contextlib
+import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,22 @@ from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
 from stereotrope.audit.plan import DEFAULT_ANNOTATORS, Plan
 from stereotrope.audit.subjects import leaves_out
 from stereotrope.audit.work import GENERATE
-from stereotrope.errors import PluginError
-from stereotrope.further_tables import TABLES, Filled, TableSources
+from stereotrope.errors import PluginError, TableError
+from stereotrope.further_tables import TABLES, Filled, FurtherTable, TableSources
 from stereotrope.generate import GENERATORS
 from stereotrope.inputs.options import shorten
 from stereotrope.measure import REGISTRY
 from stereotrope.plugins import OURS, Registry
 from stereotrope.report.prose import listing
 from stereotrope.run import Ledger, RunFolder
-from stereotrope.run.folder import read_info
+from stereotrope.run.folder import arrow_table, read_info
 from stereotrope.suites import SUITES
 from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
 from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, polars_types
+
+_LATER = ("format_version", "judge_cards", "missing", "packages", "stereotrope_version", "tables", "words")
+"""Keys of ``run.json`` beside those that :func:`info_of` always gives."""
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -190,13 +194,31 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}
 
 
-def fill_tables(sources: TableSources) -> dict[str, Filled]:
-    """Return what there is of each further table."""
-    filled: dict[str, Filled | None] = {}
+def fill_tables(sources: TableSources, info: Mapping[str, Any]) -> dict[str, Filled]:
+    """Return what there is of each further table; none takes a key of ``run.json`` that others have."""
+    filled: dict[str, Filled] = {}
+    taken = {*info, *_LATER}
     for name, table in TABLES.items():
         with TABLES.blamed(name):
-            filled[name] = table.fill(sources)
-    return {name: one for name, one in filled.items() if one is not None}
+            if (one := table.fill(sources)) is not None:
+                _require_filled(one, table, taken)
+                filled[name] = one
+                taken |= one[1].keys()
+    return filled
+
+
+def _require_filled(one: Any, table: FurtherTable, taken: Collection[str]) -> None:
+    match one:
+        case (pl.DataFrame() as frame, Mapping() as beside):
+            json.dumps({"": None, **beside}, sort_keys=True, allow_nan=False)  # as it will be written
+        case _:
+            raise ValueError("it must give a frame and a mapping, or None")
+    if both := sorted(taken & beside.keys()):
+        raise ValueError(f"its mapping has {listing(list(map(repr, both)))}, a key of run.json; rename it")
+    try:
+        arrow_table(table.name, frame, table.columns)
+    except TableError as error:
+        raise ValueError(error) from error
 
 
 def write_further_tables(filled: Mapping[str, Filled], into: RunFolder) -> tuple[dict[str, Any], list[str]]:

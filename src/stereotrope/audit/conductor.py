@@ -238,7 +238,8 @@ def _measure(
     refuse_stopped(stop, "measure: stopped before the first measure")
     parts = subjects.table(labels)
     sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)
-    filled = fill_tables(sources)
+    info = info_of(plan, images, labels, into, folds)
+    filled = fill_tables(sources, info)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))
     estimates, findings = estimate(
@@ -248,7 +249,6 @@ def _measure(
     last = {"estimates": estimates, "findings": findings, "reference": reference}
     into.write_tables({**written, "subjects": parts if parts.height else None, **last})
     into.write_embeddings(embeddings)
-    info = info_of(plan, images, labels, into, folds)
     info["tables"], notes = write_further_tables(filled, into)
     info |= {**beside, "notes": [*info["notes"], *notes]}
     if plan.check is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, TypeVar
@@ -18,7 +18,7 @@ from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import Registry
-from stereotrope.tables import Band
+from stereotrope.tables import ESTIMATE_COLUMNS, ESTIMATES, Band, polars_types
 
 Bounds = tuple[float | None, float | None]
 PAPER = "paper"
@@ -217,11 +217,53 @@ class MeasureCall:
                 made = self.info.compute(self, data)
             else:
                 made = self.info.function(data, **self.arguments)
+            _require_estimates(made, {*self.info.rows, *(self.reads if self.info.marks else ())})
             return _with_instrument(made, data)
 
 
 Calls = Sequence[MeasureCall]
 """The calls of the measures that an audit lists before."""
+
+
+def _require_estimates(made: Any, names: Collection[str]) -> None:
+    """Refuse what cannot be estimates of a measure, whose rows bear one of these names.
+
+    Raises ValueError: It says what is wrong.
+    """
+    if not isinstance(made, pl.DataFrame):
+        raise ValueError(f"it must give a frame of estimates, found {type(made).__name__}")
+    types = polars_types(ESTIMATES)
+    for column in dict.fromkeys([*types, *made.columns]):
+        wanted, found = types.get(column, pl.String()), made.schema.get(column)
+        if found != wanted:
+            raise ValueError(
+                f"column {column!r} must hold {wanted}, found {found}; make it by estimate_frame"
+            )
+    strange = made.filter(~pl.col("measure").is_in(list(names)).fill_null(False))["measure"]
+    if strange.len():
+        raise ValueError(f"a row bears the measure {strange[0]!r}; it may be: {', '.join(sorted(names))}")
+    finite = made.select(pl.col(pl.Float64).is_finite().all())
+    if wrong := [column for column in finite.columns if not finite[column][0]]:
+        raise ValueError(f"column {wrong[0]!r} has a number that is not finite; give null")
+    for (name, definition, baseline), part in made.group_by("measure", "definition", "baseline"):
+        low, high = bounds_of(name, definition, difference=baseline is not None)
+        for outside in part["value"].drop_nulls().to_frame().filter(_beyond(low, high))["value"]:
+            raise ValueError(f"{name} has the value {outside:g}, and its bounds are {low} to {high}")
+    factors = [column for column in made.columns if column not in ESTIMATE_COLUMNS]
+    twice = made.select(*_SCOPE, *factors).is_duplicated()
+    if twice.any():
+        raise ValueError(f"two rows are of one scope: {made.filter(twice).select(*_SCOPE, *factors).row(0)}")
+
+
+_SCOPE = tuple(column.name for column in ESTIMATES[: [c.name for c in ESTIMATES].index("value")])
+"""Columns that, with the factors, say what a row is of."""
+
+
+def _beyond(low: float | None, high: float | None) -> pl.Expr:
+    """Whether a value lies outside of these bounds, rounding aside."""
+    over = [] if high is None else [pl.col("value") > high + 1e-9 * max(1.0, abs(high))]
+    under = [] if low is None else [pl.col("value") < low - 1e-9 * max(1.0, abs(low))]
+    return pl.any_horizontal(pl.lit(False), *over, *under)
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:

@@ -85,7 +85,7 @@ class Finder:
     compares: tuple[str, ...] = ()
 
 
-FINDERS: Registry[Finder] = Registry("finders", "stereotrope.measure")
+FINDERS: Registry[Finder] = Registry("finders", "stereotrope.measure", always=True)
 """Every finder by its name."""
 
 Function = TypeVar("Function", bound=Callable[["RunEvidence"], Iterable[Candidate]])

@@ -10,7 +10,7 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest, with_doubts
-from stereotrope.measure.finder import FINDERS, Candidate, RunEvidence, counted
+from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence, counted
 from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, Column, plain_scores, polars_types
 
@@ -83,10 +83,14 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         alpha=alpha,
         compares={measure for finder in finders for measure in finder.compares},
     )
+    drawn = None if images is None else set(evidence.images["image_id"])
     found: list[Candidate] = []
     for finder in finders:
         with FINDERS.blamed(finder.name):
-            found += finder.function(evidence)
+            made = list(finder.function(evidence))
+            for one in made:
+                _require_candidate(one, finder, drawn)
+            found += made
     order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
     warnings = [c for c in found if c.warning][:limit]
     of_labels = strongest([c for c in found if c.wording is not None], evidence.pictures, order)
@@ -108,6 +112,26 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
         for rank, candidate in enumerate([*ranked[: limit - len(warnings)], *warnings], start=1)
     ]
     return pl.DataFrame(rows, schema=polars_types(FINDINGS))
+
+
+def _require_candidate(one: Any, finder: Finder, drawn: Collection[str] | None) -> None:
+    """Refuse what a finder must not give; ``drawn`` are all images, where they are known.
+
+    Raises ValueError: It says what is wrong.
+    """
+    if not isinstance(one, Candidate):
+        raise ValueError(f"it must give candidates, found {type(one).__name__}")
+    strange = set() if drawn is None else set(one.images) - set(drawn)
+    wrong = {
+        f"the kind {one.kind!r}, which is not among {finder.kinds}": one.kind not in finder.kinds,
+        f"the sentence {one.sentence!r}": not isinstance(one.sentence, str)
+        or not (one.sentence or (one.wording and one.attribute)),
+        f"the effect {one.effect}, which is not in [−1, 1]": not -1 <= round(one.effect, 9) <= 1,
+        f"the measure {one.measure!r}": not isinstance(one.measure, str),
+        f"images that the run has not, such as {next(iter(strange), None)!r}": strange,
+    }
+    if told := [what for what, is_so in wrong.items() if is_so]:
+        raise ValueError(f"a candidate has {told[0]}")
 
 
 def _table(

@@ -91,7 +91,7 @@ class Section:
     tables: Callable[[Material], Mapping[str, tuple[str, pl.DataFrame]]] | None = None
 
 
-SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections")
+SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections", always=True)
 """Every section by its id."""
 
 

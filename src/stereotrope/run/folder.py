@@ -175,21 +175,7 @@ class RunFolder:
 
         Raises TableError: A column is missing, unknown, or of a type that does not fit.
         """
-        wanted = tables.schema(columns, factors)
-        wrong = {
-            "no": [name for name in wanted.names if name not in frame.columns],
-            "unknown": [name for name in frame.columns if name not in wanted.names],
-        }
-        told = [f"{what} column {', '.join(map(repr, names))}" for what, names in wrong.items() if names]
-        if told:
-            raise TableError(
-                f"table {name}: {'; '.join(told)}; it must have exactly {', '.join(wanted.names)}"
-            )
-        try:
-            plain = frame.select(wanted.names).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-            table = plain.to_arrow().cast(wanted).combine_chunks()
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TableError(f"table {name}: does not fit its schema ({error})") from error
+        table = arrow_table(name, frame, columns, factors)
         sink = io.BytesIO()
         pq.write_table(
             table, sink, compression="zstd", compression_level=_ZSTD_LEVEL, row_group_size=_ROW_GROUP
@@ -285,6 +271,28 @@ def refuse_lost_ledger(path: Path) -> None:
         f"{file}: the record of what this run finished and spent is missing, and its pictures are there; put "
         "it back, and run the same command again. To make and pay for all anew, choose a new folder"
     )
+
+
+def arrow_table(
+    name: str, frame: pl.DataFrame, columns: Sequence[tables.Column], factors: Sequence[str] = ()
+) -> pa.Table:
+    """A frame as the Arrow table that is written of it.
+
+    Raises TableError: A column is missing, unknown, or of a type that does not fit.
+    """
+    wanted = tables.schema(columns, factors)
+    wrong = {
+        "no": [name for name in wanted.names if name not in frame.columns],
+        "unknown": [name for name in frame.columns if name not in wanted.names],
+    }
+    told = [f"{what} column {', '.join(map(repr, names))}" for what, names in wrong.items() if names]
+    if told:
+        raise TableError(f"table {name}: {'; '.join(told)}; it must have exactly {', '.join(wanted.names)}")
+    try:
+        plain = frame.select(wanted.names).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        return plain.to_arrow().cast(wanted).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TableError(f"table {name}: does not fit its schema ({error})") from error
 
 
 def read_info(path: Path) -> dict[str, Any]:

@@ -1,0 +1,147 @@
+"""What plug-ins of other packages give that cannot be used: one message with the plug-in and its package."""
+
+import shutil
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.errors import PluginError
+from stereotrope.further_tables import TABLES, further_table
+from stereotrope.measure import REGISTRY, estimate_frame, register
+from stereotrope.measure.finder import FINDERS, Candidate, finder
+from stereotrope.plugins import Registry
+from stereotrope.tables import WHOLE, Column
+
+AUDIT = """\
+prompts: [{thing: cup, text: a cup}]
+images_per_prompt: 2
+generators: [{calibrated: , size: 64}]
+annotators: [colour]
+measures: [refusal_rate]
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "run"
+    st.Audit.from_text(AUDIT).run(folder)
+    return folder
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    """As long as a package ``counting`` is read."""
+    before = [(registry, set(registry)) for registry in (REGISTRY, FINDERS, TABLES)]
+    monkeypatch.setattr(Registry, "_origin", "counting")
+    yield
+    for registry, names in before:
+        for name in set(registry) - names:
+            del registry._plugins[name], registry._origins[name]
+
+
+def measured(made, folder, text=AUDIT):
+    shutil.copytree(made, folder)
+    (folder / "audit.yaml").write_text(text)
+    return st.Audit.from_run(folder).measure(folder)
+
+
+ROW = {"measure": "counts", "definition": "paper", "generator": "calibrated", "value": 0.5, "n": 2}
+
+
+def frame(*rows):
+    return estimate_frame(rows, factors=("generator",))
+
+
+@pytest.mark.parametrize(
+    ("made_up", "message"),
+    [
+        (None, "it must give a frame of estimates, found NoneType"),
+        (
+            pl.DataFrame({"a": [1]}),
+            "column 'measure' must hold String, found None; make it by estimate_frame",
+        ),
+        (frame(ROW).with_columns(value=pl.lit("high")), "column 'value' must hold Float64, found String"),
+        (frame(ROW | {"measure": "share"}), "a row bears the measure 'share'; it may be: counts"),
+        (frame(ROW | {"measure": None}), "a row bears the measure None; it may be: counts"),
+        (frame(ROW | {"value": float("inf")}), "column 'value' has a number that is not finite; give null"),
+        (frame(ROW).with_columns(high=float("nan")), "column 'high' has a number that is not finite"),
+        (frame(ROW | {"value": 7.0}), "counts has the value 7, and its bounds are 0.0 to 1.0"),
+        (frame(ROW, ROW), "two rows are of one scope: ('counts', 'paper', "),
+    ],
+)
+def test_estimates_that_a_measure_cannot_give_are_refused(made, tmp_path, counting, made_up, message):
+    def counts(labels):
+        """Counts."""
+        return made_up
+
+    register(bounds=(0.0, 1.0), direction="", source="")(counts)
+    with pytest.raises(PluginError) as refused:
+        measured(made, tmp_path / "run", AUDIT.replace("refusal_rate", "counts"))
+    assert str(refused.value).startswith("measures: 'counts' of the package counting fails (ValueError: ")
+    assert message in str(refused.value)
+    assert str(refused.value).endswith("; mend the package, or do without 'counts'")
+    assert "\n" not in str(refused.value)
+
+
+def candidate(**given):
+    usual = {
+        "kind": "few",
+        "scope": {},
+        "attribute": None,
+        "effect": 0.5,
+        "measure": "share",
+        "sentence": "S",
+    }
+    return Candidate(**{**usual, **given})
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ("x", "it must give candidates, found str"),
+        (candidate(sentence=None), "a candidate has the sentence None"),
+        (candidate(sentence=""), "a candidate has the sentence ''"),
+        (candidate(effect=float("nan")), "a candidate has the effect nan, which is not in [−1, 1]"),
+        (candidate(effect=99.0), "a candidate has the effect 99.0, which is not in [−1, 1]"),
+        (candidate(kind="many"), "a candidate has the kind 'many', which is not among ('few',)"),
+        (candidate(measure=3), "a candidate has the measure 3"),
+        (candidate(images=("no one",)), "a candidate has images that the run has not, such as 'no one'"),
+    ],
+)
+def test_findings_that_cannot_be_are_refused(made, tmp_path, counting, found, message):
+    @finder("few", place=90)
+    def finds(evidence):
+        return [found]
+
+    with pytest.raises(PluginError) as refused:
+        measured(made, tmp_path / "run")
+    assert "finders: 'finds' of the package counting fails (" in str(refused.value)
+    assert message in str(refused.value)
+    assert str(refused.value).endswith("; mend the package, or uninstall it: every audit uses it")
+
+
+@pytest.mark.parametrize(
+    ("filled", "message"),
+    [
+        (pl.DataFrame({"n": [1]}), "it must give a frame and a mapping, or None"),
+        ((pl.DataFrame({"n": [1]}), 5), "it must give a frame and a mapping, or None"),
+        ((pl.DataFrame({"n": [1]}), {"seed": 3}), "its mapping has 'seed', a key of run.json; rename it"),
+        ((pl.DataFrame({"n": [1]}), {"packages": {}}), "its mapping has 'packages', a key of run.json"),
+        ((pl.DataFrame({"n": [1]}), {"mine": {1, 2}}), "Object of type set is not JSON serializable"),
+        ((pl.DataFrame({"n": [1]}), {"mine": float("nan")}), "Out of range float values are not JSON"),
+        ((pl.DataFrame({"n": [1]}), {1: 2}), "'<' not supported between"),
+        ((pl.DataFrame({"m": [1]}), {}), "table tells: no column 'n'; unknown column 'm'"),
+        ((pl.DataFrame({"n": ["x"]}), {}), "table tells: does not fit its schema"),
+    ],
+)
+def test_tables_that_cannot_be_written_are_refused(made, tmp_path, counting, filled, message):
+    @further_table((Column("n", WHOLE, "how many"),), caption="Told")
+    def tells(sources):
+        return filled
+
+    with pytest.raises(PluginError) as refused:
+        measured(made, tmp_path / "run")
+    assert "tables: 'tells' of the package counting fails (" in str(refused.value)
+    assert message in str(refused.value)
+    assert (tmp_path / "run/run.json").read_bytes() == (made / "run.json").read_bytes()
