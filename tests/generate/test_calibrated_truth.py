@@ -214,7 +214,7 @@ MISTAKES = [
         "words: []",
         r"objects\.cup\.words must list at least one, found \[\]",
     ),
-    ("format: 1", "format: 2", r"format must be 1, found 2; write it as our truth.yaml does"),
+    ("format: 1", "format: 2", r"format must be 1, found 2; correct it"),
     ("format: 1", "form: 1", r"unknown key 'form'; did you mean 'format'\?"),
     ("format: 1", "", r"format is missing; add it"),
     (

@@ -111,7 +111,7 @@ class Coupled(Options):
 
 
 def test_a_mistake_of_no_key_alone_is_named_too():
-    with pytest.raises(UsageError, match=r"annotator labels: it must name a file, found a mapping; write"):
+    with pytest.raises(UsageError, match=r"annotator labels: it must name a file, found {}; write"):
         options_of(Coupled, {}, "annotator labels", example="{labels: human.csv}")
 
 

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from stereotrope.errors import InputError
-from stereotrope.lexicon import built_in_lexicons, lexicon_from, read_lexicon
+from stereotrope.errors import InputError, UsageError
+from stereotrope.lexicon import Grouped, TermList, built_in_lexicons, lexicon_from, read_lexicon
+from stereotrope.lexicon.declared import declared_of
 
 GOOD = """\
 name: mine
@@ -106,6 +107,31 @@ def test_a_change_of_terms_or_rules_changes_the_fingerprint_and_a_reason_does_no
             r":13: prompts.doctor.parity.groups: no group of 'gender' 'mail'; did you mean 'male'\?",
         ),
         (
+            "groups: [male], against: [female]",
+            "groups: [male],\n      against: [others]",
+            r":14: prompts.doctor.parity.against: no group of 'gender' 'others'; there are female, male",
+        ),
+        ("against: [female]", "against: 3", r":13: .*against must be others, rest or groups, found 3; write"),
+        (
+            "groups: [male]",
+            "groups: []",
+            r":13: .*groups must list at least 1, found \[\]; write groups: ",
+        ),
+        (
+            "parity: {attribute: gender, groups",
+            "parity: {groups",
+            r"attribute is missing; add it: write a",
+        ),
+        ("cas: false", "cas: 1", r":14: prompts.doctor.cas must be true or false, found 1; correct it"),
+        ("female: [woman]", "true: [woman]", r":8: .*: a key must be a text, found True; put it in quotes"),
+        (
+            "\n      female: [woman]\n      male: [man, 'he']",
+            " {}",
+            r":7: attributes.gender.groups must list at least 1, found {}; write groups: {female: \[woman\]}",
+        ),
+        ("matching:", "not: x\nmatching:", r":2: unknown key 'not'"),
+        ("    of:", "    exclude: [a]\n    of:", r":6: unknown key 'exclude'; known keys: .*, not, why"),
+        (
             "terms: [sky]",
             "terms: [sky, '{}']",
             r":21: .*hallucination.terms must not hold \{\}, which stands for a term in `not:` only",
@@ -125,11 +151,35 @@ def test_a_file_that_is_none_is_refused(file, tmp_path):
         read_lexicon("biasbenc")
     with pytest.raises(InputError, match="must have terms under `attributes:`"):
         read_lexicon(file("name: empty"))
-    with pytest.raises(InputError, match="it must be a mapping, found None"):
+    with pytest.raises(InputError, match="it must be a mapping, found None; write attributes: "):
         read_lexicon(file(""))
     (tmp_path / "lexicon.yaml").write_bytes(b"name: \xff")
     with pytest.raises(InputError, match="must be UTF-8 text, found another encoding at byte 6"):
         read_lexicon(tmp_path / "lexicon.yaml")
+
+
+def test_a_list_may_leave_terms_empty_beside_elements(file):
+    made = read_lexicon(file(GOOD.replace("{doctor: [doctor, surgeon]}", "{terms: , coat: [coat]}")))
+    assert made.prompts["doctor"].lists["keyword"].elements == {"coat": ("coat",)}
+
+
+def test_parts_made_in_code_take_the_names_of_their_fields():
+    assert TermList(terms=["a"], exclude=["b"]).elements == {"a": ("a",)}
+    assert TermList(terms=["a"], exclude=["b"]).exclude == ("b",)
+    assert TermList(element={"coat": ["coat", "gown"]}).elements == {"coat": ("coat", "gown")}
+    assert Grouped(groups={"female": ["woman"]}, exclude=["no {}"]).exclude == ("no {}",)
+
+
+def test_a_key_that_commands_the_terminal_is_shown_and_not_obeyed(file):
+    for written, shown in (("\\e[31m", "x1b"), ("\\u202Ex", "u202e")):
+        with pytest.raises(InputError, match=shown) as error:
+            read_lexicon(file(f'attributes: {{"{written}": {{groups: {{}}}}}}'))
+        assert str(error.value).isprintable()
+
+
+def test_a_lexicon_that_declares_no_prompt_is_refused():
+    with pytest.raises(UsageError, match="it declares no prompt; list prompts with their terms"):
+        declared_of({"attributes": {"gender": {"groups": {"female": ["woman"]}}}})
 
 
 def test_a_file_without_end_is_read_no_further_than_a_lexicon_may_be_long(tmp_path):

@@ -111,7 +111,7 @@ def validated(model: type[Model], source: YamlFile, *, example: str = _EXAMPLE) 
     Raises what ``source`` makes of the first mistake by line, and of how many more there are.
     """
     try:
-        return model.model_validate(_Plain(source).of(source.tree, ()))
+        return model.model_validate(_Plain(source).of(source.tree, ()), by_alias=True, by_name=False)
     except ValidationError as error:
         # A misspelt key is also a missing one: say what stands there.
         mistakes = error.errors(include_url=False)
@@ -129,12 +129,9 @@ def options_of(model: type[Model], value: Mapping[str, Any], what: str, *, examp
     Raises UsageError: The first mistake, and how many more there are.
     """
     try:
-        return model.model_validate(value, context=what)
+        return model.model_validate(value, context=what, by_alias=True, by_name=False)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        key = str(next(iter(found[0]["loc"]), ""))
-        if key in model.model_fields and (examples := model.model_fields[key].examples):
-            example = f"{key}: {examples[0]}"
         raise UsageError(f"{what}: {_message(found, model, f'write {example}')}") from None
 
 
@@ -188,7 +185,8 @@ class _Plain:
 
 
 def _path(location: Sequence[str | int], whole: str = "it") -> str:
-    return ".".join(str(step) for step in location if step != "[key]") or whole
+    steps = [str(step) for step in location if step != "[key]"]
+    return ".".join(step if step.isprintable() else shorten(step) for step in steps) or whole
 
 
 def _message(found: Sequence[ErrorDetails], model: type[Options], example: str) -> str:
@@ -199,7 +197,10 @@ def _message(found: Sequence[ErrorDetails], model: type[Options], example: str) 
 def _sentence(error: ErrorDetails, model: type[Options], example: str) -> str:
     path = _path(error["loc"])
     context: Mapping[str, Any] = error.get("ctx") or {}
-    found = "a mapping" if isinstance(error["input"], Mapping) else shorten(error["input"])
+    given = list(error["input"]) if isinstance(error["input"], tuple) else error["input"]
+    found = "a mapping" if given and isinstance(given, Mapping) else shorten(given)
+    lists_all = error["type"] in ("literal_error", "bool_type")
+    example = "correct it" if lists_all else _example_of(error["loc"], model, example)
     if isinstance(error["input"], float) and not math.isfinite(error["input"]):
         return f"{path} must be a finite number, found {found}; correct it"
     if error["loc"][-1:] == ("[key]",) and not isinstance(error["input"], str):
@@ -215,7 +216,7 @@ def _sentence(error: ErrorDetails, model: type[Options], example: str) -> str:
         case "invalid_key":
             return f"a key must be a text, found {found}; put it in quotes"
         case "too_short":
-            return f"{path} must list at least {context['min_length']}, found {found}; add one"
+            return f"{path} must list at least {context['min_length']}, found {found}; {example}"
         case kind if kind in _BOUNDS:
             key, rule, fix = _BOUNDS[kind]
             limit = context[key]
@@ -225,6 +226,16 @@ def _sentence(error: ErrorDetails, model: type[Options], example: str) -> str:
     for theirs, ours in _WORDS.items():
         rule = rule.replace(theirs, ours)
     return f"{path} {rule}, found {found}; {example}"
+
+
+def _example_of(location: Sequence[str | int], model: type[Options], example: str) -> str:
+    """How the innermost field of a place is written, where it has an example of its own."""
+    own = example
+    for step in map(str, location):
+        if (field := model.model_fields.get(step)) is not None:
+            own = f"write {step}: {field.examples[0]}" if field.examples else example
+            model = _model_in(field.annotation) or model
+    return own
 
 
 def _unknown_key(location: Sequence[str | int], model: type[Options]) -> str:

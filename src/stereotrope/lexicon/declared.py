@@ -39,7 +39,8 @@ def declared_of(lexicon: Lexicon | Mapping[str, Any]) -> dict[str, Declared]:
     """Read what a lexicon declares of each prompt.
 
     lexicon: A lexicon, or a mapping shaped as its file (:func:`stereotrope.lexicon.lexicon_from`).
-    Raises UsageError: It declares no prompt, or a prompt's parity names an attribute that is not there.
+    Raises InputError: A mapping cannot be used, as of :func:`stereotrope.lexicon.lexicon_from`.
+    Raises UsageError: It declares no prompt, or the attribute of a parity is none that its captions have.
 
     >>> lexicon = {
     ...     "attributes": {"gender": {"groups": {"female": ["woman"], "male": ["man"]}}},

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from stereotrope.errors import did_you_mean
 from stereotrope.inputs.options import Options, Text
@@ -105,7 +105,21 @@ def _different(terms: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _side(value: Any) -> str | tuple[str, ...]:
-    return _text(value) if isinstance(value, str) else tuple(map(_text, _listed(value))) or OTHERS
+    if isinstance(value, str):
+        return _text(value)
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"must be {OTHERS}, {REST} or groups; write [female]")
+    return tuple(map(_text, value)) or OTHERS
+
+
+def _parted(value: Any) -> Any:
+    """A list as a file writes it: its elements stand beside ``terms``, ``not`` and ``why``."""
+    if isinstance(value, TermList):
+        return value
+    if not isinstance(value, Mapping):
+        return {"terms": value}
+    beside = {key: held for key, held in value.items() if key in ("terms", "not", "why")}
+    return {**beside, "element": {key: held for key, held in value.items() if key not in beside}}
 
 
 _OneLine = Annotated[Text, AfterValidator(lambda text: " ".join(text.split()))]
@@ -125,6 +139,8 @@ _Terms = Annotated[_Phrases, AfterValidator(_different)]
 
 class _Entry(Options):
     """A part of a lexicon file; a key with nothing behind it is as good as absent."""
+
+    model_config = ConfigDict(populate_by_name=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -170,7 +186,7 @@ class Grouped(_Entry):
     exclude: Phrases in which a term does not count (``not`` in a file); ``{}`` stands for each term.
     """
 
-    groups: dict[_GroupName, _Terms] = Field(min_length=1)
+    groups: dict[_GroupName, _Terms] = Field(min_length=1, examples=["{female: [woman]}"])
     priority: _Names = ()
     decide: Literal["first", "most"] = "first"
     of: _Names | None = None
@@ -178,7 +194,7 @@ class Grouped(_Entry):
     why: _OneLine | None = None
 
 
-class TermList(Options):
+class TermList(_Entry):
     """Elements that a caption may have any number of; ``exclude`` as of :class:`Grouped`.
 
     terms: Terms each of which is an element of its own.
@@ -189,14 +205,6 @@ class TermList(Options):
     element: dict[_Name, _Terms] = Field(default_factory=dict)
     exclude: _Phrases = Field((), alias="not")
     why: _OneLine | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _parted(cls, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return {"terms": value}
-        beside = {key: held for key, held in value.items() if key in ("terms", "not", "why")}
-        return {**beside, "element": {key: held for key, held in value.items() if key not in beside}}
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
@@ -215,8 +223,8 @@ class TermList(Options):
 class Parity(_Entry):
     """Which groups of which attribute are compared; ``against`` is groups, ``others`` or ``rest``."""
 
-    attribute: _OneLine
-    groups: _Names = Field(min_length=1)
+    attribute: _OneLine = Field(examples=["gender"])
+    groups: _Names = Field(min_length=1, examples=["[female]"])
     against: Annotated[str | tuple[str, ...], PlainValidator(_side)] = OTHERS
 
 
@@ -227,10 +235,10 @@ class PromptEntry(_Entry):
     cas: Whether stereotype and diversity terms are set against each other.
     """
 
-    lists: dict[_ListName, TermList] = Field(default_factory=dict)
+    lists: dict[_ListName, Annotated[TermList, BeforeValidator(_parted)]] = Field({}, examples=["{ppe: cap}"])
     path: Literal["demographic", "contextual"] = "demographic"
     text: _OneLine | None = None
-    parity: Parity | None = None
+    parity: Parity | None = Field(None, examples=["{attribute: gender, groups: [female]}"])
     cas: bool = True
     why: _OneLine | None = None
 
@@ -243,9 +251,9 @@ class LexiconFile(_Entry):
     source: _OneLine | None = None
     licence: _OneLine | None = None
     why: _OneLine | None = None
-    matching: Matching = Field(default_factory=Matching)
+    matching: Matching = Field(default_factory=Matching, examples=["{boundary: word}"])
     attributes: dict[_AttributeName, Grouped] = Field(default_factory=dict)
-    prompts: dict[_Name, PromptEntry] = Field(default_factory=dict)
+    prompts: dict[_Name, PromptEntry] = Field({}, examples=["{doctor: {lists: {keyword: [doctor]}}}"])
 
 
 @dataclass(frozen=True)

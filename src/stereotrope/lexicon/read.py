@@ -15,7 +15,7 @@ from stereotrope.lexicon.parts import OTHERS, REST, LexiconFile
 
 _MAX_BYTES = 8_000_000
 """A lexicon larger than this is refused."""
-_EXAMPLE = "it as docs/how-to/own-prompts-and-lexicons.md does"
+_EXAMPLE = "attributes: {gender: {groups: {female: [woman], male: [man]}}}"
 
 
 def read_lexicon(path_or_name: Path | str) -> Lexicon:
@@ -89,10 +89,13 @@ def _lexicon(file: LexiconFile, default: str, error: Callable[..., Exception]) -
             continue
         at = ("prompts", name, "parity")
         require(file.attributes, parity.attribute, "attribute of the lexicon", *at, "attribute")
-        against = (parity.against,) if isinstance(parity.against, str) else parity.against
-        for group in (*parity.groups, *(one for one in against if one not in (OTHERS, REST))):
-            groups = file.attributes[parity.attribute].groups
-            require(groups, group, f"group of {parity.attribute!r}", *at, "groups")
+        sides = {"groups": parity.groups, "against": parity.against}
+        if isinstance(parity.against, str):
+            sides["against"] = () if parity.against in (OTHERS, REST) else (parity.against,)
+        groups = file.attributes[parity.attribute].groups
+        for key, side in sides.items():
+            for group in side:
+                require(groups, group, f"group of {parity.attribute!r}", *at, key)
     for name, attribute in file.attributes.items():
         for group in attribute.priority:
             require(attribute.groups, group, "group", "attributes", name, "priority")
