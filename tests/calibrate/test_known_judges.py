@@ -120,7 +120,7 @@ def test_the_cards_stand_in_the_run_and_their_rates_are_estimates(checked) -> No
 
 def test_a_calibration_with_checks_is_not_measured_as_an_audit(checked) -> None:
     found = checked.calibration
-    with pytest.raises(st.errors.RunError, match=r"is a calibration with checks .* `stereotrope measure`$"):
+    with pytest.raises(st.errors.RunError, match=r"is a calibration .* or `stereotrope.calibrate.audit_of"):
         st.Audit.from_run(found.run.path).measure(found.run.path)
 
 

@@ -36,6 +36,15 @@ def test_a_new_run_is_recognisable_at_once(tmp_path: Path) -> None:
         assert run.notes == []
 
 
+def test_a_table_with_a_column_too_many_is_named_with_the_column(tmp_path: Path) -> None:
+    frame = pl.DataFrame({**{c.name: [] for c in FINDINGS}, "extra": []})
+    with (
+        RunFolder(tmp_path) as run,
+        pytest.raises(TableError, match="table findings: unknown column 'extra'"),
+    ):
+        run.write_tables({"findings": frame})
+
+
 def test_a_run_is_continued(tmp_path: Path) -> None:
     with RunFolder(tmp_path) as run:
         run.ledger.put("s", "k", {"v": 1})

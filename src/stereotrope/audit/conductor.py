@@ -210,7 +210,7 @@ def _refuse_unchecked(plan: Plan, run: Run) -> None:
     if plan.check is None and "judge_cards" in run.info and "check" in run.prompts.columns:
         raise RunError(
             f"{run.path}: is a calibration with checks of a model, which an audit does not know; measure it "
-            "with `stereotrope measure`"
+            "with `stereotrope measure` or `stereotrope.calibrate.audit_of(folder).measure(folder)`"
         )
 
 

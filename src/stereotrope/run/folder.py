@@ -195,7 +195,8 @@ class RunFolder:
                 continue
             columns = tables.RUN_TABLES[name]
             known = {column.name for column in columns}
-            self.write_table(name, frame, columns, [each for each in frame.columns if each not in known])
+            further = [each for each in frame.columns if each not in known]
+            self.write_table(name, frame, columns, further if name in ("prompts", "estimates") else ())
 
     def write_embeddings(self, frame: pl.DataFrame) -> None:
         """Write ``embeddings/<encoder>.parquet``, one an encoder; those of encoders no longer there go.
