@@ -47,15 +47,20 @@ UNKNOWN = "unknown"
 """Value of what a caption is read for where it names no group of it."""
 
 CAPTION_LISTS = (
-    *("stereotype", "diversity", "keyword", "implied"),
-    *("hallucination", "reference", "alignment", "ppe"),
+    "stereotype",
+    "diversity",
+    "keyword",
+    "implied",
+    "hallucination",
+    "reference",
+    "alignment",
+    "ppe",
 )
 """Attributes of a caption's term lists: one label an element found, any number of them a picture."""
 
-QUALITY_ATTRIBUTES = (
-    *("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of", "seen_in_discovery"),
-    *("text_words", "background_text_words", "text_mark", *CONSTRAINTS, CAPTION, *CAPTION_LISTS),
-)
+_OF_FILES = ("blank", "perceptual_hash", "exact_duplicate_of", "near_duplicate_of", "seen_in_discovery")
+_OF_WRITING = ("text_words", "background_text_words", "text_mark")
+QUALITY_ATTRIBUTES = (*_OF_FILES, *_OF_WRITING, *CONSTRAINTS, CAPTION, *CAPTION_LISTS)
 """Attributes that say whether a picture can be used, or hold its caption, what was found in that and what OCR
 read, not how it looks: no measure of looks takes them in, and their values are not folded."""
 

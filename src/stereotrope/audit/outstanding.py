@@ -160,7 +160,7 @@ def _counted(plan: Plan, ledger: Ledger | None, folder: Path) -> Iterator[tuple[
 
 
 def _pictures(plan: Plan, annotator: str, images: pl.DataFrame) -> tuple[int, int]:
-    """How many different pictures an annotator is shown: in all, each not drawn yet as one, and there."""
+    """Different pictures that an annotator is shown: in all, one for each not drawn yet; and those drawn."""
     shown = plan.shown.get(annotator)
     is_shown = pl.lit(True) if shown is None else pl.col("prompt_id").is_in(list(shown))
     asked = plan.requests.filter(~pl.col("absent"), is_shown)["image_id"].n_unique()

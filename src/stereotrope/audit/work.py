@@ -133,9 +133,10 @@ def carry_out(
         if not left:
             continue
         why = summary.halted or next(iter(summary.failed.values()))
+        plain = Missing(task.verb, task.name, len(left), summary.total, str(why))
         missing.append(
-            Missing(
-                *(task.verb, task.name, len(left), summary.total, str(why)),
+            replace(
+                plain,
                 budget=isinstance(why, BudgetError),
                 halted=summary.halted is not None,
                 misconfigured=getattr(why, "exit_code", None) == AuditFileError.exit_code,

@@ -12,7 +12,7 @@ from rich.text import Text
 from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
-from stereotrope.tables import ESTIMATES, warnings_of
+from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
 MOST_SCORES = 15
 """Rows of a table that are printed; the report has them all. A single further one is printed too."""
@@ -22,7 +22,6 @@ _FEWEST_LEVELS = 3
 _LONGEST_LABEL = 28
 _LONGEST_CELL = 48
 _MOST_LEVELS_BESIDE = 3
-_FIXED = {column.name for column in ESTIMATES}
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -111,7 +110,7 @@ class _Scores:
 def _complete(rows: Sequence[Row]) -> list[Row]:
     """The rows with every column that one of them has, or says its levels are compared in."""
     named = {str(row["contrast"]) for row in rows if row.get("contrast")}
-    columns = dict.fromkeys([*_FIXED, *(c for row in rows for c in row), *sorted(named)])
+    columns = dict.fromkeys([*ESTIMATE_COLUMNS, *(c for row in rows for c in row), *sorted(named)])
     return [{**columns, **row} for row in rows]
 
 
@@ -297,7 +296,7 @@ _FORMS: Mapping[str, Callable[[_Scores, Sequence[_Scores], Console], bool]] = {
 
 def _scope(rows: Sequence[Row]) -> list[str]:
     """Columns that tell the rows apart: factors, and attribute and category where they vary."""
-    present = dict.fromkeys(c for r in rows for c in r if c not in _FIXED)
+    present = dict.fromkeys(c for r in rows for c in r if c not in ESTIMATE_COLUMNS)
     if len(rows) == 1:
         return [c for c in present if c != "generator" and rows[0][c] is not None]
     present |= dict.fromkeys(("attribute", "category"))

@@ -45,7 +45,10 @@ class MeasureFrame:
     def call(
         self, info: MeasureInfo, given: dict[str, Any], setting: MeasureSetting, calls: Calls
     ) -> MeasureCall:
-        """The call of a measure: what the file says, else what the audit decides; UsageError where not."""
+        """The call of a measure: what the file says, else what the audit decides.
+
+        Raises UsageError: Something does not fit the audit.
+        """
         raise NotImplementedError
 
     def of(self, tables: RunTables, /) -> pl.DataFrame:

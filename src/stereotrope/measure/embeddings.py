@@ -21,9 +21,8 @@ from stereotrope.stats import (
     vendi_score,
     vendi_standard_error,
 )
+from stereotrope.stats.arrays import Floats
 from stereotrope.tables import factors_of
-
-Floats = NDArray[np.float64]
 
 _BY = ("generator", "prompt")
 _NO_EMBEDDING = "no embedding"

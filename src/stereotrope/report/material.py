@@ -11,14 +11,13 @@ import polars as pl
 from stereotrope.report.prose import MeasureProse, Prose
 from stereotrope.report.series import Series
 from stereotrope.run import Run
-from stereotrope.tables import ESTIMATES, PROMPTS, QUALITY_ATTRIBUTES, levels_of_subjects, plain_scores
+from stereotrope.tables import ESTIMATE_COLUMNS, PROMPTS, QUALITY_ATTRIBUTES, levels_of_subjects, plain_scores
 
 QUALITY = QUALITY_ATTRIBUTES
 """Attributes that say whether a picture can be used, not what it shows."""
 
 _LEXICON = "LexiconAnnotator"
 _FIXED_PROMPTS = {c.name for c in PROMPTS}
-_FIXED_ESTIMATES = {c.name for c in ESTIMATES}
 
 
 Words = Callable[[], Mapping[str, Any]]
@@ -185,7 +184,7 @@ class Material:
 
     def scope_columns(self, frame: pl.DataFrame) -> list[str]:
         """Factor columns of a frame of estimates that vary in it, implied ones left out."""
-        return _irredundant(frame.select(c for c in frame.columns if c not in _FIXED_ESTIMATES))
+        return _irredundant(frame.select(c for c in frame.columns if c not in ESTIMATE_COLUMNS))
 
     @cached_property
     def blank(self) -> frozenset[str]:

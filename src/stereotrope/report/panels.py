@@ -14,7 +14,7 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.series import series_in, series_of
-from stereotrope.tables import ESTIMATES, MARKS, warnings_of
+from stereotrope.tables import ESTIMATE_COLUMNS, MARKS, warnings_of
 
 MOST_PANELS = 12
 """Panels of one figure; what has more is drawn as an overview, and the files hold every row."""
@@ -34,7 +34,6 @@ _PLACES = ("value", "start", "x")
 _MOST_OPEN = 50
 _ROWS_AROUND = 3
 """Rows that the head and the axis of a panel take the place of."""
-_ESTIMATED = {column.name for column in ESTIMATES}
 _TELLING = ("definition", "contrast", "reference", "attribute", "category", "method")
 
 
@@ -123,7 +122,7 @@ def row_labels(
     for members in (found for found in alike.values() if len(found) > 1):
         rows = [records[i] for i in members]
         varying = [c for c in rows[0] if len({str(r[c]) for r in rows}) > 1]
-        differs = [c for c in varying if c not in _ESTIMATED] or [c for c in varying if c in _TELLING]
+        differs = [c for c in varying if c not in ESTIMATE_COLUMNS] or [c for c in varying if c in _TELLING]
         for i in members:
             more = [words(str(records[i][c])) for c in differs if records[i][c] is not None]
             labels[i] = ", ".join([labels[i], *more])

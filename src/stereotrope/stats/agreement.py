@@ -66,6 +66,7 @@ def mean_ranks(
     """Rank columns by their mean over rows, with percentile intervals from resampled rows.
 
     scores: Shape ``(m, k)``: the score of ``k`` groups on ``m`` things, without NaN.
+    n_bootstrap, seed: Resamples of rows, and the seed of ``numpy.random.default_rng``.
     Returns rank, low, high: Shape ``(k,)``. Rank 1 has the smallest mean; ties share their mean rank.
     Undefined: NaN ranks without a row; NaN intervals with fewer than three rows, and where a rank is the same
         in every resample.

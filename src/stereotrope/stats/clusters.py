@@ -95,6 +95,7 @@ def cluster_bootstrap_mean(
 
     values: Shape ``(n,)``; NaN values are left out.
     cluster: Cluster of each value, shape ``(n,)``; each value its own cluster when None.
+    n_resamples, seed: Number of resamples, and the seed of ``numpy.random.default_rng``.
     Returns mean, low, high: The mean of all values (large clusters count more), and the percentile interval
         of that mean.
     Undefined: All NaN without a value; ``low`` and ``high`` NaN with fewer than two clusters, or where all

@@ -26,8 +26,9 @@ def corrected_shares(counts: ArrayLike, confusion: ArrayLike) -> Floats:
 
     counts: Shape ``(C,)``: how often each label was given.
     confusion: Shape ``(R, C)``: how often, in the checked sample, each label was given to each true value.
-    Returns: Shape ``(R,)``, in [0, 1], sum 1; NaN where nothing was labelled, or the matrix is not
-        :func:`is_invertible`.
+    Returns: Shape ``(R,)``, in [0, 1], sum 1.
+    Undefined: NaN where nothing was labelled, a true value was never checked, or the matrix cannot be
+        inverted (:func:`is_invertible`): the annotator labels some true values alike.
     Raises UsageError: The shapes do not fit, or a count is negative.
     Source: Rogan and Gladen (1978), Am. J. Epidemiology 107; Tenenbein (1972), Technometrics 14.
     """

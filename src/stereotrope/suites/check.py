@@ -11,14 +11,14 @@ from stereotrope.suites.reading import load_yaml
 AGREES = "agrees"
 PARTLY = "agrees in part"
 DIFFERS = "differs"
-UNTOLD = "cannot be recomputed"
+NO_DATA = "cannot be recomputed"
 NOT_GIVEN = "not in the paper"
 
 VERDICTS: Mapping[str, str] = {
     AGREES: "other published figures, or the definition named, give the same to the last digit",
     PARTLY: "part of what is said follows, part does not; the explanation says which",
     DIFFERS: "other published figures, or the definition named, give something else",
-    UNTOLD: "what is published does not suffice; the explanation says what is missing",
+    NO_DATA: "what is published does not suffice; the explanation says what is missing",
     NOT_GIVEN: "the paper gives no such figure; ours follows from its tables and the assumptions named",
 }
 """Every verdict with its meaning."""

@@ -11,9 +11,10 @@ from rich.text import Text
 from stereotrope.commands import settings
 from stereotrope.report.escape import terminal
 from stereotrope.report.terminal import console, print_json, print_line
-from stereotrope.suites.check import AGREES, VERDICTS, FigureCheck, Reproduction
+from stereotrope.suites.check import AGREES, DIFFERS, PARTLY, VERDICTS, FigureCheck, Reproduction
 
-_STYLES = dict(zip(VERDICTS, ("green", "yellow", "bold red", "cyan", "cyan"), strict=True))
+_STYLES = {AGREES: "green", PARTLY: "yellow", DIFFERS: "bold red"}
+_UNCHECKED_STYLE = "cyan"
 _MOST_ROWS = 12
 _WIDEST = 110
 _INDENT = 2
@@ -35,14 +36,14 @@ def print_reproduction(found: Reproduction, *, as_json: bool = False) -> None:
             _print_check(check, out)
     print_line(Text(found.counted, style="bold"), out)
     for verdict, meaning in VERDICTS.items():
-        print_line(Text.assemble((verdict, _STYLES[verdict]), f": {meaning}"), out)
+        print_line(Text.assemble((verdict, _STYLES.get(verdict, _UNCHECKED_STYLE)), f": {meaning}"), out)
     line = "Every figure behind a check: stereotrope reproduce"
     print_line(Text(f"{line} {terminal(found.suite)} --json", style="dim"), out)
 
 
 def _print_check(check: FigureCheck, out: Console) -> None:
     """The verdict at the left, everything else in a column beside it; no line ends in spaces."""
-    column = max(len(verdict) for verdict in _STYLES) + 2 * _INDENT
+    column = max(len(verdict) for verdict in VERDICTS) + 2 * _INDENT
     room = min(out.width, _WIDEST) - column
     lines = [Text(line) for line in _wrapped(check.what, room)]
     for name, text in (("published", check.published), ("recomputed", check.recomputed)):
@@ -53,7 +54,7 @@ def _print_check(check: FigureCheck, out: Console) -> None:
     lines += [Text(line, style="dim") for line in _wrapped(check.explanation, room)]
     if check.verdict != AGREES and 0 < len(check.details) <= _MOST_ROWS:
         lines += _rows(check.details)
-    verdict = Text(check.verdict.ljust(column - _INDENT), style=_STYLES[check.verdict])
+    verdict = Text(check.verdict.ljust(column - _INDENT), style=_STYLES.get(check.verdict, _UNCHECKED_STYLE))
     for number, line in enumerate(lines):
         before = Text(" " * _INDENT) + verdict if number == 0 else Text(" " * column)
         out.print(before + line, soft_wrap=True)

@@ -118,7 +118,8 @@ def bias_amplification(
     captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`representation_parity`; :math:`k` counts the declared groups and, if in, ``unknown``.
     definition
-        ``paper``: as above. ``released``: :math:`k` counts the groups seen, and one group seen gives 0.
+        ``paper``: as above. ``released``: :math:`k` counts only the groups that were seen; the value is 0
+        where only one was.
 
     Returns
     -------
@@ -172,8 +173,8 @@ def shannon_entropy(
     captions, attribute, groups, unknown, by, level, n_bootstrap, seed
         As for :func:`bias_amplification`.
     definition
-        ``paper``: as above. ``released``: :math:`k` counts the groups seen, and one group seen gives 0.
-        (Their tables print the sum in bits, not divided.)
+        ``paper``: as above. ``released``: :math:`k` counts only the groups that were seen; the value is 0
+        where only one was. (The released tables print the entropy in bits, not divided by its maximum.)
 
     Returns
     -------

@@ -64,7 +64,8 @@ def gmr(cell: Captions, keywords: Sequence[str], *, column: str = "keyword") -> 
 
     Undefined
     ---------
-    ``no keyword declared``; ``no usable caption``; under ``released`` no interval where all lack as many.
+    ``no keyword declared``; ``no usable caption``. Under ``released`` there is no interval where all captions
+    lack the same number of keywords.
 
     Notes
     -----
@@ -118,7 +119,8 @@ def iemr(cell: Captions, elements: Sequence[str], *, column: str = "implied") ->
 
     Notes
     -----
-    The list decides the score. Captions leave out what goes without saying: pictures lack less than this.
+    The list decides the score. A captioner seldom writes what goes without saying: an upper bound of what
+    pictures lack.
 
     References
     ----------

@@ -95,7 +95,8 @@ def bds(
 
     References
     ----------
-    SODA, eq. 1 (base versus demographic divergence); Lin (1991), eq. 4.1; Phipson and Smyth (2010), eq. 2.
+    SODA, eq. 1 (base versus demographic divergence); Lin (1991), eq. 4.1; permutation p of Phipson
+    and Smyth (2010), eq. 2.
 
     Examples
     --------

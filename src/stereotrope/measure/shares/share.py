@@ -31,7 +31,8 @@ def share(
     Formula
     -------
     :math:`s_v = k_v / n`, with :math:`k_v` the images labelled ``v`` and :math:`n` the images with a
-    usable label (of the values in ``of``, where given).
+    usable label (of the values in ``of``, where given). Simultaneous intervals of :math:`K` values are
+    Wilson's at level :math:`1 - (1 - level)/K` (Goodman, eq. 1.3 and the Bonferroni quantile of section 3).
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from stereotrope.stats import axis_orders, pairwise_score, radar_weights
 from stereotrope.suites.biasbench.figures import PrintedFigure, figures, printed
 from stereotrope.suites.biasbench.prompts import BENCHMARK_PROMPTS
 from stereotrope.suites.biasbench.released import spread
-from stereotrope.suites.check import DIFFERS, PARTLY, UNTOLD, Recomputed, Reproduction, agreed, reproduction
+from stereotrope.suites.check import DIFFERS, NO_DATA, PARTLY, Recomputed, Reproduction, agreed, reproduction
 
 _MODELS = ("SD v1.5", "Koala Lightning", "BK-SDM Base", "Gemini 2.5 Flash")
 _GEMINI = "Gemini 2.5 Flash"
@@ -36,7 +36,7 @@ def _tables() -> Iterator[Recomputed]:
     yield Recomputed("images", DIFFERS, recomputed, details)
     high, low = (_printed(m, "beauty", "kl_from_uniform").value for m in ("SD v1.5", _GEMINI))
     yield Recomputed("kl-ratio", PARTLY, f"{high / low:.1f}")
-    yield Recomputed("occlusion", UNTOLD, "")
+    yield Recomputed("occlusion", NO_DATA, "")
 
 
 def _scores(model: str) -> list[float]:
@@ -125,7 +125,7 @@ def _definitions() -> Iterator[Recomputed]:
     ]
     shown = "; ".join(", ".join(map(str, counts)) for counts in fitting) or "none"
     even = any(max(counts) - min(counts) <= 1 for counts in fitting)
-    verdict = DIFFERS if fitting and not even else UNTOLD
+    verdict = DIFFERS if fitting and not even else NO_DATA
     yield Recomputed("gemini-beauty", verdict, f"counts of 15 pictures with both figures: {shown}")
     of_groups = {k: 1 - kl.value / math.log(k) for k in range(2, 8)}
     two = {c: score for c in _counts(2) if entropy.covers(score := _spread(c)["shannon_entropy"])}

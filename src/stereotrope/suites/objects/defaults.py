@@ -9,7 +9,7 @@ import polars as pl
 from stereotrope.report.prose import listing
 from stereotrope.stats import spearman
 from stereotrope.stats.arrays import Floats
-from stereotrope.suites.check import AGREES, PARTLY, UNTOLD, Recomputed, agreed
+from stereotrope.suites.check import AGREES, NO_DATA, PARTLY, Recomputed, agreed
 from stereotrope.suites.objects.matrix import models, table, three
 
 _NEAR = 0.001
@@ -111,7 +111,7 @@ def _agreement(every: Floats) -> Recomputed:
         f"{low:.2f} to {high:.2f} between objects within a model; {near.mean():.2f} ± {near.std():.2f} after "
         "averaging over models"
     )
-    return Recomputed("rank-agreement", UNTOLD, recomputed, details)
+    return Recomputed("rank-agreement", NO_DATA, recomputed, details)
 
 
 def _pairs(rows: Floats) -> Floats:

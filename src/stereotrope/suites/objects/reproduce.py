@@ -9,7 +9,7 @@ import scipy
 
 from stereotrope.report.numbers import thousands
 from stereotrope.report.prose import listing
-from stereotrope.suites.check import AGREES, PARTLY, UNTOLD, Recomputed, Reproduction, agreed, reproduction
+from stereotrope.suites.check import AGREES, NO_DATA, PARTLY, Recomputed, Reproduction, agreed, reproduction
 from stereotrope.suites.objects.defaults import defaults
 from stereotrope.suites.objects.definition import definitions
 from stereotrope.suites.objects.matrix import LAST_DIGIT, models, percent, signed_percent, table, three
@@ -109,7 +109,7 @@ def _variations(figures: pl.DataFrame) -> Iterator[Recomputed]:
     alone = both.filter("better")["generator"].to_list()
     holds = five.argmin() == 3 and alone == ["FLUX 2 Pro"]
     yield Recomputed("largest-reduction", agreed(holds), f"{signed_percent(five.min())}; {listing(alone)}")
-    yield Recomputed("paired-tests", UNTOLD, "")
+    yield Recomputed("paired-tests", NO_DATA, "")
 
 
 def _judges(figures: pl.DataFrame) -> Iterator[Recomputed]:
@@ -121,7 +121,7 @@ def _judges(figures: pl.DataFrame) -> Iterator[Recomputed]:
     p = _correlation_p(low, _GROUPS)
     means = [float(part["value"].to_numpy().mean()) for part in single.partition_by("annotator", "reference")]
     words = {"means": listing([three(x) for x in means])}
-    yield Recomputed("pooled-correlation", UNTOLD, "", words=words)
+    yield Recomputed("pooled-correlation", NO_DATA, "", words=words)
     holds = p < 0.05 and _correlation_p(pooled.min(), 27) < 0.0001
     recomputed = f"{three(low)} to {three(high)}; largest p = {p:.3f}"
     yield Recomputed("correlation-range", agreed(holds), recomputed)
