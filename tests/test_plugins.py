@@ -15,7 +15,8 @@ import stereotrope as st
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to"
 PAGES = [(DOCS / f"write-{page}.md").read_text(encoding="utf-8") for page in ("a-measure", "an-annotator")]
 WORDS = re.findall(r"```yaml\n(.*?)```", PAGES[0], flags=re.DOTALL)[0]
-MEASURE, FINDER, SECTION, ANNOTATOR = re.findall(r"```python\n(.*?)```", "\n".join(PAGES), flags=re.DOTALL)
+CODE = re.findall(r"```python\n(.*?)```", "\n".join(PAGES), flags=re.DOTALL)
+MEASURE, FRAME, FINDER, SECTION, ANNOTATOR = CODE
 AUDIT = """\
 suite: objects
 objects: [cup]
@@ -70,6 +71,18 @@ def test_a_measure_of_another_package_is_listed_and_computed_with_its_finding_an
     assert "What was counted\ncalibrated was labelled 4 times." in done.stdout
     told = st.open(tmp_path / "run").findings.filter(kind="few_labels")
     assert told["sentence"].to_list() == ["calibrated has 4 labels."] * 2
+
+
+def test_a_measure_reads_the_frame_of_another_package(tmp_path):
+    counted = MEASURE.replace('source="none', 'needs="sizes", source="none').replace(
+        "label_count", "size_count"
+    )
+    install(tmp_path, f"{FRAME}\n{counted}", groups=("frames", "measures"))
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("label_count", "size_count"))
+    done = stereotrope(tmp_path, "run", "audit.yaml", "-o", "run")
+    assert done.returncode == 0, done.stderr
+    found = pl.read_parquet(tmp_path / "run" / "estimates.parquet").filter(measure="size_count")
+    assert found["value"].to_list() == [4.0]
 
 
 @pytest.mark.parametrize(
