@@ -117,8 +117,8 @@ LABELLED = ("ok", ABSENT)
 """Statuses of an image that labels count of."""
 
 LABELS = (
-    Column("subject_kind", _S, "image | region | set"),
-    Column("subject_id", _S, "image_id, or the id of the region or set in `subjects`"),
+    Column("subject_kind", _S, "image | region | set | text (of a prompt)"),
+    Column("subject_id", _S, "image_id, the id of the region or set in `subjects`, or prompt_id of a text"),
     Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a whole image"),
     Column("attribute", _S, "what was looked at"),
     Column("value", _S, "what was seen, as it is counted: open values folded; null unless status is ok"),

@@ -35,7 +35,7 @@ class Halves(Annotator):
     """Says where the left and the right half of a picture are, and a region that is outside."""
 
     name, fingerprint, gives = "halves", "halves-1", ("regions",)
-    attributes = HALVES
+    attributes, several = HALVES, ("half",)
 
     def process(self, picture):
         SEEN.append((self.name, picture.size))
@@ -210,6 +210,21 @@ def test_a_region_or_set_without_an_answer_is_stored_and_counted_as_not_labelled
 def test_a_need_that_nobody_meets_is_told_with_its_line(study, annotators, message):
     with pytest.raises(AuditFileError, match=message):
         audit(study, annotators).plan()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("half", "'half' is labelled on each image, several times, and share reads one label of each image"),
+        ("shade", "'shade' is labelled on each region, and share reads one .* registered with subject="),
+        ("alike", "'alike' is labelled on each set, and share reads one label of each image"),
+    ],
+)
+def test_a_share_of_what_is_labelled_on_others_than_pictures_is_refused(study, attribute, message):
+    with pytest.raises(AuditFileError, match=f"audit.yaml:3: measure 'share': {message}"):
+        audit(study, measures=f"[{{share: {attribute}}}]").plan()
+    with pytest.raises(AuditFileError, match="'half' is labelled on each image, several times"):
+        audit(study, "halves", "[share]").plan()
 
 
 def test_annotators_that_wait_for_one_another_are_told(study, monkeypatch):

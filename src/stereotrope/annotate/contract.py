@@ -34,6 +34,7 @@ class Annotator:
     needs, gives: What others must have given before, and what it gives beside its attributes: names of
         attributes, ``regions``, ``embeddings`` … What looks at regions is shown those of the labels that it
         needs.
+    several: Attributes of which a subject may have several labels, a region each: shares do not count these.
     remedies: Need → what to add to an audit where nobody gives it.
     process, process_batch: ``process(subject)`` → labels, safe to call from ``concurrency`` threads at once,
         or a coroutine function; with a ``batch`` above 1 ``process_batch(subjects)`` too. None where it looks
@@ -55,6 +56,7 @@ class Annotator:
     subject: SubjectKind = "image"
     needs: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
     remedies: Mapping[str, str] = {}
     process: Callable[..., Any] | None = None
     process_batch: Callable[..., Any] | None = None
@@ -136,7 +138,9 @@ class Annotator:
     def sets(self, images: pl.DataFrame) -> list[tuple[str, ...]]:
         """Image ids of each set: by default the pictures of one prompt and generator, ``size`` by ``size``.
 
-        ``images`` has the factors too.
+        ``images`` has all that were asked for, in the order of the plan:
+        ``image_id, prompt_id, generator, seed, status``, the factors and ``text``. A set with one that was
+        refused or cannot be used is never looked at, and one with a picture that is still to come waits.
         """
         groups = images.group_by("generator", "prompt_id", maintain_order=True).agg("image_id")["image_id"]
         starts = ((ids, at) for ids in groups for at in range(0, len(ids) - self.size + 1, self.size))

@@ -149,11 +149,10 @@ class Subjects:
         """Image ids of each set; of a run that is measured again those that were there then."""
         if self._before is None or not self._before.subjects.height or annotator.stage != ANNOTATE:
             return annotator.sets(frame)
-        labelled = self._before.labels.filter(subject_kind="set").select("subject_id", "annotator")
-        others = labelled.filter(pl.col("annotator") != annotator.name)["subject_id"]
-        own = labelled.filter(annotator=annotator.name)["subject_id"]
-        ours = ~pl.col("subject_id").is_in(others.implode()) | pl.col("subject_id").is_in(own.implode())
-        sets = self._before.subjects.filter(ours, subject_kind="set").sort("position", maintain_order=True)
+        labelled = self._before.labels.group_by("subject_id").agg("annotator")
+        members = self._before.subjects.filter(subject_kind="set").sort("position", maintain_order=True)
+        known = members.join(labelled, on="subject_id", how="left", maintain_order="left")
+        sets = known.filter(pl.col("annotator").list.contains(annotator.name).fill_null(True))
         return list(map(tuple, sets.group_by("subject_id", maintain_order=True).agg("image_id")["image_id"]))
 
     def _frame(self, annotator: Annotator) -> pl.DataFrame:

@@ -40,6 +40,9 @@ def filled(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting)
         "by": [*scope, *(name for name in setting.factors if name != "dimension")],
         **{name: getattr(setting, name) for name in ("level", "n_permutations", "n_bootstrap", "seed")},
     }
+    optional = "attribute" in takes and takes["attribute"].default is None
+    if optional and len(attributes) < len(setting.attributes.get(info.subject, ())):
+        known["attribute"] = list(attributes)
     if "group" in takes:
         known["by"] = scope if "within" in takes else held
     for name in ("over", "judge"):
@@ -64,8 +67,18 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
                 f"{reads_like([factor], factors)}"
             )
     one, labelled = arguments.get("attribute"), setting.attributes_of(info.subject)
-    for attribute in [*arguments.get("attributes", []), *([one] if isinstance(one, str) else one or [])]:
+    listed = [*arguments.get("attributes", []), *([one] if isinstance(one, str) else one or [])]
+    if not listed and [] in (one, arguments.get("attributes")):
+        listed = list(setting.attributes.get(info.subject, ()))
+    for attribute in listed:
         if attribute not in labelled and not setting.discovers:
+            if kinds := [kind for kind, named in setting.attributes.items() if attribute in named]:
+                times = ", several times" if info.subject in kinds else ""
+                raise UsageError(
+                    f"{attribute!r} is labelled on each {kinds[0]}{times}, and {info.name} reads one label "
+                    f"of each {info.subject}; a measure of your own can read it, registered with "
+                    f'subject="{kinds[0]}": see docs/how-to/write-a-measure.md'
+                )
             raise UsageError(
                 f"no annotator labels {shorten(attribute)}; labelled are "
                 f"{', '.join(labelled) or 'none'}{reads_like([attribute], labelled)}"
@@ -160,7 +173,7 @@ def _subjects(kind: str) -> _Frame:
 
     return _Frame(
         words=f"labels of {kind}s",
-        has=lambda setting: setting.attributes_of(kind),
+        has=lambda setting: setting.attributes.get(kind),
         lacking=f"labels of {kind}s, and no annotator gives any; add one that looks at {kind}s",
         of=of,
         made_up=lambda _, labels: (
@@ -175,7 +188,7 @@ _FRAMES: dict[str, MeasureFrame] = {
     "estimates": _Estimates(),
     "labels": _Frame(
         words="labels",
-        has=lambda setting: setting.attributes_of("image"),
+        has=lambda setting: setting.attributes.get("image"),
         lacking="labels of how pictures look, and no annotator gives any; add one, for example "
         "`annotators: [colour]`",
         of=lambda tables: tables.looks,

@@ -56,8 +56,9 @@ class MeasureSetting:
         return factor in self.factors and self.prompts[factor].drop_nulls().n_unique() > 1
 
     def attributes_of(self, subject: str) -> Mapping[str, Sequence[str] | None]:
-        """Attributes of looks at subjects of a kind."""
-        return self.attributes.get(subject, {})
+        """Attributes of looks at subjects of a kind that have one label each."""
+        several = {name for one in self.annotators if one.subject == subject for name in one.several}
+        return {k: v for k, v in self.attributes.get(subject, {}).items() if k not in several}
 
     @property
     def scope(self) -> list[str]:

@@ -190,10 +190,7 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
 
 
 def missing_table(material: Material) -> dict[str, Any]:
-    """Refusals, pictures that cannot be used and labels without a value, by model and group.
-
-    Labels of sets whose pictures differ in these stand in rows of their own.
-    """
+    """Refusals, unusable pictures, labels without a value, by model and group; of sets of several apart."""
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
     ok = pl.col("status") == "ok"
     picture = pl.coalesce("sha256", "image_id")
