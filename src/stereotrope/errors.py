@@ -9,7 +9,7 @@
     │   ├── TableError                  a frame or table that breaks its schema
     │   ├── MetadataError               a metadata or label file of a folder of images
     │   └── PictureError                a picture that is refused; carries a short ``reason``
-    ├── PluginError                 2   a plug-in that cannot be loaded, or a name that two of them take
+    ├── PluginError                 2   a plug-in that cannot be loaded, fails, or takes another's name
     ├── DefinitionError             2   two definitions of a score set side by side
     ├── RunError                    3   a run folder that cannot be used as it is
     │   ├── RunLocked                   another process writes this run
@@ -57,7 +57,7 @@ class UsageError(StereotropeError, exit_code=2):
 
 
 class PluginError(StereotropeError, exit_code=2):
-    """A plug-in that cannot be loaded, or that takes the name of another."""
+    """A plug-in that cannot be loaded, fails, or takes the name of another."""
 
 
 class InputError(StereotropeError, exit_code=2):

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from stereotrope.errors import PluginError, StereotropeError
 
@@ -29,6 +30,9 @@ OURS = "stereotrope"
 """Where what comes with this package is from."""
 
 P = TypeVar("P")
+Made = TypeVar("Made")
+Check = Callable[[Any, str, tuple[Any, ...], Any], Any]
+"""``check(made, "process", arguments, result)`` → the result as it goes on; raises where it breaks a rule."""
 
 
 class Registry(Mapping[str, P], Generic[P]):
@@ -78,7 +82,7 @@ class Registry(Mapping[str, P], Generic[P]):
             yield
         except StereotropeError:
             raise
-        except Exception as error:  # code of others may raise anything
+        except (Exception, SystemExit) as error:  # code of others may raise anything
             if self.origin(name) == OURS:
                 raise
             without = "uninstall it: every audit uses it" if self._always else f"do without {name!r}"
@@ -86,6 +90,21 @@ class Registry(Mapping[str, P], Generic[P]):
                 f"{self.group}: {name!r} of the package {self.origin(name)} fails ({type(error).__name__}: "
                 f"{' '.join(str(error).split())}); mend the package, or {without}"
             ) from error
+
+    def made(self, name: str, make: Callable[[], Made], contract: Any, check: Check) -> Made:
+        """What a plug-in makes: another package's is blamed and checked whenever it is used.
+
+        contract: Its class.
+
+        Raises PluginError: It cannot be made, or breaks a rule.
+        """
+        with self.blamed(name):
+            made: Any = make()
+            if self.origin(name) != OURS:
+                require_result({"make": contract}, "make", (), made)
+                check(made, "make", (), made)
+                made = _Guarded(made, lambda: self.blamed(name), contract, check)
+        return made  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> P:
         self._load()
@@ -113,7 +132,7 @@ class Registry(Mapping[str, P], Generic[P]):
                     self._import(point.value)
                 except PluginError:
                     raise
-                except Exception as error:  # code of others may raise anything
+                except (Exception, SystemExit) as error:  # code of others may raise anything
                     raise PluginError(
                         f"{self.group}: {self._origin} cannot be loaded ({type(error).__name__}: {error}); "
                         f"mend the package {point.value}, or uninstall it"
@@ -128,6 +147,62 @@ class Registry(Mapping[str, P], Generic[P]):
             last = inner.name.rpartition(".")[2]
             if not last.startswith("_") and (inner.ispkg or self._modules in (None, last)):
                 self._import(inner.name)
+
+
+class _Guarded:
+    """Stands for what another package's plug-in made, and passes for it; its own calls are left alone."""
+
+    def __init__(self, made: Any, blamed: Callable[[], Any], contract: type, check: Check) -> None:
+        self.__dict__.update(_made=made, _blamed=blamed, _contract=contract, _check=check)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._made)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._made, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        with self._blamed():
+            value: Any = getattr(self._made, name, _Guarded)
+        if value is _Guarded:
+            raise AttributeError(f"{type(self._made).__name__} has no {name!r}")
+
+        def carried_out(*given: Any, **more: Any) -> Any:
+            with self._blamed():
+                return self._passed(name, given, value(*given, **more))
+
+        async def awaited(*given: Any, **more: Any) -> Any:
+            with self._blamed():
+                return self._passed(name, given, await value(*given, **more))
+
+        return (awaited if inspect.iscoroutinefunction(value) else carried_out) if callable(value) else value
+
+    def _passed(self, name: str, given: tuple[Any, ...], result: Any) -> Any:
+        passed = self._check(self._made, name, given, result)
+        again = isinstance(passed, self._contract)
+        return _Guarded(passed, self._blamed, self._contract, self._check) if again else passed
+
+
+def require_facts(made: Any, **facts: type) -> None:
+    """Raise ValueError where what a plug-in says of itself is of another type, empty or nought."""
+    for name, kind in facts.items():
+        if not isinstance(value := getattr(made, name), kind) or not value:
+            raise ValueError(
+                f"{name} must be of type {kind.__name__} and not empty or 0, found {value!r:.80}"
+            )
+
+
+def require_result(kinds: Mapping[str, Any], name: str, given: tuple[Any, ...], result: Any) -> None:
+    """Raise TypeError or ValueError where a method gives another kind of thing, or too many or few."""
+    kind = Sequence if name == "process_batch" else kinds.get(name, object)
+    if not isinstance(result, kind):
+        raise TypeError(f"{name} must give {getattr(kind, '__name__', kind)}, found {result!r:.80}")
+    if name == "process_batch":
+        if len(result) != len(given[0]):
+            raise ValueError(f"{name} must give one result for each of {len(given[0])}, found {len(result)}")
+        for each in result:
+            require_result({"process": kinds["process"] | Exception}, "process", (), each)
 
 
 def _entry_points(group: str) -> Iterable[EntryPoint]:

@@ -7,6 +7,7 @@ measure needs is a *factor*: a string column under its own name in ``prompts`` (
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -319,6 +320,16 @@ def polars_types(columns: Sequence[Column]) -> dict[str, Any]:
     """Column → Polars type of a table in memory."""
     types = {_S: pl.String, _F: pl.Float64, _I: pl.Int64, _V: pl.List(pl.Float32)}
     return {column.name: types[column.type] for column in columns}
+
+
+def require_row(columns: Sequence[Column], row: Mapping[str, Any]) -> None:
+    """Raise ValueError where a value of a row does not fit its column; what has no column is let be."""
+    for column in columns:
+        if (value := row.get(column.name)) is not None:
+            kind: Any = {_S: str, _F: (int, float), _I: int}[column.type]
+            if not isinstance(value, kind) or (column.type == _F and not math.isfinite(value)):
+                raise ValueError(f"{column.name} must be of type {column.type}, found {value!r:.80}")
+            str(value).encode()  # half a surrogate pair is no text
 
 
 def schema(columns: Sequence[Column], factors: Sequence[str] = ()) -> pa.Schema:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 
-from stereotrope.tables import LABELS, polars_types
+from stereotrope.tables import LABELS, polars_types, require_row
 
 Status = Literal["ok", "unclear", "refused", "invalid"]
 Attributes = Mapping[str, tuple[str, ...] | None]
@@ -36,6 +36,10 @@ class Label:
     region: str | None = None
 
     def __post_init__(self) -> None:
+        require_row(LABELS, vars(self))
+        sure = 1.0 if self.confidence is None else self.confidence
+        if self.attribute is None or self.status not in get_args(Status) or not 0 <= sure <= 1:
+            raise ValueError(f"status is {' or '.join(get_args(Status))}, confidence in [0, 1]; found {self}")
         if (self.value is None) == (self.status == "ok"):
             raise ValueError(
                 f"label of {self.attribute!r}: a value belongs to status 'ok' and to no other; "

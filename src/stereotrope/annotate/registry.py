@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stereotrope.annotate.checks import checked
 from stereotrope.annotate.contract import Annotator
 from stereotrope.clients import Account
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
@@ -30,4 +31,5 @@ def create(
     Raises InputError: A file that it names cannot be used.
     """
     entry, options = read_entry(spec, ANNOTATORS, "annotator", model="questions")
-    return entry.make(options, Context(Path(relative_to or "."), Account() if account is None else account))
+    context = Context(Path(relative_to or "."), Account() if account is None else account)
+    return ANNOTATORS.made(entry.name, lambda: entry.make(options, context), Annotator, checked)

@@ -101,7 +101,7 @@ def info_of(
         "annotators": [
             {
                 "name": a.name,
-                "kind": type(a).__name__,
+                "kind": a.__class__.__name__,
                 "fingerprint": a.fingerprint,
                 "attributes": {k: None if v is None else list(v) for k, v in a.attributes.items()},
             }

@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import polars as pl
 
 from stereotrope.clients import Account, Expectation
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
-from stereotrope.plugins import Registry
+from stereotrope.plugins import Registry, require_facts, require_result
+from stereotrope.tables import IMAGES, require_row
 
 
 def request_id(
@@ -70,6 +71,9 @@ def image_requests(requests: pl.DataFrame) -> Iterator[ImageRequest]:
         yield ImageRequest(**{**row, "params": json.loads(row["params"])})
 
 
+ImageStatus = Literal["ok", "refused", "excluded", "absent"]
+
+
 @dataclass(frozen=True)
 class ImageResult:
     """What came of a request.
@@ -82,11 +86,19 @@ class ImageResult:
     """
 
     data: bytes | None
-    status: Literal["ok", "refused", "excluded", "absent"]
+    status: ImageStatus
     reason: str | None = None
     revised_prompt: str | None = None
     latency: float | None = None
     cost: float | None = None
+
+    def __post_init__(self) -> None:
+        require_row(IMAGES, vars(self))
+        if self.status not in get_args(ImageStatus) or isinstance(self.data, bytes) != (self.status == "ok"):
+            raise ValueError(
+                f"status is one of {', '.join(get_args(ImageStatus))}, and bytes belong to 'ok' alone; found "
+                f"{self.status!r:.40} with {self.data!r:.40}"
+            )
 
 
 class Generator(ABC):
@@ -196,4 +208,15 @@ def create(
     Raises UsageError: The entry or an option cannot be used; the nearest known one is named.
     """
     entry, options = read_entry(spec, GENERATORS, "generator", model="images")
-    return entry.make(options, Context(Path(relative_to or "."), Account() if account is None else account))
+    context = Context(Path(relative_to or "."), Account() if account is None else account)
+    return GENERATORS.made(entry.name, lambda: entry.make(options, context), Generator, _checked)
+
+
+_GIVES = {"process": ImageResult, "check": str | None, "requests": tuple | None, "expect": Expectation | None}
+
+
+def _checked(one: Generator, method: str, given: tuple[Any, ...], result: Any) -> Any:
+    require_result(_GIVES, method, given, result)
+    if method == "make":
+        require_facts(one, name=str, fingerprint=str, concurrency=int, batch=int)
+    return result

@@ -12,11 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from stereotrope.errors import Interrupted, RunError, StereotropeError
+from stereotrope.errors import Interrupted, PluginError, RunError, StereotropeError
 from stereotrope.run.ledger import Ledger
 
 _COMMIT_THREADS = 32
 _LOOK_SECONDS = 0.05
+_FATAL = (RunError, Interrupted, PluginError)
+"""Expected as they are, these speak of no item but of the run itself, or of a package."""
 
 Commit = Callable[[str, Any, Any], Mapping[str, Any]]
 OnFailure = Callable[[str, Any, Exception], Mapping[str, Any] | None]
@@ -246,7 +248,7 @@ class _Work:
         ]
 
     def _is_final(self, batch: Sequence[Pair], error: Exception) -> bool:
-        return len(batch) == 1 or isinstance(error, self.stage.halting)
+        return len(batch) == 1 or isinstance(error, (*self.stage.halting, *_FATAL))
 
     def _worker(self) -> Any:
         worker = self.stage.make()
@@ -321,6 +323,6 @@ class _Failed:
 
 def _failure(error: Exception) -> _Failed:
     """Take an expected exception as one item's outcome, unless it speaks of the run itself."""
-    if isinstance(error, (RunError, Interrupted)):
+    if isinstance(error, _FATAL):
         raise error
     return _Failed(error)

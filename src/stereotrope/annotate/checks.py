@@ -1,0 +1,103 @@
+"""What an annotator of another package must keep to; every rule raises what the run tells of the package."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, get_args
+
+import polars as pl
+
+from stereotrope.annotate.contract import Annotator
+from stereotrope.annotate.label import Label
+from stereotrope.annotate.picture import SubjectKind
+from stereotrope.plugins import require_facts, require_result
+from stereotrope.tables import LABELS, QUALITY_ATTRIBUTES, polars_types
+
+_GIVES = {"process": Iterable, "derive": pl.DataFrame, "sets": Sequence, "key_of": str, "payload": Mapping}
+
+
+def checked(one: Annotator, method: str, given: tuple[Any, ...], result: Any) -> Any:
+    """Return what a method of an annotator gave, labels out of their lists as ``invalid``.
+
+    Raises TypeError, ValueError: It breaks the contract.
+    """
+    if method in ("process", "process_batch") and type(one).payload is not Annotator.payload:
+        return result  # no labels: its own ``payload`` says what is kept of it
+    require_result(_GIVES, method, given, result)
+    match method:
+        case "make":
+            _require_annotator(one)
+        case "process":
+            return _labels(one, given[0], result)
+        case "process_batch":
+            pairs = zip(given[0], result, strict=True)
+            return [each if isinstance(each, Exception) else _labels(one, at, each) for at, each in pairs]
+        case "derive":
+            _require_derived(one, given[0], given[1], result)
+        case "sets":
+            for ids in result:
+                if not isinstance(ids, tuple | list) or not ids or not set(ids) <= set(given[0]["image_id"]):
+                    raise ValueError(f"a set is a tuple of ids of the images, found {ids!r:.80}")
+    return result
+
+
+def _require_annotator(one: Annotator) -> None:
+    require_facts(one, name=str, fingerprint=str, concurrency=int, batch=int, size=int)
+    if one.subject not in get_args(SubjectKind) or not isinstance(one.attributes, Mapping):
+        raise ValueError(
+            f"subject must be one of {', '.join(get_args(SubjectKind))}, and attributes a mapping; found "
+            f"{one.subject!r:.40} and {one.attributes!r:.80}"
+        )
+    for texts in (one.needs, one.gives, [*one.attributes], *filter(None, one.attributes.values())):
+        if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"needs, gives and value lists must be tuples of texts, found {texts!r:.80}")
+
+
+def _labels(one: Annotator, subject: Any, result: Iterable[Any]) -> list[Label]:
+    said = [_label(one, subject, label) for label in result]
+    _require_once([(label.attribute, label.region) for label in said])
+    return said
+
+
+def _label(one: Annotator, subject: Any, label: Any) -> Label:
+    if not isinstance(label, Label) or label.attribute not in one.attributes:
+        raise TypeError(f"process must give labels of {', '.join(one.attributes)}, found {label!r:.120}")
+    if label.region is not None:
+        x0, y0, x1, y1 = json.loads(label.region)
+        width, height = subject.size if one.subject == "image" else (0, 0)
+        if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
+            raise ValueError(
+                f"region {label.region} is no box in the {width} × {height} pixels of the picture"
+            )
+    values = one.attributes[label.attribute]
+    if label.value is None or values is None or label.value in values:
+        return label
+    reason = f'answered "{label.value:.100}", which is not among the options'
+    return replace(label, value=None, status="invalid", rationale=reason)
+
+
+def _require_once(places: Sequence[tuple[Any, ...]]) -> None:
+    """Of each attribute a subject, and each region of it, has one label; of what was read several."""
+    seen = set()
+    for place in places:
+        if place in seen and place[0] not in QUALITY_ATTRIBUTES:
+            raise ValueError(f"one label an attribute and subject, found several of {place}")
+        seen.add(place)
+
+
+def _require_derived(one: Annotator, images: pl.DataFrame, known: pl.DataFrame, told: pl.DataFrame) -> None:
+    types = polars_types(LABELS)
+    if odd := [name for name in {**types, **told.schema} if told.schema.get(name) != types.get(name)]:
+        raise ValueError(f"derive must give the columns of LABELS, found {odd} missing or of another type")
+    ids = pl.concat([known["subject_id"], images["prompt_id"], images["image_id"]])
+    own = pl.col("subject_kind").is_in(get_args(SubjectKind)) & pl.col("subject_id").is_in(ids.implode())
+    own &= (pl.col("annotator") == one.name) & pl.col("attribute").is_in(list(one.attributes))
+    if (odd_rows := told.filter(~own.fill_null(value=False))).height:
+        raise ValueError(
+            "derive must give labels of subjects of this run and of its own attributes under its name, found "
+            f"{odd_rows.row(0)}"
+        )
+    names = [field.name for field in fields(Label)]
+    for row in told.select(names).iter_rows():
+        Label(*row)
+    _require_once(told.select("attribute", "subject_id", "region").rows())

@@ -1,0 +1,309 @@
+"""Generators and annotators of another package that raise or break their contract, in a small audit."""
+
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import stereotrope as st
+from stereotrope.annotate import ANNOTATORS
+from stereotrope.errors import IncompleteError, StereotropeError
+from stereotrope.generate import GENERATORS
+from stereotrope.plugins import OURS, Registry
+
+NAMES = ("brush", "parts", "tone", "depth", "twins", "after")
+GOOD = """
+import hashlib
+import io
+
+import polars as pl
+from PIL import Image
+
+from stereotrope.annotate import Annotator, Label, annotator
+from stereotrope.generate import Generator, ImageResult, generator
+from stereotrope.inputs.options import Options
+
+
+def picture(request):
+    colours = hashlib.sha256(f"{request.text}{request.seed}".encode()).digest()
+    drawn, file = Image.new("RGB", (24, 16), tuple(colours[:3])), io.BytesIO()
+    drawn.paste(tuple(colours[3:6]), (12, 0, 24, 16))
+    drawn.save(file, "PNG")
+    return file.getvalue()
+
+
+class Brush(Generator):
+    kind = name = "brush"
+    fingerprint = "brush:1"
+
+    def process(self, request):
+        return ImageResult(picture(request), "ok")
+
+
+class Parts(Annotator):
+    name = fingerprint = "parts"
+    gives = ("regions",)
+    attributes = {"part": ("left", "right")}
+
+    def process(self, picture):
+        boxes = {"left": "[0, 0, 12, 16]", "right": "[12, 0, 24, 16]"}
+        return [Label("part", name, region=box) for name, box in boxes.items()]
+
+
+class Tone(Annotator):
+    name = fingerprint = "tone"
+    attributes = {"tone": ("dark", "light")}
+
+    def process(self, picture):
+        return [Label("tone", "dark" if picture.pixels().mean() < 128 else "light")]
+
+
+class Depth(Tone):
+    name = fingerprint = "depth"
+    subject, needs = "region", ("regions",)
+    attributes = {"depth": ("dark", "light")}
+
+    def process(self, picture):
+        return [Label("depth", "dark" if picture.pixels().mean() < 128 else "light")]
+
+
+class Twins(Annotator):
+    name = fingerprint = "twins"
+    subject, size = "set", 2
+    attributes = {"twins": ("yes", "no")}
+
+    def process(self, pictures):
+        return [Label("twins", "no")]
+
+
+def slip(request):
+    return ImageResult(None if request.seed % 4 == 2 else picture(request), "ok")
+
+
+class After(Annotator):
+    name = fingerprint = "after"
+    needs = ("tone",)
+    attributes = {"after": ("dark", "light")}
+    process = None
+
+    def derive(self, images, labels):
+        return labels.filter(attribute="tone").with_columns(
+            attribute=pl.lit("after"), annotator=pl.lit("after"), derived_from=pl.lit("tone")
+        )
+
+
+def boom(*given):
+    raise KeyError("boom")
+
+
+def leave(*given):
+    raise SystemExit(0)
+
+
+process, derive = Tone.process, After.derive
+"""
+ENTRIES = """
+
+for made in (Brush, Parts, Tone, Depth, Twins, After):
+    def make(options, context, made=made):
+        return made()
+
+    make.__name__ = entry = made.__name__.lower()
+    chosen = type(f"{entry}Options", (Options,), {"__annotations__": {entry: None}, entry: None})
+    (generator if made is Brush else annotator)(chosen, summary=entry, example=entry)(make)
+"""
+AUDIT = """\
+prompts: [{thing: cup, text: a cup}, {thing: car, text: a car}]
+images_per_prompt: 4
+generators: [brush]
+annotators: [parts, tone, depth, twins, after]
+measures: [{share: tone}, {share: after}]
+"""
+SHORT = "Tone.batch = 3\nTone.process_batch = lambda self, pictures: "
+DERIVED = "After.derive = lambda self, images, labels: "
+FAULTS = {
+    "brush": [
+        ("Brush.process = boom", "KeyError: 'boom'"),
+        ("Brush.process = leave", "SystemExit: 0"),
+        ("Brush.check = boom", "KeyError: 'boom'"),
+        ("Brush.requests = boom", "KeyError: 'boom'"),
+        ("Brush.requests = lambda self, designed: 5", "requests must give"),
+        ("Brush.name = None", "name must be of type str and not empty or 0, found None"),
+        ("Brush.concurrency = 0", "concurrency must be of type int and not empty or 0, found 0"),
+        ("Brush.process = lambda self, request: None", "process must give ImageResult, found None"),
+        ("Brush.process = lambda self, request: ImageResult('text', 'ok')", "found 'ok' with 'text'"),
+        ("Brush.process = lambda self, request: ImageResult(None, 'odd')", "status is one of ok, refused"),
+        ("Brush.process = lambda self, request: slip(request)", "found 'ok' with None"),
+        (
+            "Brush.process = lambda self, request: ImageResult(None, 'refused', cost=float('nan'))",
+            "cost must be of type double, found nan",
+        ),
+    ],
+    "parts": [
+        ("Parts.needs = 'tone'", "must be tuples of texts, found 'tone'"),
+        ("Parts.subject = 'planet'", "subject must be one of image, region, set, text"),
+        ("Parts.attributes = ['part']", "attributes a mapping; found"),
+        ("Parts.process = lambda self, picture: [Label('part', 'left', region='odd')]", "(JSONDecodeError: "),
+        (
+            "Parts.process = lambda self, picture: [Label('part', 'left', region='[0, 0, 99, 9]')]",
+            "region [0, 0, 99, 9] is no box in the 24 × 16 pixels",
+        ),
+        (
+            "Parts.process = lambda self, picture: [Label('part', 'left', region='[5, 5, 5, 9]')]",
+            "region [5, 5, 5, 9] is no box in the",
+        ),
+    ],
+    "tone": [
+        ("Tone.process = boom", "KeyError: 'boom'"),
+        ("Tone.process = leave", "SystemExit: 0"),
+        ("async def looks(self, picture):\n    boom()\nTone.process = looks", "KeyError: 'boom'"),
+        ("Tone.require = boom", "KeyError: 'boom'"),
+        ("Tone.setup = boom", "KeyError: 'boom'"),
+        ("Tone.attributes = property(boom)", "KeyError: 'boom'"),
+        ("Tone.concurrency = property(boom)", "KeyError: 'boom'"),
+        ("Tone.key_of = lambda self, subject: 5", "key_of must give str, found 5"),
+        ("Tone.process = lambda self, picture: None", "process must give Iterable, found None"),
+        ("Tone.process = lambda self, picture: [Label('tone', 3)]", "value must be of type string, found 3"),
+        ("Tone.process = lambda self, picture: [Label('odd', 'dark')]", "must give labels of tone, found"),
+        (
+            "Tone.process = lambda self, picture: process(self, picture) * 2",
+            "found several of ('tone', None)",
+        ),
+        (
+            "Tone.process = lambda self, picture: [Label('tone', 'dark', confidence=float('nan'))]",
+            "confidence must be of type double, found nan",
+        ),
+        (f"{SHORT}[process(self, each) for each in pictures[1:]]", "one result for each of 3, found 2"),
+        (f"{SHORT}None", "process_batch must give Sequence, found None"),
+        (
+            f"{SHORT}[label for each in pictures for label in process(self, each)]",
+            "process must give collections.abc.Iterable",
+        ),
+    ],
+    "twins": [
+        ("Twins.sets = boom", "KeyError: 'boom'"),
+        ("Twins.sets = lambda self, images: None", "sets must give Sequence, found None"),
+        ("Twins.sets = lambda self, images: [('odd', 'ids')]", "a set is a tuple of ids of the images"),
+        ("Twins.sets = lambda self, images: [()]", "a set is a tuple of ids of the images"),
+    ],
+    "after": [
+        ("After.derive = boom", "KeyError: 'boom'"),
+        (f"{DERIVED}None", "derive must give DataFrame, found None"),
+        (f"{DERIVED}derive(self, images, labels).drop('status')", "found ['status'] missing"),
+        (f"{DERIVED}derive(self, images, labels).with_columns(value=3)", "found ['value'] missing or of an"),
+        *(
+            (
+                f"{DERIVED}derive(self, images, labels).with_columns({column}=pl.lit({value}))",
+                "derive must give",
+            )
+            for column, value in (
+                ("subject_id", "'odd'"),
+                ("subject_id", "None, dtype=pl.String"),
+                ("subject_kind", "'planet'"),
+                ("annotator", "'tone'"),
+            )
+        ),
+        (f"{DERIVED}derive(self, images, labels).with_columns(status=pl.lit('odd'))", "status is one of"),
+        (f"{DERIVED}pl.concat([derive(self, images, labels)] * 2)", "found several of ('after'"),
+    ],
+}
+CASES = [(name, code, said) for name, those in FAULTS.items() for code, said in those]
+
+
+@pytest.fixture
+def faulty(monkeypatch):
+    """Registers the package, with some more code."""
+    for registry in (GENERATORS, ANNOTATORS):
+        monkeypatch.setattr(registry, "_plugins", {**registry, **registry._plugins})
+        monkeypatch.setattr(registry, "_origins", dict(registry._origins))
+
+    def install(code=""):
+        for registry in (GENERATORS, ANNOTATORS):
+            for name in NAMES:
+                registry._plugins.pop(name, None)
+        monkeypatch.setattr(Registry, "_origin", "faulty")
+        exec(GOOD + code + ENTRIES, {"__name__": "faulty"})
+        monkeypatch.setattr(Registry, "_origin", OURS)
+        return st.Audit.from_text(AUDIT)
+
+    return install
+
+
+def tables(folder):
+    found = {path.name: pl.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    return {name: table.drop("latency", strict=False) for name, table in found.items()}
+
+
+UNDISTURBED = {}
+
+
+@pytest.mark.parametrize(("name", "code", "said"), CASES)
+def test_a_plug_in_that_breaks_its_contract_is_one_message_and_nothing_is_lost(
+    tmp_path, faulty, name, code, said
+):
+    if not UNDISTURBED:
+        faulty().run(tmp_path / "undisturbed")
+        UNDISTURBED.update(tables(tmp_path / "undisturbed"))
+    with pytest.raises(StereotropeError) as refused:
+        faulty(code).run(tmp_path / "run")
+    group = "generators" if name == "brush" else "annotators"
+    assert str(refused.value).startswith(f"{group}: {name!r} of the package faulty fails (")
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert refused.value.exit_code == 2
+    faulty().run(tmp_path / "run")
+    found = tables(tmp_path / "run")
+    assert found.keys() == UNDISTURBED.keys()
+    assert all(found[table].equals(UNDISTURBED[table]) for table in found)
+
+
+def test_what_is_expected_of_a_plug_in_is_blamed_where_it_is_asked_for(faulty):
+    brush = faulty("Brush.expect = boom").plan().generators[0]
+    with pytest.raises(StereotropeError, match="'brush' of the package faulty fails"):
+        brush.expect(None)
+
+
+def test_what_the_engine_tries_again_stays_tried_again(tmp_path, faulty):
+    busy = "from stereotrope.errors import ModelError\ndef busy(*given):\n    raise ModelError('busy')\n"
+    with pytest.raises(IncompleteError, match="annotate: tone: 8 of 8 missing: busy"):
+        faulty(f"{busy}Tone.process = busy").run(tmp_path / "run")
+
+
+def test_a_value_out_of_the_list_is_invalid_and_kept_as_what_was_answered(tmp_path, faulty):
+    with pytest.raises(IncompleteError, match="8 of 8 labels say nothing"):
+        faulty("Tone.process = lambda self, picture: [Label('tone', 'pink')]").run(tmp_path / "run")
+    labels = tables(tmp_path / "run")["labels.parquet"].filter(annotator="tone")
+    assert labels.select("value", "status", "rationale").unique().rows() == [
+        (None, "invalid", 'answered "pink", which is not among the options')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise SystemExit(0)", "generators: faulty cannot be loaded (SystemExit: 0); mend the package"),
+        ("Tone.process = leave", "annotators: 'tone' of the package faulty fails (SystemExit: 0); mend the"),
+    ],
+)
+def test_a_package_that_exits_is_one_message_of_the_command(tmp_path, code, said):
+    info = tmp_path / "faulty-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
+    points = "".join(f"[stereotrope.{group}]\nours = faulty\n" for group in ("generators", "annotators"))
+    (info / "entry_points.txt").write_text(points)
+    (tmp_path / "audit.yaml").write_text(AUDIT.replace("[brush]", "[calibrated]"))
+    (tmp_path / "faulty.py").write_text(GOOD + code + ENTRIES)
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    refused = subprocess.run(
+        [sys.executable, "-m", "stereotrope", "run", "audit.yaml", "-o", "run"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2
+    (message,) = [line for line in refused.stderr.splitlines() if not line.endswith("done before")]
+    assert message.startswith(f"error: {said}")
