@@ -8,7 +8,7 @@ import pytest
 import stereotrope as st
 from stereotrope.errors import PluginError
 from stereotrope.further_tables import TABLES, further_table
-from stereotrope.measure import REGISTRY, estimate_frame, register
+from stereotrope.measure import REGISTRY, contract, estimate_frame, measure_words, register
 from stereotrope.measure.finder import FINDERS, Candidate, finder
 from stereotrope.plugins import Registry
 from stereotrope.tables import WHOLE, Column
@@ -145,3 +145,42 @@ def test_tables_that_cannot_be_written_are_refused(made, tmp_path, counting, fil
     assert "tables: 'tells' of the package counting fails (" in str(refused.value)
     assert message in str(refused.value)
     assert (tmp_path / "run/run.json").read_bytes() == (made / "run.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("- a\n", "it must map each name of rows to its words"),
+        ("a: [\n", "while parsing a flow node"),
+        ("share: {title: Other}\n", "'share' is a measure of stereotrope, which has words for it"),
+    ],
+)
+def test_words_of_a_package_are_read_for_its_own_measures(tmp_path, counting, monkeypatch, words, message):
+    room = f"toldroom{len(words)}"
+    (tmp_path / room).mkdir()
+    (tmp_path / room / "__init__.py").write_text("")
+    (tmp_path / room / "words.yaml").write_text(words)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def counts(labels):
+        """Counts."""
+
+    counts.__module__ = f"{room}.measures"
+    register(bounds=(0.0, 1.0), direction="", source="")(counts)
+    contract._read.cache_clear()
+    with pytest.raises(PluginError) as refused:
+        measure_words()
+    contract._read.cache_clear()
+    assert f"words.yaml of {room}, of the package counting, cannot be used (" in str(refused.value)
+    assert message in str(refused.value)
+
+
+def test_a_frame_that_is_not_there_is_told_with_the_package(made, tmp_path, counting):
+    def counts(labels):
+        """Counts."""
+
+    register(bounds=(0.0, 1.0), direction="", source="", subject="planet")(counts)
+    with pytest.raises(
+        PluginError, match="'counts' of the package counting needs 'labels of a planet', which"
+    ):
+        measured(made, tmp_path / "run", AUDIT.replace("refusal_rate", "counts"))

@@ -42,5 +42,8 @@ def test_a_closed_parameter_is_refused_for_its_reason():
 
 def test_a_frame_that_nobody_makes_is_told_by_the_name_of_the_measure():
     info = MeasureInfo("written", written, "", "general", (0.0, 1.0), "", "", "lables")
-    with pytest.raises(PluginError, match=r"measure 'written' needs 'lables', .*did you mean 'labels'"):
+    with pytest.raises(
+        PluginError,
+        match=r"measure 'written' of the package stereotrope needs 'lables', .*did you mean 'labels'",
+    ):
         _ = info.frame

@@ -31,9 +31,6 @@ from stereotrope.suites.published import published_for
 from stereotrope.suites.reading import load_suite
 from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, polars_types
 
-_LATER = ("format_version", "judge_cards", "missing", "packages", "stereotrope_version", "tables", "words")
-"""Keys of ``run.json`` beside those that :func:`info_of` always gives."""
-
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
 
@@ -197,7 +194,8 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def fill_tables(sources: TableSources, info: Mapping[str, Any]) -> dict[str, Filled]:
     """Return what there is of each further table; none takes a key of ``run.json`` that others have."""
     filled: dict[str, Filled] = {}
-    taken = {*info, *_LATER}
+    later = ("format_version", "judge_cards", "missing", "packages", "stereotrope_version", "tables", "words")
+    taken = {*info, *later}
     for name, table in TABLES.items():
         with TABLES.blamed(name):
             if (one := table.fill(sources)) is not None:

@@ -158,6 +158,8 @@ def own_prompts(prompts: Any, base: Path) -> pl.DataFrame:
         if not isinstance(prompts.get("template"), str):
             raise UsageError('a mapping of prompts needs `template: "A photo of a {occupation}"`')
         return expand(prompts["template"], rest, negative=_word("negative", prompts.get("negative")))
+    if not isinstance(prompts, list | tuple):
+        raise UsageError(f"must be a list of prompts, a mapping or a file, found {shorten(prompts)}")
     rows: list[dict[str, str | None]] = []
     for number, row in enumerate(prompts, start=1):
         if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -11,14 +12,15 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import polars as pl
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from stereotrope.errors import PluginError, did_you_mean
 from stereotrope.inputs.options import Options
 from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.measure.tidy import estimate_frame
-from stereotrope.plugins import Registry
-from stereotrope.tables import ESTIMATE_COLUMNS, ESTIMATES, Band, polars_types
+from stereotrope.plugins import OURS, Registry
+from stereotrope.tables import ESTIMATES, Band, polars_types
 
 Bounds = tuple[float | None, float | None]
 PAPER = "paper"
@@ -125,7 +127,10 @@ class MeasureInfo:
         name = self.needs if self.subject == "image" else f"{self.needs} of a {self.subject}"
         if name not in FRAMES:
             hint = did_you_mean(name, FRAMES, otherwise=f"there is: {', '.join(FRAMES)}")
-            raise PluginError(f"measure {self.name!r} needs {name!r}, which is no frame; {hint}")
+            package = REGISTRY.origin(self.name) if self.name in REGISTRY else OURS
+            raise PluginError(
+                f"measure {self.name!r} of the package {package} needs {name!r}, which is no frame; {hint}"
+            )
         return FRAMES[name]
 
     @functools.cached_property
@@ -229,10 +234,7 @@ Calls = Sequence[MeasureCall]
 
 
 def _require_estimates(made: Any, names: Collection[str]) -> None:
-    """Refuse what cannot be estimates of a measure, whose rows bear one of these names.
-
-    Raises ValueError: It says what is wrong.
-    """
+    """Refuse, by a ValueError, what cannot be estimates of a measure, whose rows bear one of these names."""
     if not isinstance(made, pl.DataFrame):
         raise ValueError(f"it must give a frame of estimates, found {type(made).__name__}")
     types = polars_types(ESTIMATES)
@@ -250,23 +252,13 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
         raise ValueError(f"column {wrong[0]!r} has a number that is not finite; give null")
     for (name, definition, baseline), part in made.group_by("measure", "definition", "baseline"):
         low, high = bounds_of(name, definition, difference=baseline is not None)
-        for outside in part["value"].drop_nulls().to_frame().filter(_beyond(low, high))["value"]:
+        ends = (-math.inf if low is None else low - 1e-9, math.inf if high is None else high + 1e-9)
+        for outside in part.filter(~pl.col("value").is_between(*ends))["value"]:
             raise ValueError(f"{name} has the value {outside:g}, and its bounds are {low} to {high}")
-    factors = [column for column in made.columns if column not in ESTIMATE_COLUMNS]
-    twice = made.select(*_SCOPE, *factors).is_duplicated()
-    if twice.any():
-        raise ValueError(f"two rows are of one scope: {made.filter(twice).select(*_SCOPE, *factors).row(0)}")
-
-
-_SCOPE = tuple(column.name for column in ESTIMATES[: [c.name for c in ESTIMATES].index("value")])
-"""Columns that, with the factors, say what a row is of."""
-
-
-def _beyond(low: float | None, high: float | None) -> pl.Expr:
-    """Whether a value lies outside of these bounds, rounding aside."""
-    over = [] if high is None else [pl.col("value") > high + 1e-9 * max(1.0, abs(high))]
-    under = [] if low is None else [pl.col("value") < low - 1e-9 * max(1.0, abs(low))]
-    return pl.any_horizontal(pl.lit(False), *over, *under)
+    before_value = list(types)[: list(types).index("value")]
+    scopes = made.select(*before_value, pl.exclude(*types))
+    if (twice := scopes.filter(scopes.is_duplicated())).height:
+        raise ValueError(f"two rows are of one scope: {twice.row(0)}")
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:
@@ -349,8 +341,10 @@ def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any
     ``kinds``, where definitions say what was measured; else a table), and the value that is ``neutral``,
     where that is no floor and not 0.
     """
-    rooms = dict.fromkeys(info.function.__module__.rpartition(".")[0] for info in REGISTRY.values())
-    every = {name: told for room in rooms for name, told in _read(room).items()}
+    rooms = {
+        info.function.__module__.rpartition(".")[0]: REGISTRY.origin(info.name) for info in REGISTRY.values()
+    }
+    every = {name: told for room, package in rooms.items() for name, told in _read(room, package).items()}
     if names is None:
         return every
     rows = set(names)
@@ -360,8 +354,23 @@ def measure_words(names: Iterable[str] | None = None) -> dict[str, dict[str, Any
 
 
 @functools.cache
-def _read(package: str) -> dict[str, dict[str, Any]]:
-    path = files(package).joinpath("words.yaml") if package else None
+def _read(room: str, package: str) -> dict[str, dict[str, Any]]:
+    """The words of a room, which comes with a package."""
+    path = files(room).joinpath("words.yaml") if room else None
     if path is None or not path.is_file():
         return {}
-    return dict(YAML(typ="safe").load(path.read_text(encoding="utf-8")))
+    try:
+        words: Any = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}
+        if not isinstance(words, dict) or not all(isinstance(told, dict) for told in words.values()):
+            raise ValueError("it must map each name of rows to its words")
+        for name in words:
+            info = _measure_of(name)
+            if info is not None and (other := REGISTRY.origin(info.name)) != package:
+                raise ValueError(f"{name!r} is a measure of {other}, which has words for it")
+    except (ValueError, YAMLError) as error:
+        told = " ".join(str(error).split())
+        raise PluginError(
+            f"measures: words.yaml of {room}, of the package {package}, cannot be used ({told}); mend the "
+            "package, or uninstall it"
+        ) from error
+    return words

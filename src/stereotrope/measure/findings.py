@@ -87,10 +87,9 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     found: list[Candidate] = []
     for finder in finders:
         with FINDERS.blamed(finder.name):
-            made = list(finder.function(evidence))
-            for one in made:
+            for one in finder.function(evidence):
                 _require_candidate(one, finder, drawn)
-            found += made
+                found.append(one)
     order = {kind: at for at, kind in enumerate(dict.fromkeys(k for f in finders for k in f.kinds))}
     warnings = [c for c in found if c.warning][:limit]
     of_labels = strongest([c for c in found if c.wording is not None], evidence.pictures, order)
@@ -115,10 +114,7 @@ it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
 
 
 def _require_candidate(one: Any, finder: Finder, drawn: Collection[str] | None) -> None:
-    """Refuse what a finder must not give; ``drawn`` are all images, where they are known.
-
-    Raises ValueError: It says what is wrong.
-    """
+    """Refuse, by a ValueError, what a finder must not give; ``drawn`` are all images, where known."""
     if not isinstance(one, Candidate):
         raise ValueError(f"it must give candidates, found {type(one).__name__}")
     strange = set() if drawn is None else set(one.images) - set(drawn)

@@ -277,10 +277,7 @@ def refuse_lost_ledger(path: Path) -> None:
 def arrow_table(
     name: str, frame: pl.DataFrame, columns: Sequence[tables.Column], factors: Sequence[str] = ()
 ) -> pa.Table:
-    """A frame as the Arrow table that is written of it.
-
-    Raises TableError: A column is missing, unknown, or of a type that does not fit.
-    """
+    """A frame as the Arrow table that is written of it; TableError as of :meth:`RunFolder.write_table`."""
     wanted = tables.schema(columns, factors)
     wrong = {
         "no": [name for name in wanted.names if name not in frame.columns],
