@@ -205,7 +205,10 @@ FAULTS = {
                 ("annotator", "'tone'"),
             )
         ),
-        (f"{DERIVED}derive(self, images, labels).with_columns(status=pl.lit('odd'))", "status is one of"),
+        (
+            f"{DERIVED}derive(self, images, labels).with_columns(status=pl.lit('odd'))",
+            "status is ok or unclear",
+        ),
         (f"{DERIVED}pl.concat([derive(self, images, labels)] * 2)", "found several of ('after'"),
     ],
 }
