@@ -11,6 +11,7 @@ from stereotrope.further_tables import TABLES, further_table
 from stereotrope.measure import REGISTRY, contract, estimate_frame, measure_words, register
 from stereotrope.measure.finder import FINDERS, Candidate, finder
 from stereotrope.plugins import Registry
+from stereotrope.report.contract import SECTIONS, Block, add_section
 from stereotrope.tables import WHOLE, Column
 
 AUDIT = """\
@@ -32,7 +33,7 @@ def made(tmp_path_factory):
 @pytest.fixture
 def counting(monkeypatch):
     """As long as a package ``counting`` is read."""
-    before = [(registry, set(registry)) for registry in (REGISTRY, FINDERS, TABLES)]
+    before = [(registry, set(registry)) for registry in (REGISTRY, FINDERS, TABLES, SECTIONS)]
     monkeypatch.setattr(Registry, "_origin", "counting")
     yield
     for registry, names in before:
@@ -145,6 +146,29 @@ def test_tables_that_cannot_be_written_are_refused(made, tmp_path, counting, fil
     assert "tables: 'tells' of the package counting fails (" in str(refused.value)
     assert message in str(refused.value)
     assert (tmp_path / "run/run.json").read_bytes() == (made / "run.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"make": lambda material, shown: None}, "make: Input should be"),
+        ({"make": lambda material, shown: ["x"]}, "make: Input should be an instance of Block, found 'x'"),
+        ({"make": lambda m, s: [Block("table", 5)]}, "table: Input should be an instance of Table, found 5"),
+        ({"make": lambda m, s: [Block("text", "x")]}, "text: "),
+        ({"make": lambda m, s: [Block("tabel", 5)]}, "no kind of block 'tabel'; did you mean 'table'?"),
+        ({"headline": lambda material: 5}, "headline: Input should be a valid tuple, found 5"),
+        ({"tables": lambda material: {"a": 5}}, "tables: Input should be a valid tuple, found 5"),
+        ({"large": lambda material: [3]}, "large: Input should be a valid string, found 3"),
+    ],
+)
+def test_sections_that_cannot_be_shown_are_refused(made, tmp_path, counting, facts, message):
+    add_section("told", "Told", **facts)
+    with pytest.raises(PluginError) as refused:  # noqa: PT012
+        measured(made, tmp_path / "run")
+        st.report.headline(st.open(tmp_path / "run"))
+    assert "sections: 'told' of the package counting fails (" in str(refused.value)
+    assert message in str(refused.value)
+    assert str(refused.value).endswith("; mend the package, or uninstall it: every audit uses it")
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+from pydantic import InstanceOf, TypeAdapter, ValidationError
 
-from stereotrope.errors import PluginError, did_you_mean
+from stereotrope.errors import did_you_mean
+from stereotrope.inputs.options import shorten
 from stereotrope.plugins import Registry
+from stereotrope.report.datatable import Table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
 from stereotrope.report.panels import Figure
@@ -58,7 +61,9 @@ class Block:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             hint = did_you_mean(self.kind, KINDS, otherwise=f"there are {', '.join(KINDS)}")
-            raise PluginError(f"report: no kind of block {self.kind!r}; {hint}")
+            raise ValueError(f"no kind of block {self.kind!r}; {hint}")
+        _require(self.kind, self.content)
+        _require("draws", self.figures)
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,32 @@ SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections"
 """Every section by its id."""
 
 
+def _require(name: str, made: Any) -> Any:
+    """What a block holds, or a function of a section gives; ValueError where it is of another type."""
+    types = {
+        **dict.fromkeys(("text", "note", "large", "small"), Sequence[str]),
+        "table": InstanceOf[Table],
+        "make": Sequence[InstanceOf[Block]],
+        "draws": Sequence[InstanceOf[Figure]],
+        "headline": tuple[Sequence[str], Sequence[Mapping[str, Any]]],
+        "tables": Mapping[str, tuple[str, InstanceOf[pl.DataFrame]]],
+    }
+    try:
+        TypeAdapter(types.get(name, Any)).validate_python(made)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise ValueError(f"{name}: {wrong['msg']}, found {shorten(wrong['input'])}") from None
+    return made
+
+
 def add_section(id: str, title: str, **facts: Any) -> None:
     """Register a section; ``facts`` are fields of :class:`Section`."""
-    blamed = SECTIONS.blamed
-    facts = {name: blamed(id)(fact) if callable(fact) else fact for name, fact in facts.items()}
-    facts["draws"] = {name: blamed(id)(draw) for name, draw in facts.get("draws", {}).items()}
+
+    def held(name: str, fact: Callable[..., Any]) -> Callable[..., Any]:
+        return SECTIONS.blamed(id)(lambda *given: _require(name, fact(*given)))
+
+    facts = {name: held(name, fact) if callable(fact) else fact for name, fact in facts.items()}
+    facts["draws"] = {name: held("draws", draw) for name, draw in facts.get("draws", {}).items()}
     SECTIONS.add(id, Section(id, title, **facts))
 
 
