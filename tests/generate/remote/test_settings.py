@@ -66,7 +66,7 @@ def test_a_parameter_cannot_take_what_the_audit_decides(key):
     ("options", "said"),
     [
         ({"seed": 7}, "seed must be true or false, found 7; seeds are numbered"),
-        ({"negative": "blurry"}, "negative must be true or false, found 'blurry'; write"),
+        ({"negative": "blurry"}, "negative must be true or false, found 'blurry'; correct it"),
         ({"batch": 0}, "batch must be at least 1, found 0; raise it"),
         ({"batch": True}, "batch must be a whole number, found True"),
         ({"batch": 4}, "`batch` needs `seed: false`"),
