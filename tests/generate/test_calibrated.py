@@ -208,7 +208,7 @@ def test_create_refuses_a_spec_that_does_not_fit(spec: object, message: str) -> 
         ({"size": 4096}, r"size must be at most 2,048, found 4096; lower it"),
         ({"size": True}, r"size must be a whole number, found True; write \{calibrated:"),
         ({"quality": 101}, r"quality must be at most 100, found 101; lower it"),
-        ({"format": "gif"}, r"format must be 'jpeg' or 'png', found 'gif'; write"),
+        ({"format": "gif"}, r"format must be 'jpeg' or 'png', found 'gif'; correct it"),
         ({"name": " "}, r"name must not be empty, found ' '"),
         ({"refuse": 1.5}, r"refuse must be a share between 0 and 1, found 1.5; correct it"),
         (
