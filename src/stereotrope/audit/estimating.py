@@ -81,8 +81,7 @@ def estimate(
     looks, kept = _looks(tidy), None
     constraints = tidy.filter(pl.col("attribute").is_in(list(CONSTRAINTS)))
     if constraints.height:
-        broken = constraints.filter(value="yes").select("image_id")
-        kept = _looks(_left_out(tidy, broken, BREAKS))
+        kept = _looks(_left_out(tidy, constraints.filter(value="yes").select("image_id"), BREAKS))
     tables = RunTables(
         plan.prompts,
         images,
