@@ -244,7 +244,12 @@ def test_a_set_of_pictures_of_several_models_and_levels_is_of_none_of_them(study
     rows = [f"{i}.png,a thing,{'a' if i in (0, 2) else 'b'},{'ab'[i // 2]}" for i in range(4)]
     metadata = "\n".join(["file,prompt,scene,model", *rows])
     (study / "made" / "metadata.csv").write_text(metadata)
-    info = replace(contract.REGISTRY["share"], name="share_of_sets", subject="set")
+
+    def of_sets(call, data):
+        shares = call.info.function(data, **call.arguments)
+        return shares.with_columns(measure=pl.lit("share_of_sets"))
+
+    info = replace(contract.REGISTRY["share"], name="share_of_sets", subject="set", compute=of_sets)
     monkeypatch.setitem(contract.REGISTRY._plugins, "share_of_sets", info)
     monkeypatch.setitem(contract.REGISTRY._origins, "share_of_sets", "stereotrope")
     text = audit(study, "models", "[share_of_sets]").source.text
