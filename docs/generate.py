@@ -253,7 +253,7 @@ def palette_page() -> str:
         "| name | sRGB | L* | a* | b* | source |",
         "|---|---|---:|---:|---:|---|",
     ]
-    known = palette.load()
+    known = palette.read_palette()
     for anchor, lab in zip(known.anchors, known.lab, strict=True):
         rgb = "#" + bytes(anchor.rgb).hex()
         cells = " | ".join(f"{v + 0.0:.1f}".replace("-0.0", "0.0") for v in lab)

@@ -118,16 +118,16 @@ def test_the_fingerprint_holds_palette_and_thresholds(monkeypatch):
     monkeypatch.setattr("stereotrope.annotate.foreground.SOLID", 0.1)
     solid = ColourAnnotator().fingerprint
     monkeypatch.undo()
-    known = palette.load()
+    known = palette.read_palette()
     monkeypatch.setattr(
-        palette, "load", lambda: palette.Palette(known.anchors, known.lab, known.data + b"# edited")
+        palette, "read_palette", lambda: palette.Palette(known.anchors, known.lab, known.data + b"# edited")
     )
     assert len({before, clusters, solid, ColourAnnotator().fingerprint}) == 4
 
 
 def test_real_photographs_have_stable_backgrounds(shared: Path):
     files = sorted((shared / "data" / "occupations" / "images").iterdir())[::15]
-    names = set(palette.load().names)
+    names = set(palette.read_palette().names)
     same = 0
     for file in files:
         data = file.read_bytes()

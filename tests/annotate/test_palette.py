@@ -12,17 +12,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def named(rgb: tuple[int, int, int]) -> str:
-    return palette.load().name(srgb_to_lab(np.array(rgb, dtype=np.uint8)))[0]
+    return palette.read_palette().name(srgb_to_lab(np.array(rgb, dtype=np.uint8)))[0]
 
 
 def test_every_anchor_names_itself_with_full_clearness():
-    known = palette.load()
+    known = palette.read_palette()
     for anchor, lab in zip(known.anchors, known.lab, strict=True):
         assert known.name(lab) == (anchor.name, pytest.approx(1.0))
 
 
 def test_anchors_of_different_names_are_told_apart():
-    known = palette.load()
+    known = palette.read_palette()
     apart = ciede2000(known.lab[:, None], known.lab[None])
     names = np.array([a.name for a in known.anchors])
     other = names[:, None] != names[None]
@@ -30,11 +30,11 @@ def test_anchors_of_different_names_are_told_apart():
 
 
 def test_every_anchor_has_a_source():
-    assert {a.source.split()[0] for a in palette.load().anchors} == {"css", "own"}
+    assert {a.source.split()[0] for a in palette.read_palette().anchors} == {"css", "own"}
 
 
 def test_clearness_is_nothing_on_the_border_of_two_names():
-    known = palette.load()
+    known = palette.read_palette()
     white, grey = (
         known.lab[[a.rgb == (235, 235, 235) for a in known.anchors].index(True)],
         known.lab[[a.rgb == (220, 220, 220) for a in known.anchors].index(True)],

@@ -11,7 +11,7 @@ from stereotrope.annotate import (
     ConstraintAnnotator,
     QuestionAnnotator,
     Taxonomy,
-    scope_of,
+    taxonomy_scope,
 )
 from stereotrope.clients import Account, ChatClient, Endpoint
 from stereotrope.errors import UsageError
@@ -79,7 +79,7 @@ def test_bad_attributes_of_a_taxonomy_are_named_with_the_annotator(judging):
 
 def test_taxonomies_from_a_file_are_found_by_scope(tmp_path):
     car = Taxonomy({"body_type": ("sedan", "SUV")}, {"light": ("bright", "dim")}, subject="car")
-    annotate.write_taxonomies(tmp_path / "found.yaml", {scope_of({"object": "car"}): car})
+    annotate.write_taxonomies(tmp_path / "found.yaml", {taxonomy_scope({"object": "car"}): car})
     annotator = annotate.create(
         {"questions": "openai:gpt-4o", "taxonomy": "found.yaml"}, relative_to=tmp_path
     )

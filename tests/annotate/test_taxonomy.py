@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from stereotrope.annotate import Taxonomy, read_taxonomies, scope_of, taxonomy_for, write_taxonomies
+from stereotrope.annotate import Taxonomy, read_taxonomies, taxonomy_for, taxonomy_scope, write_taxonomies
 from stereotrope.errors import InputError
 
 CAR = Taxonomy(
@@ -14,7 +14,10 @@ CAR = Taxonomy(
     pictures=("0123456789abcdef", "1234"),
 )
 CUP = Taxonomy(product={"handle": ("round", "none")}, background={})
-BOTH = {scope_of({"generator": "sd35", "object": "car"}): CAR, scope_of({"object": "teddy bear"}): CUP}
+BOTH = {
+    taxonomy_scope({"generator": "sd35", "object": "car"}): CAR,
+    taxonomy_scope({"object": "teddy bear"}): CUP,
+}
 
 GOOD = """\
 taxonomies:
@@ -69,13 +72,13 @@ def test_the_most_particular_scope_counts():
     general, particular = Taxonomy({"a": ("x", "y")}, {}), Taxonomy({"b": ("x", "y")}, {})
     known = {
         (): CUP,
-        scope_of({"object": "car"}): general,
-        scope_of({"object": "car", "generator": "m"}): particular,
+        taxonomy_scope({"object": "car"}): general,
+        taxonomy_scope({"object": "car", "generator": "m"}): particular,
     }
     assert taxonomy_for(known, {"generator": "m", "object": "car"}) is particular
     assert taxonomy_for(known, {"generator": "n", "object": "car"}) is general
     assert taxonomy_for(known, {"generator": "n", "object": "cup"}) is CUP
-    assert taxonomy_for({scope_of({"object": "car"}): general}, {"object": "cup"}) is None
+    assert taxonomy_for({taxonomy_scope({"object": "car"}): general}, {"object": "cup"}) is None
 
 
 @pytest.mark.parametrize(

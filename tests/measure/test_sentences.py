@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
+from stereotrope.measure.sentences import Wording, clean, q_text, quoted, span, two_decimals
 
 OBJECTS = Wording("group", "base", ["generator", "object", "group", "phrasing"])
 SCOPE = {"generator": "m1", "object": "car", "group": "women"}
@@ -61,7 +61,7 @@ def test_foreign_text_cannot_close_its_quotation() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert number(-0.456) == "−0.46"
+    assert two_decimals(-0.456) == "−0.46"
     assert span(0.1, 0.25) == " [0.10–0.25]"
     assert span(-0.1, 0.25) == " [−0.10 to 0.25]"
     assert span(None, 0.25) == ""

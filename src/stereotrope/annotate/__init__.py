@@ -25,8 +25,8 @@ from stereotrope.annotate.taxonomy import (
     Scope,
     Taxonomy,
     read_taxonomies,
-    scope_of,
     taxonomy_for,
+    taxonomy_scope,
     write_taxonomies,
 )
 from stereotrope.annotate.text import TextAnnotator
@@ -62,7 +62,7 @@ __all__ = [
     "fold_labels",
     "labels_frame",
     "read_taxonomies",
-    "scope_of",
     "taxonomy_for",
+    "taxonomy_scope",
     "write_taxonomies",
 ]

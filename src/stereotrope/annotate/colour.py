@@ -59,7 +59,7 @@ class ColourAnnotator(OfflineAnnotator):
             "least": [MIN_PRODUCT, MIN_BACKGROUND],
             "foreground": foreground.parameters(),
         }
-        return fingerprint_of(self.name, self.version, parameters, palette.load().data)
+        return fingerprint_of(self.name, self.version, parameters, palette.read_palette().data)
 
     def process(self, picture: Picture) -> list[Label]:
         """Label product and background colour."""
@@ -81,7 +81,7 @@ class ColourAnnotator(OfflineAnnotator):
         if not enough:
             return Label(attribute, None, status="unclear", rationale=f"hardly any {part} stands out")
         colour, share = main_colour(lab[where])
-        name, margin = palette.load().name(colour)
+        name, margin = palette.read_palette().name(colour)
         said = f"L*a*b* {colour[0]:.0f} {colour[1]:.0f} {colour[2]:.0f} on {share:.0%} of the {part}"
         return Label(attribute, name, round(share * margin, 4), rationale=said)
 
@@ -96,7 +96,7 @@ def main_colour(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float
     white things, and gloss greys black ones.
     """
     points = points[:: max(1, len(points) // MAX_POINTS)]
-    _, member = foreground.clusters(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)
+    _, member = foreground.k_means(points * (LIGHTNESS_WEIGHT, 1.0, 1.0), CLUSTERS)
     used = [m for m in np.unique(member) if (member == m).any()]
     shades = np.array([np.median(points[member == m], axis=0) for m in used])
     sizes = np.array([(member == m).sum() for m in used])

@@ -26,8 +26,8 @@ from stereotrope.annotate.taxonomy import (
     Scope,
     Taxonomy,
     read_taxonomies,
-    scope_of,
     taxonomy_for,
+    taxonomy_scope,
     write_taxonomies,
 )
 from stereotrope.clients import Answer, ChatClient, Expectation, Problem, redact
@@ -157,7 +157,7 @@ class Discoverer(ChatAnnotator):
 
     def settle(self, outcomes: Outcomes, file: Path | None) -> None:
         """Take what was found for parts that its file lacks, and write it there."""
-        new = {scope_of(levels): _STORED.validate_python(payload) for levels, payload in outcomes}
+        new = {taxonomy_scope(levels): _STORED.validate_python(payload) for levels, payload in outcomes}
         self.known = {**self.known, **new}
         if new and file is not None:
             file.parent.mkdir(exist_ok=True)
@@ -277,7 +277,7 @@ def _of_values(values: Sequence[str]) -> list[str]:
         check_attributes({"values": clean})
     except UsageError as error:
         return [str(error).removeprefix("'values': ")]
-    known = {*palette.load().names, *ImageColor.colormap}
+    known = {*palette.read_palette().names, *ImageColor.colormap}
     if all({fold(value), fold(value).replace(" ", "")} & known for value in clean):
         return ["all values are colors, which are asked already; name another attribute"]
     return []

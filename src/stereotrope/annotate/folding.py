@@ -103,7 +103,7 @@ def _colour_of(word: str) -> NDArray[np.float64] | None:
     name = word.replace(" ", "")
     if name in ImageColor.colormap:
         return srgb_to_lab(np.array(ImageColor.getrgb(name)[:3], dtype=np.uint8))
-    known = palette.load()
+    known = palette.read_palette()
     return next(
         (lab for anchor, lab in zip(known.anchors, known.lab, strict=True) if anchor.name == word), None
     )

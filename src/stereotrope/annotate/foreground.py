@@ -114,7 +114,7 @@ def _around(mask: NDArray[np.bool_], rows: slice, columns: slice) -> float:
     return max(shares)
 
 
-def clusters(
+def k_means(
     points: NDArray[np.float64], k: int, *, iterations: int = 12
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """k-means without chance: centres start at the point farthest from those chosen, the first at the median.
@@ -159,7 +159,7 @@ def _border(shape: tuple[int, ...]) -> NDArray[np.intp]:
 def _border_colours(lab: NDArray[np.float64]) -> NDArray[np.float64]:
     """Colours common along the border, shape (k, 3)."""
     colours = lab.reshape(-1, 3)[_border(lab.shape)]
-    centres, member = clusters(colours, 5)
+    centres, member = k_means(colours, 5)
     shares = np.bincount(member, minlength=len(centres)) / len(colours)
     return np.asarray(centres[shares >= min(BORDER_SHARE, shares.max())])
 

@@ -50,7 +50,7 @@ class Palette:
 
 
 @cache
-def load() -> Palette:
+def read_palette() -> Palette:
     """Return the palette of the package, ``palette.yaml``."""
     data = resources.files("stereotrope.annotate").joinpath("palette.yaml").read_bytes()
     names = YAML(typ="safe").load(data.decode())["names"]

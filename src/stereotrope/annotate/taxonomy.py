@@ -32,10 +32,10 @@ Scope = tuple[tuple[str, str], ...]
 """Where a taxonomy holds: (factor, level) pairs in the order of the factors' names."""
 
 
-def scope_of(levels: Mapping[str, str]) -> Scope:
+def taxonomy_scope(levels: Mapping[str, str]) -> Scope:
     """Return the scope of a mapping factor → level.
 
-    >>> scope_of({"object": "car", "generator": "sd35"})
+    >>> taxonomy_scope({"object": "car", "generator": "sd35"})
     (('generator', 'sd35'), ('object', 'car'))
     """
     return tuple(sorted(levels.items()))
@@ -134,7 +134,7 @@ def read_taxonomies(path: Path | str) -> dict[Scope, Taxonomy]:
     lines: dict[Scope, int] = {}
     for index, entry in enumerate(validated(_Entries, file, example=_EXAMPLE).taxonomies):
         at = ("taxonomies", index)
-        scope, taxonomy = scope_of(entry.scope or {}), _taxonomy(entry, file, at)
+        scope, taxonomy = taxonomy_scope(entry.scope or {}), _taxonomy(entry, file, at)
         if scope in read:
             raise file.error(
                 f"scope: there is an entry for {dict(scope)} on line {lines[scope]}; keep one", *at, "scope"

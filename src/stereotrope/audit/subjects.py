@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, scope_of
+from stereotrope.annotate import Annotator, Scope, Subject, labels_frame, taxonomy_scope
 from stereotrope.audit.plan import Plan, ordered
 from stereotrope.audit.work import ANNOTATE
 from stereotrope.run import Ledger, Run, file_stem
@@ -174,7 +174,7 @@ class Subjects:
         return images.join(of_prompts, on="prompt_id", how="left", maintain_order="left")
 
     def _bound(self, annotator: Annotator, levels: Mapping[str, str]) -> Annotator | None:
-        key = (annotator.name, annotator.stage, scope_of(levels))
+        key = (annotator.name, annotator.stage, taxonomy_scope(levels))
         if key not in self._made:
             self._made[key] = annotator.within(levels)
         return self._made[key]
@@ -256,7 +256,7 @@ class Subjects:
         if not any(one.taxonomies for one in self.plan.annotators):
             return None
         pairs = self.images.select("generator", "prompt_id").unique(maintain_order=True).iter_rows()
-        parts = dict.fromkeys(scope_of(self.levels(*pair)) for pair in pairs)
+        parts = dict.fromkeys(taxonomy_scope(self.levels(*pair)) for pair in pairs)
         lists = [
             (scope, one.name, name, values)
             for scope in parts

@@ -17,7 +17,7 @@ from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables, re
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 
-def filled(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> dict[str, Any]:
+def arguments_of(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSetting) -> dict[str, Any]:
     """The arguments of a measure: what is given, else what the audit's design decides.
 
     Whatever is not compared is held equal.
@@ -122,7 +122,7 @@ class _Frame(MeasureFrame):
     ) -> MeasureCall:
         if lacking := self.lacks(info, given, setting, calls):
             raise UsageError(f"needs {lacking}")
-        arguments = filled(info, given, setting)
+        arguments = arguments_of(info, given, setting)
         factor = arguments.get("group")
         if not self.annotated:
             for name in {"by", "within"} & set(arguments):
@@ -158,7 +158,7 @@ class _Estimates(MeasureFrame):
         on: Any = given.get("measure") or info.on
         definition = definition_read(given, (on,), calls)
         rest = {name: value for name, value in given.items() if name not in self.options}
-        arguments = filled(info, rest, setting)
+        arguments = arguments_of(info, rest, setting)
         reads = (on, *info.read_with.get(on, ()))
         return MeasureCall(info.name, arguments, self, reads, on, definition, arguments.get("group"))
 

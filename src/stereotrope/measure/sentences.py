@@ -30,7 +30,7 @@ def quoted(text: str) -> str:
     return f"“{clean(text).replace('“', '‘').replace('”', '’')}”"
 
 
-def number(value: float) -> str:
+def two_decimals(value: float) -> str:
     """Two decimals with a true minus sign."""
     return f"{value:.2f}".replace("-", "−")
 
@@ -40,7 +40,7 @@ def span(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return ""
     joint = " to " if low < 0 else "–"
-    return f" [{number(low)}{joint}{number(high)}]"
+    return f" [{two_decimals(low)}{joint}{two_decimals(high)}]"
 
 
 def q_text(q: float | None) -> str:

@@ -22,7 +22,7 @@ from stereotrope.generate.calibrated.truth_file import (
     PRODUCT_COLOUR,
     SHAPE,
     TEXT,
-    share,
+    require_share,
 )
 from stereotrope.generate.contract import ImageRequest, ImageResult, KnownGenerator, generator
 from stereotrope.inputs.entries import Context
@@ -36,7 +36,11 @@ DECLINED = "declined by the model's policy (planted)"
 
 
 def _shares(value: Any) -> Any:
-    return {str(cue): share(of) for cue, of in value.items()} if isinstance(value, dict) else share(value)
+    return (
+        {str(cue): require_share(of) for cue, of in value.items()}
+        if isinstance(value, dict)
+        else require_share(value)
+    )
 
 
 class CalibratedOptions(Options):

@@ -21,7 +21,7 @@ ATTRIBUTES = (PRODUCT_COLOUR, BACKGROUND_COLOUR, TEXT, BACKGROUND_TEXT, SHAPE)
 _TOLERANCE = 1e-6
 
 
-def share(value: Any) -> Any:
+def require_share(value: Any) -> Any:
     """Return a share as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("must be a share between 0 and 1; correct it")
@@ -62,7 +62,7 @@ def _some(objects: dict[str, Any]) -> dict[str, Any]:
     return objects
 
 
-Share = Annotated[float, BeforeValidator(share)]
+Share = Annotated[float, BeforeValidator(require_share)]
 PlantedShares = Mapping[str, float]
 """Value → share; the shares sum to 1."""
 Attribute = Annotated[str, AfterValidator(_attribute)]

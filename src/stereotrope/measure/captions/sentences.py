@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.measure.captions.evidence import Scope
-from stereotrope.measure.sentences import Counted, clean, number, q_text, quoted, span
+from stereotrope.measure.sentences import Counted, clean, q_text, quoted, span, two_decimals
 from stereotrope.stats import wilson
 from stereotrope.tables import ESTIMATE_COLUMNS, UNKNOWN
 
@@ -89,7 +89,7 @@ class CaptionWording:
         text = (
             f"{self._lead(scope)} call the {_words(gap.attribute)} {_either(of)} in "
             f"{self._counted((k, gap.n), gap.clustered)} and {other} in {counted}; the difference is "
-            f"{number(gap.value)}{span(gap.low, gap.high)}{q}"
+            f"{two_decimals(gap.value)}{span(gap.low, gap.high)}{q}"
         )
         if gap.unnamed > SELDOM * gap.n:
             text += f"; {gap.unnamed} of {gap.n} name no {_words(gap.attribute)}, which leaves "
@@ -99,7 +99,7 @@ class CaptionWording:
     def difference(self, more: Side, less: Side, ends: tuple[float, float], q: float, of: int) -> str:
         """Two models differ in how often captions of their pictures name a side."""
         over = f" over {of} comparisons" if of > 1 else ""
-        size = number(more.k / more.n - less.k / less.n)
+        size = two_decimals(more.k / more.n - less.k / less.n)
         return (
             f"{self._lead(more.scope)} call the {_words(more.attribute)} {_either(more.groups)} in "
             f"{self._counted((more.k, more.n))}, those by {clean(less.scope['generator'])} in "
@@ -111,7 +111,7 @@ class CaptionWording:
     def association(self, row: Mapping[str, Any], scope: Scope, terms: Sequence[tuple[str, int]]) -> str:
         """Stereotype terms outnumber diversity terms."""
         of = row["denominator"]
-        what = number(row["value"]) if of is None else f"{row['numerator']} of {of}"
+        what = two_decimals(row["value"]) if of is None else f"{row['numerator']} of {of}"
         things = "captions with a hit" if row["definition"] == "released" else "term hits"
         return (
             f"{self._lead(scope)} hold terms of two lists, and {what}{span(row['low'], row['high'])} "
@@ -131,9 +131,9 @@ class CaptionWording:
     def composite(self, row: Mapping[str, Any], scope: Scope, groups: Mapping[str, int], edge: float) -> str:
         """A composite in the highest band."""
         text = (
-            f"{self._lead(scope)} score {number(row['value'])}{span(row['low'], row['high'])} on "
+            f"{self._lead(scope)} score {two_decimals(row['value'])}{span(row['low'], row['high'])} on "
             f"{_COMPOSITES[row['measure']]}, over {row['n']} captions, all of the interval above "
-            f"{number(edge)}, where the band “high” begins"
+            f"{two_decimals(edge)}, where the band “high” begins"
         )
         unnamed, n = groups.get(UNKNOWN, 0), sum(groups.values())
         if n and unnamed > SELDOM * n:
@@ -150,7 +150,7 @@ class CaptionWording:
         return (
             f"{self._lead(scope)} name no {_words(attribute)} in {self._counted(hidden)} that mention "
             f"what covers a person and in {self._counted(bare)} that do not; the difference is "
-            f"{number(size)}{span(*ends)}: covers {verdict}."
+            f"{two_decimals(size)}{span(*ends)}: covers {verdict}."
         )
 
     def _lead(self, scope: Scope) -> str:

@@ -8,7 +8,7 @@ import polars as pl
 from stereotrope.measure.divergence.change import CHANGE, EXCESS
 from stereotrope.measure.divergence.scores import parts_by
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording, clean, number, q_text, quoted, span
+from stereotrope.measure.sentences import Wording, clean, q_text, quoted, span, two_decimals
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
 
@@ -58,7 +58,7 @@ def _repeating(
     where = f"{'with' if lead else 'With'} {clean(cds['contrast'])} {quoted(scope[cds['contrast']])}"
     notes = (" beyond its noise floor", ", corrected for few pictures,")
     beyond, corrected = notes if cds["definition"] == EXCESS else ("", "")
-    by_cds, by_vac = (f"{number(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
+    by_cds, by_vac = (f"{two_decimals(r['value'])}{span(r.get('low'), r.get('high'))}" for r in (cds, vac))
     return (
         f"{lead}{where}{wording.rest(scope)} the groups differ less and the pictures of each repeat each "
         f"other more: CDS{beyond} changes by {by_cds} and VAC{corrected} by {by_vac} of its mean with "
@@ -103,7 +103,7 @@ def divergent_values(evidence: RunEvidence) -> Iterator[Candidate]:
 
 def _by_chance(row: Mapping[str, Any]) -> str:
     word, unit = ("distance", "nats") if row.get("definition") == "released" else ("divergence", "bits")
-    text = f"; the {word} is {number(row['value'])} {unit}"
+    text = f"; the {word} is {two_decimals(row['value'])} {unit}"
     if row.get("floor") is not None:
-        text += f", where {number(row['floor'])} is expected by chance"
+        text += f", where {two_decimals(row['floor'])} is expected by chance"
     return f"{text} ({q_text(row.get('q_value'))})"

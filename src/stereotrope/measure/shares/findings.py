@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording, number, q_text, span
+from stereotrope.measure.sentences import Wording, q_text, span, two_decimals
 
 
 @finder("share_difference", place=20, compares=("share_difference",))
@@ -46,7 +46,7 @@ def differing_refusals(evidence: RunEvidence) -> Iterator[Candidate]:
 
 def _difference(row: Mapping[str, Any]) -> str:
     interval = span(row.get("low"), row.get("high"))
-    return f"; the difference is {number(row['value'])}{interval} ({q_text(row.get('q_value'))})"
+    return f"; the difference is {two_decimals(row['value'])}{interval} ({q_text(row.get('q_value'))})"
 
 
 def _rates_only(
