@@ -1,34 +1,24 @@
 """From the ledger to the tables, in the order of the plan, and what ``run.json`` says of a run."""
 
 import contextlib
-import json
 import os
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import ANNOTATORS, discount_marks, fold_labels
+from stereotrope.annotate import discount_marks, fold_labels
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
-from stereotrope.audit.plan import DEFAULT_ANNOTATORS, Plan
+from stereotrope.audit.packages import packages_used
+from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import leaves_out
 from stereotrope.audit.work import GENERATE
-from stereotrope.errors import PluginError, TableError
-from stereotrope.further_tables import TABLES, Filled, FurtherTable, TableSources
-from stereotrope.generate import GENERATORS
 from stereotrope.inputs.options import shorten
-from stereotrope.measure import REGISTRY
-from stereotrope.plugins import OURS, Registry
-from stereotrope.report.prose import listing
 from stereotrope.run import Ledger, RunFolder
-from stereotrope.run.folder import arrow_table, read_info
-from stereotrope.suites import SUITES
 from stereotrope.suites.published import published_for
-from stereotrope.suites.reading import load_suite
 from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
@@ -38,9 +28,6 @@ MOST_TOLD = 6
 """Values of an attribute, and ways of writing one, that a note names."""
 MOST_LISTED = 1000
 """Values of several writings, and sets of look-alikes, that ``run.json`` names."""
-
-_KINDS: Sequence[Registry[Any]] = (SUITES, GENERATORS, ANNOTATORS, REGISTRY)
-"""What an audit may need of other packages."""
 
 
 def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
@@ -117,7 +104,7 @@ def info_of(
             for scope, taxonomy in one.taxonomies.items()
         ],
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
-        **({"packages": used} if (used := plugins_used(plan)) else {}),
+        **({"packages": used} if (used := packages_used(plan)) else {}),
         "baseline": dict(plan.baseline),
         "factors": plan.factors,
         "dimensions": plan.dimensions,
@@ -189,93 +176,3 @@ def _versions(plan: Plan) -> dict[str, str]:
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}
-
-
-def fill_tables(sources: TableSources, info: Mapping[str, Any]) -> dict[str, Filled]:
-    """Return what there is of each further table; none takes a key of ``run.json`` that others have."""
-    filled: dict[str, Filled] = {}
-    later = ("format_version", "judge_cards", "missing", "packages", "stereotrope_version", "tables", "words")
-    taken = {*info, *later}
-    for name, table in TABLES.items():
-        with TABLES.blamed(name):
-            if (one := table.fill(sources)) is not None:
-                _require_filled(one, table, taken)
-                filled[name] = one
-                taken |= one[1].keys()
-    return filled
-
-
-def _require_filled(one: Any, table: FurtherTable, taken: Collection[str]) -> None:
-    match one:
-        case (pl.DataFrame() as frame, Mapping() as beside):
-            json.dumps({"": None, **beside}, sort_keys=True, allow_nan=False)  # as it will be written
-        case _:
-            raise ValueError("it must give a frame and a mapping, or None")
-    if both := sorted(taken & beside.keys()):
-        raise ValueError(f"its mapping has {listing(list(map(repr, both)))}, a key of run.json; rename it")
-    try:
-        arrow_table(table.name, frame, table.columns)
-    except TableError as error:
-        raise ValueError(error) from error
-
-
-def write_further_tables(filled: Mapping[str, Filled], into: RunFolder) -> tuple[dict[str, Any], list[str]]:
-    """Write them; return what ``run.json`` says of them, and notes.
-
-    A table of an earlier end of the run goes where it is not filled any more. One of a package that is not
-    installed stays as it was made, and a note says so.
-    """
-    for name in TABLES:
-        if name in filled:
-            into.write_table(name, filled[name][0], TABLES[name].columns)
-        else:
-            into.remove_table(name)
-    written = {name: {"caption": TABLES[name].caption, "from": TABLES.origin(name)} for name in filled}
-    before = read_info(into.path).get("tables") or {}
-    kept = {
-        name: one
-        for name, one in before.items()
-        if name not in TABLES and (into.path / f"{name}.parquet").is_file()
-    }
-    notes = [
-        f"table {name!r} is made by {one['from']}, which is not installed here; it is as it was made before"
-        for name, one in kept.items()
-    ]
-    return {**written, **kept}, notes
-
-
-def plugins_used(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """Package → kind → what of it the audit uses, for ``run.json``; nothing of what comes with this one."""
-    spec = plan.spec
-    suite = load_suite(spec.suite) if spec.suite else {}
-    asked: Sequence[Sequence[Any] | None] = (
-        [spec.suite],
-        spec.generators,
-        suite.get("annotators", DEFAULT_ANNOTATORS) if spec.annotators is None else spec.annotators,
-        [call.name for call in plan.measures],
-    )
-    found: dict[str, dict[str, list[str]]] = {}
-    for registry, items in zip(_KINDS, asked, strict=True):
-        names = (name for item in items or () for name in (item if isinstance(item, Mapping) else [item]))
-        for name in dict.fromkeys(name for name in names if name in registry):
-            if (package := registry.origin(name)) != OURS:
-                found.setdefault(package, {}).setdefault(registry.group, []).append(name)
-    return found
-
-
-def require_plugins(folder: Path, info: Mapping[str, Any]) -> None:
-    """Refuse a run that needs what is not installed.
-
-    Raises PluginError: Something that the run names is not there; the message says which package had it.
-    """
-    for package, kinds in (info.get("packages") or {}).items():
-        gone = [
-            f"{registry.group} {listing(absent)}"
-            for registry in _KINDS
-            if (absent := [repr(name) for name in kinds.get(registry.group, ()) if name not in registry])
-        ]
-        if gone:
-            raise PluginError(
-                f"{folder}: this run needs {listing(gone)} of the package {package}, which is not installed; "
-                "install it, or use `report` and `show`, which need it not"
-            )

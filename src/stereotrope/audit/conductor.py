@@ -9,20 +9,15 @@ from typing import Any, Self
 import polars as pl
 
 from stereotrope import report
-from stereotrope.audit.assemble import (
-    fill_tables,
-    fold_and_discount,
-    images_frame,
-    info_of,
-    require_plugins,
-    write_further_tables,
-)
+from stereotrope.audit.assemble import fold_and_discount, images_frame, info_of
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
+from stereotrope.audit.further_tables import fill_tables, write_further_tables
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
+from stereotrope.audit.packages import require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
@@ -78,7 +73,7 @@ class Audit:
         folder = Path(folder)
         run = open_run(folder)
         info = run.info
-        require_plugins(folder, info)
+        require_packages(folder, info)
         source = Source(run.audit_text, str(folder / "audit.yaml"), folder / info.get("audit_base", "."))
         return cls._of(source, info.get("seed") if seed is None else seed)
 
