@@ -123,6 +123,7 @@ annotators: [parts, tone, depth, twins, after]
 measures: [{share: tone}, {share: after}]
 """
 SHORT = "Tone.batch = 3\nTone.process_batch = lambda self, pictures: "
+REVISED = "After.revise = lambda self, labels, listed, merge_colours: "
 DERIVED = "After.derive = lambda self, images, labels: "
 FAULTS = {
     "brush": [
@@ -211,6 +212,11 @@ FAULTS = {
             "status is ok or unclear",
         ),
         (f"{DERIVED}pl.concat([derive(self, images, labels)] * 2)", "found several of ('after'"),
+        ("After.revise = boom", "KeyError: 'boom'"),
+        (f"{REVISED}None", "revise must give DataFrame, found None"),
+        (f"{REVISED}labels.tail(-1)", "of its own labels, nothing else"),
+        (f"{REVISED}labels.with_columns(value=pl.lit('x'))", "of its own labels, nothing else"),
+        (f"{REVISED}labels.with_columns(rationale=pl.lit('so'))", "of its own labels, nothing else"),
     ],
 }
 CASES = [(name, code, said) for name, those in FAULTS.items() for code, said in those]

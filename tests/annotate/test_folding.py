@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stereotrope.annotate import fold, fold_labels
+from stereotrope.annotate import fold
+from stereotrope.annotate.folding import fold_labels, writings
 from stereotrope.annotate.label import labels_frame
 from stereotrope.tables import LABELS
 
@@ -135,68 +136,72 @@ def labels(values: list[str | None], attribute: str = "product_colour") -> pl.Da
     )
 
 
+def ways(frame: pl.DataFrame) -> list[tuple[object, ...]]:
+    return [
+        (one["value"], form["written"], form["n"], form.get("distance"))
+        for one in writings(frame)
+        for form in one["written"]
+    ]
+
+
 def test_values_are_folded_where_they_stand_and_keep_what_was_written():
     other = labels(["Big"], "size")
-    frame, folds = fold_labels(
-        pl.concat([labels(["Reds", "red", None, "-1", "1"]), other]), {"vlm": ["product_colour"]}
+    frame = fold_labels(
+        pl.concat([labels(["Reds", "red", None, "-1", "1"]), other]), "vlm", ["product_colour"]
     )
     assert frame.columns == [c.name for c in LABELS]
     assert frame["value"].to_list() == ["red", "red", None, "-1", "1", "Big"]
     assert frame["written"].to_list() == ["Reds", None, None, None, None, None]
     assert frame["rationale"].unique().to_list() == ["as seen"]
     assert frame["annotator"].unique().to_list() == ["vlm"]
-    assert folds.rows() == [
-        ("vlm", "product_colour", "red", "Reds", 1, None),
-        ("vlm", "product_colour", "red", "red", 1, None),
+    assert writings(frame) == [
+        {
+            "annotator": "vlm",
+            "attribute": "product_colour",
+            "value": "red",
+            "written": [{"written": "Reds", "n": 1}, {"written": "red", "n": 1}],
+        }
     ]
 
 
 def test_other_annotators_are_left_alone():
     given = labels(["Red"])
-    frame, folds = fold_labels(given, {"nobody": ["product_colour"]})
-    assert frame.equals(given)
-    assert folds.is_empty()
+    assert fold_labels(given, "nobody", ["product_colour"]).equals(given)
+    assert writings(given) == []
+
+
+def test_what_others_wrote_otherwise_is_kept():
+    given = labels(["ACME"], "mark").with_columns(written=pl.lit("ACNE"), annotator=pl.lit("ocr"))
+    both = pl.concat([given, labels(["Red"])])
+    assert fold_labels(both, "vlm", ["product_colour"])["written"].to_list() == ["ACNE", "Red"]
 
 
 def test_a_value_that_is_listed_stays_as_it_is_listed():
     given = labels(["A-", "a-", "A", "suv", "SUVs", "SUV", "Sedan", "-1", "1"], "grade")
-    frame, folds = fold_labels(given, {"vlm": ["grade"]}, listed={"grade": ["A", "A-", "SUV", "-1", "1"]})
+    frame = fold_labels(given, "vlm", ["grade"], {"grade": ["A", "A-", "SUV", "-1", "1"]})
     assert frame["value"].to_list() == ["A-", "A-", "A", "SUV", "SUV", "SUV", "sedan", "-1", "1"]
-    assert set(folds["value"]) == {"A-", "SUV"}
+    assert {value for value, *_ in ways(frame)} == {"A-", "SUV"}
     both = {"grade": ["Suv", "SUV", "suv"]}
-    assert fold_labels(given, {"vlm": ["grade"]}, listed=both)[0]["value"][3:6].to_list() == [
-        "suv",
-        "suv",
-        "SUV",
-    ]
+    assert fold_labels(given, "vlm", ["grade"], both)["value"][3:6].to_list() == ["suv", "suv", "SUV"]
 
 
 def test_near_identical_colours_merge_into_the_more_frequent_and_are_listed():
     given = labels(["grey", "Gray", "grey", "navy", "dark blue", "dark-blue", "red", "matte"])
-    frame, folds = fold_labels(given, {"vlm": ["product_colour"]}, merge=5.0)
-    assert frame["value"].to_list() == [
-        "grey",
-        "grey",
-        "grey",
-        "dark blue",
-        "dark blue",
-        "dark blue",
-        "red",
-        "matte",
-    ]
-    assert folds.select("value", "written", "n", "distance").rows() == [
+    frame = fold_labels(given, "vlm", ["product_colour"], merge=5.0)
+    assert frame["value"].to_list() == [*["grey"] * 3, *["dark blue"] * 3, "red", "matte"]
+    assert ways(frame) == [
         ("grey", "grey", 2, None),
         ("grey", "Gray", 1, 0.0),
-        ("dark blue", "navy", 1, pytest.approx(2.2, abs=1.5)),
         ("dark blue", "dark blue", 1, None),
         ("dark blue", "dark-blue", 1, None),
+        ("dark blue", "navy", 1, pytest.approx(2.2, abs=1.5)),
     ]
-    alone, _ = fold_labels(labels(["Gray"]), {"vlm": ["product_colour"]})
+    alone = fold_labels(labels(["Gray"]), "vlm", ["product_colour"])
     assert alone["value"].to_list() == ["gray"]
 
 
 def test_colours_far_apart_stay():
     given = labels(["red", "green", "rose gold", "gold"])
-    frame, folds = fold_labels(given, {"vlm": ["product_colour"]}, merge=5.0)
+    frame = fold_labels(given, "vlm", ["product_colour"], merge=5.0)
     assert frame["value"].to_list() == ["red", "green", "rose gold", "gold"]
-    assert folds.is_empty()
+    assert writings(frame) == []

@@ -13,11 +13,9 @@ from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.discovery import Discoverer
 from stereotrope.annotate.duplicates import DuplicatesAnnotator
 from stereotrope.annotate.embeddings import Encoder, GivenEmbeddings
-from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.imported import ImportedLabels
 from stereotrope.annotate.label import Attributes, Label, labels_frame
 from stereotrope.annotate.lexicon import LexiconAnnotator
-from stereotrope.annotate.marks import discount_marks
 from stereotrope.annotate.picture import Picture, Subject
 from stereotrope.annotate.question import QuestionAnnotator
 from stereotrope.annotate.registry import ANNOTATORS, annotator, create
@@ -57,9 +55,7 @@ __all__ = [
     "TextAnnotator",
     "annotator",
     "create",
-    "discount_marks",
     "fold",
-    "fold_labels",
     "labels_frame",
     "read_taxonomies",
     "taxonomy_for",

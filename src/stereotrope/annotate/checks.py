@@ -13,7 +13,8 @@ from stereotrope.annotate.picture import SubjectKind
 from stereotrope.plugins import require_facts, require_result
 from stereotrope.tables import LABELS, QUALITY_ATTRIBUTES, polars_types
 
-_GIVES = {"process": Iterable, "derive": pl.DataFrame, "sets": Sequence, "key_of": str, "payload": Mapping}
+_GIVES: dict[str, type] = {"process": Iterable, "sets": Sequence, "key_of": str, "payload": Mapping}
+_GIVES |= dict.fromkeys(("derive", "revise"), pl.DataFrame)
 
 
 def checked(one: Annotator, method: str, given: tuple[Any, ...], result: Any) -> Any:
@@ -34,6 +35,8 @@ def checked(one: Annotator, method: str, given: tuple[Any, ...], result: Any) ->
             return [each if isinstance(each, Exception) else _labels(one, at, each) for at, each in pairs]
         case "derive":
             _require_derived(one, given[0], given[1], result)
+        case "revise":
+            _require_revised(one, given[0], result)
         case "sets":
             for ids in result:
                 if not isinstance(ids, tuple | list) or not ids or not set(ids) <= set(given[0]["image_id"]):
@@ -101,3 +104,10 @@ def _require_derived(one: Annotator, images: pl.DataFrame, known: pl.DataFrame, 
     for row in told.select(names).iter_rows():
         Label(*row)
     _require_once(told.select("attribute", "subject_id", "region").rows())
+
+
+def _require_revised(one: Annotator, labels: pl.DataFrame, told: pl.DataFrame) -> None:
+    own, fixed = pl.col("annotator") == one.name, pl.exclude("value", "written", "confidence")
+    parts = [(frame.select(fixed), frame.filter(~own)) for frame in (labels, told)]
+    if labels.schema != told.schema or not all(a.equals(b) for a, b in zip(*parts, strict=True)):
+        raise ValueError("revise may change value, written and confidence of its own labels, nothing else")

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from stereotrope.annotate.folding import fold_labels
 from stereotrope.annotate.label import Attributes, Label
 from stereotrope.annotate.picture import Subject, SubjectKind
 from stereotrope.annotate.taxonomy import Scope, Taxonomy
 from stereotrope.clients import Account, Endpoint, Expectation
 from stereotrope.inputs.lookup import Design
+from stereotrope.tables import QUALITY_ATTRIBUTES
 
 Outcomes = Sequence[tuple[Mapping[str, str], Mapping[str, Any]]]
 """Levels of a part of the design, and what was kept of the look at it."""
@@ -126,6 +128,17 @@ class Annotator:
     def fingerprint_with(self, attributes: Attributes) -> str | None:
         """Return the fingerprint that it would have for other attributes, where it can be asked for any."""
         return self.fingerprint
+
+    def revise(
+        self, labels: pl.DataFrame, listed: Mapping[str, Sequence[str]], merge_colours: float | None
+    ) -> pl.DataFrame:
+        """Return all labels of a run, its own as they count: another ``value``, what it was in ``written``.
+
+        Made anew whenever a run is measured, after every derivation. By default open values that are written
+        differently and mean the same become one (:func:`~stereotrope.annotate.folding.fold_labels`).
+        """
+        own = [n for n, values in self.attributes.items() if values is None and n not in QUALITY_ATTRIBUTES]
+        return fold_labels(labels, self.name, own, listed, merge_colours) if own else labels
 
     def within(self, levels: Mapping[str, str]) -> Annotator | None:
         """Return it as it is asked in a part of the design; None where what to ask is not known yet."""

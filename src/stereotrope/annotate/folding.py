@@ -1,7 +1,8 @@
 """Open values written differently but meaning the same, folded together."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,63 +12,73 @@ from PIL import ImageColor
 from stereotrope.annotate import palette
 from stereotrope.annotate.cielab import ciede2000, srgb_to_lab
 from stereotrope.folding import fold
-from stereotrope.tables import LABELS
-
-_FOLDS = {
-    **dict.fromkeys(("annotator", "attribute", "value", "written"), pl.String),
-    "n": pl.Int64,
-    "distance": pl.Float64,
-}
+from stereotrope.tables import QUALITY_ATTRIBUTES
 
 
 def fold_labels(
     labels: pl.DataFrame,
-    attributes: Mapping[str, Sequence[str]],
-    *,
+    annotator: str,
+    attributes: Collection[str],
     listed: Mapping[str, Sequence[str]] | None = None,
     merge: float | None = None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fold open values where they stand, and list every merge.
+) -> pl.DataFrame:
+    """Fold values of an annotator's open attributes where they stand.
 
     labels: The columns of :data:`stereotrope.tables.LABELS`.
-    attributes: Annotator → its open attributes.
     listed: Attribute → values that somebody lists for it. A value written as one of these stays; one that
         folds to the same as a listed one becomes it.
     merge: CIEDE2000 distance up to which two colour words count as one, None to merge none. Only words with a
         known colour (CSS names, names of the palette) merge, each into the more frequent one.
 
     Returns the labels, in their order: ``value`` folded, ``written`` the value as it was given, where that is
-    another. And ``annotator, attribute, value, written, n, distance``: every way of writing each value that
-    has several, how often it was given, and how far apart two colours are that merged.
+    another.
     """
-    pairs = [(name, attribute) for name, open_ones in attributes.items() for attribute in open_ones]
-    keys = ["annotator", "attribute"]
-    given = (
-        labels.filter(pl.col("value").is_not_null())
-        .join(pl.DataFrame(pairs, schema=dict.fromkeys(keys, pl.String), orient="row"), on=keys, how="semi")
-        .group_by(*keys, written="value", maintain_order=True)
-        .agg(n=pl.len().cast(pl.Int64))
+    keys = ["annotator", "attribute", "value"]
+    given = labels.filter(
+        pl.col("value").is_not_null(), pl.col("attribute").is_in(list(attributes)), annotator=annotator
     )
-    rows: list[tuple[object, ...]] = []
-    for (name, attribute), part in given.group_by(keys, maintain_order=True):
-        counts = dict(part.select("written", "n").iter_rows())
-        folded = _folded(counts, (listed or {}).get(str(attribute), ()))
+    rows: list[tuple[str, ...]] = []
+    for (attribute,), part in given.group_by("attribute", maintain_order=True):
+        name = str(attribute)
+        counts = dict(part["value"].value_counts().iter_rows())
+        folded = _folded(counts, (listed or {}).get(name, ()))
         merged = {} if merge is None else _colour_merges(counts, folded, merge)
-        for written, n in counts.items():
-            value, distance = merged.get(folded[written], (folded[written], None))
-            rows.append((name, attribute, value, written, n, distance))
-    found = pl.DataFrame(rows, schema=_FOLDS, orient="row")
-    joined = labels.drop("written", strict=False).join(
-        found.select(*keys, value="written", folded="value"),
-        on=[*keys, "value"],
-        how="left",
-        maintain_order="left",
-    )
+        rows += [(annotator, name, text, merged.get(value, value)) for text, value in folded.items()]
+    found = pl.DataFrame(rows, schema=dict.fromkeys((*keys, "folded"), pl.String), orient="row")
     changed = pl.col("folded") != pl.col("value")
-    done = joined.with_columns(
-        written=pl.when(changed).then("value"), value=pl.coalesce("folded", "value")
-    ).select(column.name for column in LABELS)
-    return done, found.filter(pl.len().over(*keys, "value") > 1)
+    return (
+        labels.join(found, on=keys, how="left", maintain_order="left")
+        .with_columns(
+            written=pl.when(changed).then("value").otherwise("written"), value=pl.coalesce("folded", "value")
+        )
+        .drop("folded")
+    )
+
+
+def writings(labels: pl.DataFrame) -> list[dict[str, Any]]:
+    """Each value that was written in several ways, with these, the most frequent first.
+
+    Of each ``written`` way: ``n``, how often it was given, and the ``distance`` of a colour that merged.
+    """
+    keys = ["annotator", "attribute", "value"]
+    given = labels.filter(pl.col("value").is_not_null(), ~pl.col("attribute").is_in(list(QUALITY_ATTRIBUTES)))
+    counted = given.group_by(*keys, written=pl.coalesce("written", "value")).agg(n=pl.len())
+    several = counted.filter(pl.len().over(keys) > 1).sort(
+        "n", "written", *keys, descending=[True, *[False] * 4]
+    )
+    told: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for *key, written, n in several.iter_rows():
+        distance = _distance(written, key[-1])
+        form = {"written": written, "n": n, **({} if distance is None else {"distance": distance})}
+        told.setdefault(tuple(key), []).append(form)
+    return [{**dict(zip(keys, key, strict=True)), "written": forms} for key, forms in told.items()]
+
+
+def _distance(written: str, value: str) -> float | None:
+    """How far apart two words are that merged by their colours; None for writings of one word."""
+    word = fold(written)
+    one, other = _colour_of(word), _colour_of(value)
+    return None if word == fold(value) or one is None or other is None else float(ciede2000(one, other))
 
 
 def _folded(written: Iterable[str], listed: Sequence[str]) -> dict[str, str]:
@@ -76,15 +87,13 @@ def _folded(written: Iterable[str], listed: Sequence[str]) -> dict[str, str]:
     return {text: as_listed.get(text) or as_listed.get(fold(text)) or fold(text) for text in written}
 
 
-def _colour_merges(
-    counts: Mapping[str, int], folded: Mapping[str, str], limit: float
-) -> dict[str, tuple[str, float]]:
-    """Each colour word that merges: into the nearest of the more frequent words that stay, and how near."""
+def _colour_merges(counts: Mapping[str, int], folded: Mapping[str, str], limit: float) -> dict[str, str]:
+    """Each colour word that merges: into the nearest of the more frequent words that stay."""
     words: Counter[str] = Counter()
     for written, n in counts.items():
         words[folded[written]] += n
     kept: dict[str, NDArray[np.float64]] = {}
-    merges: dict[str, tuple[str, float]] = {}
+    merges: dict[str, str] = {}
     for word, _ in sorted(words.items(), key=lambda pair: (-pair[1], pair[0])):
         lab = _colour_of(word)
         if lab is None:
@@ -93,7 +102,7 @@ def _colour_merges(
             ((float(ciede2000(lab, at)), name) for name, at in kept.items()), default=(np.inf, "")
         )
         if distance <= limit:
-            merges[word] = nearest, distance
+            merges[word] = nearest
         else:
             kept[word] = lab
     return merges

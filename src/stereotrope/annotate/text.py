@@ -130,6 +130,10 @@ class TextAnnotator(OfflineAnnotator):
         )
         return image_labels(rows, attribute=marks.MARK, annotator=self.name, derived_from=self.name)
 
+    def revise(self, labels: pl.DataFrame, *told: Any) -> pl.DataFrame:
+        """Count no text where all that was read is a mark."""
+        return marks.discount_marks(super().revise(labels, *told))
+
     def _pair(self) -> tuple[Any, Any]:
         if not hasattr(self._engines, "pair"):
             self._engines.pair = (_engine(WHOLE_SIDE), _engine(PRODUCT_SIDE))

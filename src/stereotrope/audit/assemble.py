@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.annotate import discount_marks, fold_labels
+from stereotrope.annotate.folding import writings
 from stereotrope.annotate.taxonomy import SEEN_IN_DISCOVERY
 from stereotrope.audit.lookalikes import lookalike_notes, lookalikes_in
 from stereotrope.audit.packages import packages_used
@@ -19,7 +19,7 @@ from stereotrope.audit.work import GENERATE
 from stereotrope.inputs.options import shorten
 from stereotrope.run import Ledger, RunFolder
 from stereotrope.suites.published import published_for
-from stereotrope.tables import ABSENT, IMAGES, QUALITY_ATTRIBUTES, polars_types
+from stereotrope.tables import ABSENT, IMAGES, polars_types
 
 VERSIONS = ("numpy", "onnxruntime", "pillow", "polars", "rapidocr", "scipy")
 """Libraries whose version can change a number; ``run.json`` names them."""
@@ -41,34 +41,13 @@ def images_frame(plan: Plan, ledger: Ledger) -> pl.DataFrame:
     return images.select(*types)
 
 
-def fold_and_discount(plan: Plan, labels: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Fold open values and count no text where all that was read is a mark; the merges beside."""
-    folding = {
-        a.name: [n for n, values in a.attributes.items() if values is None and n not in QUALITY_ATTRIBUTES]
-        for a in plan.annotators
-    }
-    folded, folds = fold_labels(labels, folding, listed=_listed(plan), merge=plan.spec.merge_colours)
-    return discount_marks(folded), folds
-
-
-def _listed(plan: Plan) -> dict[str, list[str]]:
-    """Attribute → values that some annotator lists for it."""
-    listed: dict[str, list[str]] = {}
-    for each in plan.annotators:
-        for name, values in each.attributes.items():
-            listed.setdefault(name, []).extend(values or ())
-    return listed
-
-
-def info_of(
-    plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFolder, folds: pl.DataFrame
-) -> dict[str, Any]:
+def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFolder) -> dict[str, Any]:
     """What ``run.json`` says of a run: no clock, no absolute path."""
     said = [note for a in plan.annotators for note in a.notes]
-    folded = _folded(folds)
+    folded = writings(labels)
     made_by = {one.name: one for one in plan.generators}
     drawn_by = dict(plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows())
-    alike = lookalikes_in(plan.prompts, images, labels, _listed(plan))
+    alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
     told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
     return {
         "title": plan.title,
@@ -135,16 +114,6 @@ def _discovery_notes(plan: Plan, labels: pl.DataFrame) -> list[str]:
     return [
         f"{name}: {n:,} pictures that its attributes were discovered on {done}" for name, n in counts.items()
     ]
-
-
-def _folded(folds: pl.DataFrame) -> list[dict[str, Any]]:
-    """Each value that was written in several ways, with these and how often each was given."""
-    order = folds.sort("n", "written", descending=[True, False])
-    forms = pl.struct("written", "n", "distance").alias("written")
-    told = order.group_by("annotator", "attribute", "value", maintain_order=True).agg(forms).to_dicts()
-    for one in told:
-        one["written"] = [{k: v for k, v in form.items() if v is not None} for form in one["written"]]
-    return told
 
 
 def _fold_notes(folded: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import polars as pl
 
 from stereotrope import report
-from stereotrope.audit.assemble import fold_and_discount, images_frame, info_of
+from stereotrope.audit.assemble import images_frame, info_of
 from stereotrope.audit.drawing import generate_images, require_reachable, retry_passing
 from stereotrope.audit.estimating import estimate, tidy_labels_of_run
 from stereotrope.audit.file import AuditSpec, validate
@@ -228,12 +228,12 @@ def _measure(
         refuse_lost(plan, before, said, embeddings)
         names = ("generators", "missing", *([] if plan.check or plan.checks else ["judge_cards"]))
         kept = {key: before.info[key] for key in names if key in before.info}
-    labels, folds = fold_and_discount(plan, said)
+    labels = subjects.counted(said)
     tidy = tidy_labels_of_run(subjects, labels)
     refuse_stopped(stop, "measure: stopped before the first measure")
     parts = subjects.table(labels)
     sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)
-    info = info_of(plan, images, labels, into, folds)
+    info = info_of(plan, images, labels, into)
     filled = fill_tables(sources, info)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))

@@ -100,6 +100,15 @@ class Plan:
         return factors_of(self.prompts.columns)
 
     @property
+    def listed(self) -> dict[str, list[str]]:
+        """Attribute → values that some annotator lists for it."""
+        listed: dict[str, list[str]] = {}
+        for each in self.annotators:
+            for name, values in each.attributes.items():
+                listed.setdefault(name, []).extend(values or ())
+        return listed
+
+    @property
     def key_remarks(self) -> list[str]:
         """What there is to say of the keys in this shell, each once."""
         endpoints = (getattr(one, "endpoint", None) for one in (*self.generators, *self.annotators))

@@ -203,6 +203,12 @@ class Subjects:
         looked = [said[one.name] for one in self.plan.annotators if one.name in said]
         return pl.concat([empty, *looked, *derived], how="diagonal")
 
+    def counted(self, labels: pl.DataFrame) -> pl.DataFrame:
+        """Return labels as the annotators that they are of have them count."""
+        for one in self.plan.annotators:
+            labels = one.revise(labels, self.plan.listed, self.plan.spec.merge_colours)
+        return labels
+
     def _parts(self, labels: pl.DataFrame) -> Iterator[tuple[Annotator, Look]]:
         """Each region and set with each annotator that looks at it."""
         for one in ordered(self.plan.annotators):
