@@ -61,6 +61,7 @@ def test_an_instrument_that_is_not_fit_ends_with_code_3_and_its_sentence(
 
 
 def test_an_instrument_that_is_fit_is_no_error_and_its_card_is_shown(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("stereotrope.calibrate.calibrate", lambda *_, **__: calibration(True))
     run_calibration(CalibrationOptions(["text"], tmp_path), quiet())
     shown = capsys.readouterr().out

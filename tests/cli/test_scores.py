@@ -7,9 +7,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.cli.scores import MOST_SCORES, print_scores
 from stereotrope.measure import measure_words
+from stereotrope.report.terminal import print_rows, print_wrapped
 
 
 def printed(*tables, width=100, leading=()):
@@ -349,10 +349,26 @@ def test_a_word_of_a_table_is_broken_at_a_joint_and_leaves_no_single_letter():
         "n",
     ]
     row = ["stable-diffusion-xl_turbo", "teddy_bear", "avoiding", "designed for", "Latinx", "product_colour"]
-    print_fitted("Scores", columns, [[*row, "0.42 [0.31, 0.55]", "20"]] * 3, out)
+    print_rows("Scores", columns, [[*row, "0.42 [0.31, 0.55]", "20"]] * 3, out)
     lines = out.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     assert {word for line in lines for word in line.split() if re.fullmatch(r"\w", word)} <= {"n"}
     out = Console(width=30, file=io.StringIO(), color_system=None)
     print_wrapped(Text("stable-diffusion-xl_turbo-of-a-longer-name"), out)
     assert out.file.getvalue().splitlines() == ["stable-diffusion-xl_turbo-of-", "a-longer-name"]
+
+
+def test_counts_stand_at_the_right_and_no_interval_is_broken():
+    out = Console(width=50, file=io.StringIO(), color_system=None)
+    rows = [["balanced accuracy", "[0.80, 0.95]", 80], ["refusals and more", "not defined", 1_000]]
+    print_rows("", ["check", "95% interval", "n"], rows, out)
+    assert [line.rstrip() for line in out.file.getvalue().splitlines()] == [
+        "check              95% interval     n",
+        "balanced accuracy  [0.80, 0.95]    80",
+        "refusals and more  not defined   1000",
+    ]
+    narrow = Console(width=32, file=io.StringIO(), color_system=None)
+    print_rows("", ["check", "95% interval", "n"], rows, narrow)
+    lines = narrow.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 32
+    assert [line for line in lines if "[0.80, 0.95]" in line]

@@ -17,12 +17,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from stereotrope.cli.fitting import print_wrapped
 from stereotrope.cli.scores import print_scores
 from stereotrope.cli.stopping import command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
 from stereotrope.report.escape import terminal
-from stereotrope.report.terminal import console, safe
+from stereotrope.report.terminal import console, print_wrapped, safe
 
 if TYPE_CHECKING:
     from stereotrope.commands import Settings

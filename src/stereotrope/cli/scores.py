@@ -9,9 +9,9 @@ from typing import Any, Self, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.cli.fitting import print_fitted, print_wrapped
 from stereotrope.report.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
+from stereotrope.report.terminal import print_rows, print_wrapped
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
 
 MOST_SCORES = 15
@@ -353,5 +353,5 @@ def _inside(title: str) -> str:
 
 def _print(title: str, columns: list[str], lines: list[list[str]], out: Console) -> None:
     out.print()
-    print_fitted(title, columns, _first(lines), out)
+    print_rows(title, columns, _first(lines), out)
     _print_rest(len(lines), out)

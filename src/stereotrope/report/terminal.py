@@ -1,17 +1,31 @@
-"""Text and tables in a terminal or a pipe, inert and without colour where that is asked for."""
+"""Text and tables that keep to the width of a terminal, numbers whole, inert, without colour on demand."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from stereotrope.commands import Settings
 from stereotrope.report.escape import terminal
+
+_GAP = "  "
+_NARROWEST = 12
+"""Cells that a column of words is cut down to; narrower, the words of a row stand in one column."""
+_NARROWEST_WORDS = 16
+_FILLER = "\x00"
+_UNIT = "(?:[kMG]| s| min| h)"
+_TOGETHER = re.compile(
+    r"(?:\S+ )?\[[^\[\]]{1,40}\]|[^\s]+ [<>=≤≥] [\d.,−-]+|[\d.,]+ of [\d.,]+|"
+    rf"\$[\d.,]+–\$[\d.,]+|[\d.,]+{_UNIT}?–[\d.,]+{_UNIT}\b"
+)
+"""What is one number to a reader: an interval, a comparison, a count of a total, a range with its unit."""
+_JOINT = re.compile(r"(?<=[-_/.])")
+_NUMBER = re.compile(r"[\s\d.,<>=≤≥−–+%$*\[\]-]*")
 
 
 def console(settings: Settings, *, stderr: bool = False) -> Console:
@@ -34,18 +48,129 @@ def print_line(text: Text, out: Console) -> None:
     out.print(text, soft_wrap=not out.is_terminal)
 
 
-def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], out: Console) -> None:
-    """Print a plain table; text is made inert, numbers are right-aligned.
+def print_wrapped(text: Text, out: Console) -> None:
+    """Print a text broken between words, never inside a number, at the width of the terminal."""
+    for line in text.split("\n", allow_blank=True):
+        for start, end in _broken(line.plain, max(out.width, 1)):
+            out.print(line[start:end], soft_wrap=True)
 
-    No cell is broken: where the terminal is too narrow the whole line is.
+
+def print_rows(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    out: Console,
+    *,
+    naming: int | None = None,
+) -> None:
+    """Print a plain table no wider than the terminal, no number broken; text is made inert.
+
+    Words are broken over lines, or put together in one column; else the numbers of a row stand below them.
+    The first ``naming`` columns are those of words; by their cells where it is None.
     """
     if title:
-        print_line(Text(terminal(title), style="bold"), out)
-    table = Table(box=None, pad_edge=False)
-    for column, name in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[column], (int, float)) for row in rows)
-        table.add_column(Text(terminal(name)), justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*("" if cell is None else Text(terminal(str(cell))) for cell in row))
-    table.width = Measurement.get(out, out.options.update(max_width=1_000), table).maximum
-    out.print(table, soft_wrap=True)
+        print_wrapped(Text(terminal(title), style="bold"), out)
+    heads = [terminal(name) for name in columns]
+    counts = [
+        i for i, column in enumerate(zip(*rows, strict=True)) if all(isinstance(each, int) for each in column)
+    ]
+    cells = [["" if cell is None else terminal(str(cell)) for cell in row] for row in rows]
+    natural = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
+    if _total(natural) <= out.width:
+        _print_rows(heads, cells, natural, out, counts)
+        return
+    columns_of = list(zip(*cells, strict=True))
+    least = [_least(head, column) for head, column in zip(heads, columns_of, strict=True)]
+    widths = _shrunk(natural, least, out.width)
+    if widths is not None:
+        _print_rows(heads, cells, widths, out, counts)
+        return
+    worded = [i for i, column in enumerate(columns_of) if not any(map(_is_value, column))]
+    said = worded if naming is None else list(range(naming))
+    told = [i for i in range(len(heads)) if i not in said]
+    words = [", ".join(row[i] for i in said if row[i] not in ("", "–")) for row in cells]
+    room = out.width - _total([least[i] for i in told]) - len(_GAP) * bool(told)
+    if room >= _NARROWEST_WORDS:
+        together = [[which, *(row[i] for i in told)] for which, row in zip(words, cells, strict=True)]
+        _print_rows(["which", *(heads[i] for i in told)], together, [room, *(least[i] for i in told)], out)
+        return
+    for which, row in zip(words, cells, strict=True):
+        print_wrapped(Text(which), out)
+        numbers = "; ".join(f"{heads[i]} {row[i]}" for i in told if row[i])
+        print_wrapped(Text(f"{_GAP}{numbers}"), out)
+
+
+def _is_value(cell: str) -> bool:
+    """Whether a cell holds a number of the score, not the name of a level."""
+    return bool(cell and _NUMBER.fullmatch(cell)) or bool(_TOGETHER.search(cell))
+
+
+def _least(head: str, column: Sequence[str]) -> int:
+    """Cells that a column takes at least: numbers stay whole, words may be cut."""
+    if all(map(_NUMBER.fullmatch, column)):
+        return max(0, *(cell_len(head[a:b]) for a, b in _words(head)), *map(cell_len, column))
+    whole = [cell_len(match.group()) for cell in column for match in _TOGETHER.finditer(cell)]
+    natural = max(cell_len(head), *map(cell_len, column))
+    return min(natural, max(_NARROWEST, *whole)) if whole else min(natural, _NARROWEST)
+
+
+def _print_rows(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    out: Console,
+    right: Collection[int] = (),
+) -> None:
+    """Rows with their lines broken; the columns that are ``right`` hold counts."""
+    for row in (heads, *rows):
+        parts = [
+            [cell[a:b] for a, b in _broken(cell, width)] for cell, width in zip(row, widths, strict=True)
+        ]
+        for i in range(max(map(len, parts))):
+            line = [part[i] if i < len(part) else "" for part in parts]
+            blank = [" " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True)]
+            padded = [
+                f"{room}{text}" if at in right else f"{text}{room}"
+                for at, (text, room) in enumerate(zip(line, blank, strict=True))
+            ]
+            out.print(Text(_GAP.join(padded)), soft_wrap=True)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * max(len(widths) - 1, 0)
+
+
+def _shrunk(widths: Sequence[int], least: Sequence[int], whole: int) -> list[int] | None:
+    """Widths that fit, the widest that may be narrower made so first; None where none may."""
+    found = list(widths)
+    while _total(found) > whole:
+        loose = [i for i, width in enumerate(found) if width > least[i]]
+        if not loose:
+            return None
+        found[max(loose, key=found.__getitem__)] -= 1
+    return found
+
+
+def _words(text: str) -> Iterator[tuple[int, int]]:
+    whole = _TOGETHER.sub(lambda match: match.group().replace(" ", _FILLER), text)
+    for match in re.finditer(r"[^ ]+", whole):
+        yield match.span()
+
+
+def _broken(text: str, width: int) -> list[tuple[int, int]]:
+    """Where the lines of a text begin and end; a word longer than a line is cut, at a joint if it has one."""
+    lines: list[tuple[int, int]] = []
+    begin = end = 0
+    for start, stop in _words(text):
+        if end and cell_len(text[begin:stop]) > width:
+            lines.append((begin, end))
+            begin = start
+        while cell_len(text[begin:stop]) > width:
+            cut = begin + 1
+            while cut < stop and cell_len(text[begin : cut + 1]) <= width:
+                cut += 1
+            cut = max((m.start() for m in _JOINT.finditer(text, begin + 1, cut)), default=cut)
+            lines.append((begin, cut))
+            begin = cut
+        end = stop
+    return [*lines, (begin, end)] if end > begin or not lines else lines
