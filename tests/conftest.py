@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import string
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+WRITING: Any = import_module("stereotrope.report.write")
+WRITE_FIGURES = WRITING.write_figures
 LONG = {
     "test_known_error.py",
     "test_known_judges.py",
@@ -29,6 +33,21 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker waits for another at the end."""
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Draw figures for the tests of reports and for those that ask for ``drawn``.
+
+    Drawing takes most of the time of a small report, and elsewhere nobody reads them.
+    """
+    draws = ROOT / "tests" / "report" in item.path.parents or "drawn" in getattr(item, "fixturenames", ())
+    WRITING.write_figures = WRITE_FIGURES if draws else lambda *_, **__: None
+
+
+@pytest.fixture
+def drawn() -> None:
+    """Figures are drawn; elsewhere than in the tests of reports they are not."""
 
 
 def require(condition: bool, reason: str) -> None:

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from importlib import import_module
 
 import polars as pl
 import pytest
@@ -228,8 +227,6 @@ def faulty(monkeypatch):
     for registry in (GENERATORS, ANNOTATORS):
         monkeypatch.setattr(registry, "_plugins", {**registry, **registry._plugins})
         monkeypatch.setattr(registry, "_origins", dict(registry._origins))
-
-    monkeypatch.setattr(import_module("stereotrope.report.write"), "write_figures", lambda *_, **__: None)
 
     def install(code=""):
         for registry in (GENERATORS, ANNOTATORS):

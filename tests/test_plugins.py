@@ -25,6 +25,7 @@ images_per_prompt: 2
 generators: [{calibrated: , size: 128}]
 annotators: [colour]
 measures: [label_count]
+report: {figures: false}
 """
 
 

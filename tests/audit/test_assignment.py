@@ -6,8 +6,6 @@ import stereotrope as st
 from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.testing import Loopback
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 AUDIT = """\
 suite: objects
 objects: [cup]

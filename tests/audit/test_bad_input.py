@@ -26,8 +26,6 @@ from stereotrope.errors import (
 from stereotrope.run import RunFolder
 from stereotrope.run import open as open_run
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 DRAWN = """\
 suite: objects
 objects: [cup]

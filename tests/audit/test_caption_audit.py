@@ -25,7 +25,6 @@ generators: [{folder: pictures, metadata: metadata.csv, name: sd15}]
 annotators: [{captions: captions.csv, name: people}, {lexicon: biasbench}]
 resamples: 200
 """
-pytestmark = pytest.mark.usefixtures("undrawn")
 CAPTION_MEASURES = [m.name for m in st.measure.REGISTRY.values() if m.needs == "captions"]
 
 

@@ -7,8 +7,6 @@ import stereotrope as st
 from stereotrope.audit import Audit
 from stereotrope.errors import AuditFileError
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 AUDIT = """\
 suite: objects
 objects: [cup]

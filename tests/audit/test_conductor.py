@@ -81,6 +81,19 @@ def test_a_run_ends_in_five_tables_and_a_report(finished):
     assert run.info["counts"]["images"] == 12
 
 
+def test_figures_are_files_where_the_audit_asks_for_them(finished, tmp_path, drawn):
+    folder = tmp_path / "plain"
+    shutil.copytree(finished, folder)
+    figures, plain = folder / "report" / "figures", f"{AUDIT}report: {{figures: false}}\n"
+    audit().measure(folder)
+    drawings = {path.name for path in figures.iterdir()}
+    assert {"bds.svg", "bds.png"} <= drawings
+    audit(plain).measure(folder)
+    assert not list(figures.iterdir())
+    report.write(st.open(folder))
+    assert {path.name for path in figures.iterdir()} == drawings
+
+
 @tables_only
 def test_the_same_command_again_does_nothing_and_leaves_the_same_bytes(finished, tmp_path):
     folder = tmp_path / "again"

@@ -20,8 +20,6 @@ from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, RunDamaged
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 HERE = Path(__file__).resolve().parent
 PROMPTS = "prompts: [{prompt: cup, text: a red cup on a table}, {prompt: doctor, text: a doctor}]"
 AUDIT = """\
@@ -124,7 +122,8 @@ def test_copies_of_a_picture_are_encoded_once(tmp_path, tiny_clip, counted):
 
 def test_a_run_killed_while_it_encodes_ends_in_the_same_bytes(tmp_path, tiny_clip, counted):
     pictures(tmp_path)
-    (tmp_path / "audit.yaml").write_text(AUDIT % (PROMPTS, encoder_entry(tiny_clip)))
+    text = AUDIT % (PROMPTS, encoder_entry(tiny_clip))
+    (tmp_path / "audit.yaml").write_text(f"{text}report: {{figures: false}}\n")
 
     def start(batch: int) -> int:
         arguments = ["killed.log", str(batch), "--quiet", "run", "audit.yaml", "-o", "killed"]

@@ -13,8 +13,6 @@ import stereotrope as st
 from stereotrope.errors import IncompleteError
 from stereotrope.testing import Loopback
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 ADAPTERS = ("openai", "gemini", "imagen", "replicate")
 
 

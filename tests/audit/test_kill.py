@@ -19,6 +19,7 @@ images_per_prompt: IMAGES
 generators: [{calibrated: , refuse: {elderly: 0.3}}]
 annotators: [blank, duplicates, colour]
 permutations: 199
+report: {figures: false}
 resamples: 100
 """
 

@@ -17,8 +17,6 @@ from stereotrope.errors import AuditFileError, IncompleteError
 from stereotrope.run import open as open_run
 from stereotrope.tables import RESERVED
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 HEAD = "file_name,model,occupation,condition,gender,race"
 MODELS, CONDITIONS = ("flux", "sdxl"), ("plain", "asked")
 

@@ -86,7 +86,7 @@ def template(name, url):
     ("pictures", "refuses"), [(1, True), (1, False), (0, True)], ids=["one", "one-then-none", "refusals"]
 )
 def test_a_run_of_next_to_nothing_has_a_report_and_a_screen(
-    tmp_path, monkeypatch, capsys, name, pictures, refuses
+    tmp_path, monkeypatch, capsys, drawn, name, pictures, refuses
 ):
     monkeypatch.setattr(generate, "create", lambda *_, **__: Painter(pictures, refuses))
     with Loopback() as server:

@@ -8,8 +8,6 @@ from stereotrope.audit import Audit
 from stereotrope.audit.outstanding import Work, outstanding
 from stereotrope.errors import Interrupted, RunDamaged
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 AUDIT = """\
 suite: objects
 objects: [cup]

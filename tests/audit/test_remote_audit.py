@@ -25,6 +25,7 @@ AUDIT = """\
 suite: objects
 images_per_prompt: {images}
 permutations: 199
+report: {{figures: false}}
 resamples: 100
 generators:
 {generators}

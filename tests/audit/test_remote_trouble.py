@@ -10,8 +10,6 @@ from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError
 from stereotrope.testing import Loopback
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 AUDIT = """\
 suite: objects
 objects: [cup]
@@ -24,6 +22,7 @@ annotators:
   - {{questions: openai:judge, base_url: "{url}", attributes: {attributes}, price: {{call: 0.01}}, \
 concurrency: 4}}
 measures: [refusal_rate, share]
+report: {{figures: false}}
 """
 CLOSED = "{product_colour: [black, white, grey, pink]}"
 

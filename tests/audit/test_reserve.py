@@ -8,8 +8,6 @@ from stereotrope.clients import Account, Call
 from stereotrope.errors import BudgetError
 from stereotrope.testing import Loopback
 
-pytestmark = pytest.mark.usefixtures("undrawn")
-
 LANES = 4
 AUDIT = """\
 suite: objects

@@ -45,14 +45,14 @@ def every(finished):
 
 
 @pytest.mark.parametrize(("command", "n"), [("show", 50), ("report", 8), ("measure", 6)])
-def test_a_run_that_was_tampered_with_is_read_or_told(finished, tmp_path, capsys, undrawn, command, n):
+def test_a_run_that_was_tampered_with_is_read_or_told(finished, tmp_path, capsys, command, n):
     cases = random.Random(command).sample(every(finished), n)
     try_out(finished, tmp_path / "run", capsys, [command], cases)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["report"], ["measure"]])
-def test_every_way_to_tamper_with_a_run(finished, tmp_path, capsys, undrawn, command):
+def test_every_way_to_tamper_with_a_run(finished, tmp_path, capsys, command):
     cases = every(finished)
     try_out(finished, tmp_path / "run", capsys, command, cases if command[0] == "show" else cases[::7])
 
@@ -108,9 +108,7 @@ def info_with(**entries):
 @pytest.mark.parametrize(
     "tamper", [level(float("inf")), info_with(judge_cards=[{"name": 7}]), info_with(missing="x")]
 )
-def test_without_a_seal_too_what_was_changed_is_read_or_told(
-    finished, tmp_path, capsys, undrawn, command, tamper
-):
+def test_without_a_seal_too_what_was_changed_is_read_or_told(finished, tmp_path, capsys, command, tamper):
     try_out(
         finished, tmp_path / "run", capsys, [command], [("", lambda run: without_seal(finished, run, tamper))]
     )
@@ -127,7 +125,7 @@ def test_what_measure_keeps_of_run_json_is_as_it_was_written(finished, tmp_path,
         open_run(folder)
 
 
-def test_measuring_from_python_tells_what_was_changed(finished, tmp_path, undrawn):
+def test_measuring_from_python_tells_what_was_changed(finished, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     audit = Audit.from_run(folder)

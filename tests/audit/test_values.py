@@ -21,7 +21,6 @@ annotators: [%s]
 measures: [share]
 resamples: 100
 """
-pytestmark = pytest.mark.usefixtures("undrawn")
 LABELS = "{labels: people.csv, name: people}"
 
 

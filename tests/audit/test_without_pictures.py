@@ -19,7 +19,6 @@ from stereotrope.audit.outstanding import outstanding
 from stereotrope.errors import AuditFileError, IncompleteError, StereotropeError, UsageError
 from stereotrope.generate import FolderGenerator, LabelledGenerator, create, image_requests
 
-pytestmark = pytest.mark.usefixtures("undrawn")
 FEW = {"permutations": 99, "resamples": 100}
 DESIGN = {"name_from": "model", "factors": ["occupation", "condition"]}
 MEASURES = [{"female_ratio": "gender"}, {"share": "race", "of": ["asian", "black", "hispanic", "white"]}]

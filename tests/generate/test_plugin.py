@@ -22,6 +22,7 @@ dimensions: {gender: [women]}
 images_per_prompt: 2
 generators: [ENTRY]
 annotators: [colour]
+report: {figures: false}
 """
 
 

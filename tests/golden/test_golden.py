@@ -11,7 +11,7 @@ from stereotrope.audit.work import Silent
 
 
 @pytest.mark.parametrize("name", ["captions", "judges"])
-def test_a_run_says_what_it_said_before(name, tmp_path, shared, undrawn):
+def test_a_run_says_what_it_said_before(name, tmp_path, shared):
     assert_as_kept(AUDITS[name](tmp_path, shared / "data"), name)
 
 
@@ -38,7 +38,7 @@ class Stages(Silent):
         self.left[name] = total - done
 
 
-def test_a_run_of_format_1_goes_on_and_does_nothing_twice(tmp_path, undrawn):
+def test_a_run_of_format_1_goes_on_and_does_nothing_twice(tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(KEPT / "whole", folder)
     before = st.open(KEPT / "whole")

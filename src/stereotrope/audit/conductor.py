@@ -267,7 +267,7 @@ def _finish(
 ) -> Run:
     watcher.stage("report", 1, 0)
     run = open_run(folder)
-    report.write(run, words=measure_words, stop=stop)
+    report.write(run, figures=plan.spec.report.figures, words=measure_words, stop=stop)
     watcher.advance("report", 1)
     if missing:
         over = any(one.budget for one in missing)

@@ -45,6 +45,9 @@ class ReportSpec(Options):
     title: Text = Field(default="Audit", description="heading of the report")
     level: float = Field(default=0.95, gt=0.5, lt=1, description="nominal coverage of every interval")
     sensitive: bool = Field(default=False, description="pictures are blurred until asked for")
+    figures: bool = Field(
+        default=True, description="figures as files too; `stereotrope report RUN` draws them later"
+    )
 
 
 class TemplatesSpec(Options):

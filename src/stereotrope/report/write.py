@@ -34,7 +34,7 @@ def write(
     run: An opened run. Only what it stores is read.
     out: Folder of the report; ``report`` in the run's folder when None, where files of an earlier report that
         are not made again are removed.
-    figures: Also draw the figures as SVG and PNG.
+    figures: Also draw the figures as SVG and PNG; without, none of an earlier report stay.
     budget: Bytes of all thumbnails in the page; beyond it pictures are left out, evenly over the conditions,
         and the page says so.
     words: Makes the words of measures where the run stores none, as older ones do.
@@ -58,7 +58,7 @@ def write(
             write_figures(page.figures, page.drawings, drawings, style=asset("style.css"))
             _readme(drawings, _VECTOR_ONLY, ".png", ".svg")
         if out is None:
-            for made in [tables, *[drawings] * figures]:
+            for made in (tables, drawings):
                 endings = _ENDINGS[made.folder.name]
                 ours = {p for p in made.folder.iterdir() if p.suffix in endings or p.name == "README.txt"}
                 for path in ours.difference(made.written):

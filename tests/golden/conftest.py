@@ -1,3 +1,0 @@
-from tests.audit.conftest import undrawn
-
-__all__ = ["undrawn"]
