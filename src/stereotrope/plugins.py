@@ -185,12 +185,12 @@ class _Guarded:
 
 
 def require_facts(made: Any, **facts: type) -> None:
-    """Raise ValueError where what a plug-in says of itself is of another type, empty or nought."""
+    """Raise ValueError where what a plug-in says of itself is of another type, empty or below 1."""
     for name, kind in facts.items():
-        if not isinstance(value := getattr(made, name), kind) or not value:
-            raise ValueError(
-                f"{name} must be of type {kind.__name__} and not empty or 0, found {value!r:.80}"
-            )
+        value: Any = getattr(made, name, None)
+        if not isinstance(value, kind) or not value or (isinstance(value, int) and value < 1):
+            rule = "at least 1" if kind is int else "not empty"
+            raise ValueError(f"{name} must be of type {kind.__name__} and {rule}, found {value!r:.80}")
 
 
 def require_result(kinds: Mapping[str, Any], name: str, given: tuple[Any, ...], result: Any) -> None:

@@ -332,6 +332,31 @@ def require_row(columns: Sequence[Column], row: Mapping[str, Any]) -> None:
             str(value).encode()  # half a surrogate pair is no text
 
 
+def require_frame(
+    frame: pl.DataFrame,
+    types: Mapping[str, Any],
+    *,
+    further: Any = None,
+    filled: Sequence[str] = (),
+    unique: Sequence[str] = (),
+) -> None:
+    """Raise ValueError where a frame has not these columns, has nulls, or rows that are of one thing.
+
+    types, further: Type of each column, and of any other; None where no other may be there.
+    filled: Columns without nulls.
+    unique: Columns in which no two rows are alike.
+    """
+    for name in dict.fromkeys([*types, *frame.columns]):
+        wanted, found = types.get(name, further), frame.schema.get(name)
+        if found != wanted:
+            raise ValueError(f"column {name!r} must hold {wanted or 'nothing: drop it'}, found {found}")
+    if nulls := [name for name in filled if frame[name].null_count()]:
+        raise ValueError(f"column {nulls[0]!r} has a null")
+    scopes = frame.select(unique)
+    if (twice := scopes.filter(scopes.is_duplicated())).height:
+        raise ValueError(f"two rows are of one scope: {twice.row(0)}")
+
+
 def schema(columns: Sequence[Column], factors: Sequence[str] = ()) -> pa.Schema:
     """Arrow schema of a table, its factors placed after the first columns.
 

@@ -60,7 +60,7 @@ def frame(*rows):
         (None, "it must give a frame of estimates, found NoneType"),
         (
             pl.DataFrame({"a": [1]}),
-            "column 'measure' must hold String, found None; make it by estimate_frame",
+            "column 'measure' must hold String, found None",
         ),
         (frame(ROW).with_columns(value=pl.lit("high")), "column 'value' must hold Float64, found String"),
         (frame(ROW | {"measure": "share"}), "a row bears the measure 'share'; it may be: counts"),

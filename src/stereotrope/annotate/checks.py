@@ -1,6 +1,8 @@
 """What an annotator of another package must keep to; every rule raises what the run tells of the package."""
 
+import contextlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, get_args
@@ -10,11 +12,13 @@ import polars as pl
 from stereotrope.annotate.contract import Annotator
 from stereotrope.annotate.label import Label
 from stereotrope.annotate.picture import SubjectKind
+from stereotrope.clients import Expectation
 from stereotrope.plugins import require_facts, require_result
-from stereotrope.tables import LABELS, QUALITY_ATTRIBUTES, polars_types
+from stereotrope.tables import EMBEDDINGS, LABELS, QUALITY_ATTRIBUTES, polars_types, require_frame
 
-_GIVES: dict[str, type] = {"process": Iterable, "sets": Sequence, "key_of": str, "payload": Mapping}
-_GIVES |= dict.fromkeys(("derive", "revise"), pl.DataFrame)
+_GIVES: dict[str, Any] = {"process": Iterable, "sets": Sequence, "key_of": str, "payload": Mapping}
+_GIVES |= dict.fromkeys(("derive", "revise", "embed"), pl.DataFrame)
+_GIVES |= {"expect": Expectation | None, "mean_cost": float | int | None, "within": Annotator | None}
 
 
 def checked(one: Annotator, method: str, given: tuple[Any, ...], result: Any) -> Any:
@@ -37,6 +41,11 @@ def checked(one: Annotator, method: str, given: tuple[Any, ...], result: Any) ->
             _require_derived(one, given[0], given[1], result)
         case "revise":
             _require_revised(one, given[0], result)
+        case "embed":
+            own = ["subject_kind", "subject_id", "encoder"]
+            require_frame(result, polars_types(EMBEDDINGS), filled=[*own, "vector"], unique=own)
+        case "mean_cost" if result is not None and not 0 <= result < math.inf:
+            raise ValueError(f"mean_cost is at least 0, found {result}")
         case "sets":
             for ids in result:
                 if not isinstance(ids, tuple | list) or not ids or not set(ids) <= set(given[0]["image_id"]):
@@ -51,14 +60,22 @@ def _require_annotator(one: Annotator) -> None:
             f"subject must be one of {', '.join(get_args(SubjectKind))}, and attributes a mapping; found "
             f"{one.subject!r:.40} and {one.attributes!r:.80}"
         )
-    for texts in (one.needs, one.gives, [*one.attributes], *filter(None, one.attributes.values())):
+    for texts in (
+        one.needs,
+        one.gives,
+        one.several,
+        [*one.attributes],
+        *filter(None, one.attributes.values()),
+    ):
         if not isinstance(texts, tuple | list) or not all(isinstance(text, str) for text in texts):
-            raise TypeError(f"needs, gives and value lists must be tuples of texts, found {texts!r:.80}")
+            raise TypeError(
+                f"needs, gives, several and value lists must be tuples of texts, found {texts!r:.80}"
+            )
 
 
 def _labels(one: Annotator, subject: Any, result: Iterable[Any]) -> list[Label]:
     said = [_label(one, subject, label) for label in result]
-    _require_once([(label.attribute, label.region) for label in said])
+    _require_once(one, [(label.attribute, label.region) for label in said])
     return said
 
 
@@ -66,12 +83,7 @@ def _label(one: Annotator, subject: Any, label: Any) -> Label:
     if not isinstance(label, Label) or label.attribute not in one.attributes:
         raise TypeError(f"process must give labels of {', '.join(one.attributes)}, found {label!r:.120}")
     if label.region is not None:
-        x0, y0, x1, y1 = json.loads(label.region)
-        width, height = subject.size if one.subject == "image" else (0, 0)
-        if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
-            raise ValueError(
-                f"region {label.region} is no box in the {width} × {height} pixels of the picture"
-            )
+        _require_box(label.region, *(subject.size if one.subject == "image" else (0, 0)))
     values = one.attributes[label.attribute]
     if label.value is None or values is None or label.value in values:
         return label
@@ -79,19 +91,33 @@ def _label(one: Annotator, subject: Any, label: Any) -> Label:
     return replace(label, value=None, status="invalid", rationale=reason)
 
 
-def _require_once(places: Sequence[tuple[Any, ...]]) -> None:
-    """Of each attribute a subject, and each region of it, has one label; of what was read several."""
+def _require_box(region: str, width: int, height: int) -> None:
+    """Raise ValueError where a text is no box in a picture of this size."""
+    with contextlib.suppress(ValueError):  # no JSON
+        match json.loads(region):
+            case [int() | float() as x0, int() | float() as y0, int() | float() as x1, int() | float() as y1]:
+                if 0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height:
+                    return
+    raise ValueError(
+        f"region {region:.80} is no box [x0, y0, x1, y1] in the {width} × {height} pixels of the picture"
+    )
+
+
+def _require_once(one: Annotator, places: Iterable[tuple[Any, ...]]) -> None:
+    """Of each attribute a subject has one label: of ``several`` one a region, of what was read any number."""
     seen = set()
-    for place in places:
-        if place in seen and place[0] not in QUALITY_ATTRIBUTES:
-            raise ValueError(f"one label an attribute and subject, found several of {place}")
-        seen.add(place)
+    for *place, region in places:
+        key = (*place, region if place[0] in one.several else None)
+        if key in seen and place[0] not in QUALITY_ATTRIBUTES:
+            raise ValueError(
+                f"one label an attribute and subject, of those in Annotator.several one a region; found more "
+                f"of {place[0]!r}"
+            )
+        seen.add(key)
 
 
 def _require_derived(one: Annotator, images: pl.DataFrame, known: pl.DataFrame, told: pl.DataFrame) -> None:
-    types = polars_types(LABELS)
-    if odd := [name for name in {**types, **told.schema} if told.schema.get(name) != types.get(name)]:
-        raise ValueError(f"derive must give the columns of LABELS, found {odd} missing or of another type")
+    require_frame(told, polars_types(LABELS))
     ids = pl.concat([known["subject_id"], images["prompt_id"], images["image_id"]])
     own = pl.col("subject_kind").is_in(get_args(SubjectKind)) & pl.col("subject_id").is_in(ids.implode())
     own &= (pl.col("annotator") == one.name) & pl.col("attribute").is_in(list(one.attributes))
@@ -103,7 +129,11 @@ def _require_derived(one: Annotator, images: pl.DataFrame, known: pl.DataFrame, 
     names = [field.name for field in fields(Label)]
     for row in told.select(names).iter_rows():
         Label(*row)
-    _require_once(told.select("attribute", "subject_id", "region").rows())
+    boxes = told.filter(pl.col("region").is_not_null()).join(known, on=["subject_id", "region"], how="anti")
+    sizes = {image_id: size for image_id, *size in images.select("image_id", "width", "height").iter_rows()}
+    for subject_id, region in boxes.select("subject_id", "region").iter_rows():
+        _require_box(region, *(side or 0 for side in sizes.get(subject_id, (0, 0))))
+    _require_once(one, told.select("attribute", "subject_id", "region").iter_rows())
 
 
 def _require_revised(one: Annotator, labels: pl.DataFrame, told: pl.DataFrame) -> None:

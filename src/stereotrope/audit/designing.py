@@ -11,14 +11,7 @@ from stereotrope.annotate import Annotator
 from stereotrope.audit.file import AuditSpec
 from stereotrope.design.prompts import own_prompts
 from stereotrope.errors import InputError, UsageError
-from stereotrope.generate import (
-    METADATA_NAMES,
-    REQUESTS,
-    Generator,
-    ImageRequest,
-    request_id,
-    requests_frame,
-)
+from stereotrope.generate import METADATA_NAMES, REQUESTS, Generator, ImageRequest, request_id, requests_frame
 from stereotrope.inputs.options import shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, require_model

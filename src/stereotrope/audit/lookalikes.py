@@ -11,15 +11,7 @@ from stereotrope.tables import CONSTRAINTS, NOT_VALUES, QUALITY_ATTRIBUTES, fact
 MOST_SETS = 20
 """Sets that notes tell; ``run.json`` has more."""
 _NO_VALUES = [name for name in QUALITY_ATTRIBUTES if name not in CONSTRAINTS]
-_WORDS = {
-    "generators": "generators",
-    "annotators": "annotators",
-    "factors": "factors",
-    "attributes": "attributes",
-    "levels": "levels of {name!r}",
-    "values": "values of {name!r}",
-    "texts": "texts of prompts",
-}
+_WORDS = {"levels": "levels of {name!r}", "values": "values of {name!r}", "texts": "texts of prompts"}
 
 
 def lookalikes_in(
@@ -46,7 +38,7 @@ def lookalikes_in(
                 {"written": text, "n": n, **({"differs": how} if how else {})}
                 for (text, n), how in zip(one.written, one.differs, strict=True)
             ]
-            sentence = one.sentence(_WORDS[kind].format(name=name))
+            sentence = one.sentence(_WORDS.get(kind, kind).format(name=name))
             found.append({"kind": kind, "name": name, "written": written, "sentence": sentence})
     return found
 

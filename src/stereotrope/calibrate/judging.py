@@ -34,11 +34,7 @@ class InstrumentCheck:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        tested: Sequence[Any],
-        inner: KnownGenerator,
-        drawer: CheckPictures | None = None,
+        self, plan: Plan, tested: Sequence[Any], inner: KnownGenerator, drawer: CheckPictures | None = None
     ) -> None:
         self.tested, self.inner, self.drawer = tuple(tested), inner, drawer
         self.level = plan.spec.report.level

@@ -114,6 +114,15 @@ class Expectation:
     cost: tuple[float, float] | None
     seconds: tuple[float, float] | None
 
+    def __post_init__(self) -> None:
+        for name, ends in vars(self).items():
+            match (ends, ends) if name == "calls" else ends:
+                case None:
+                    continue
+                case (int() | float() as low, int() | float() as high) if 0 <= low <= high < math.inf:
+                    continue
+            raise ValueError(f"{name} must be lowest and highest, 0 or more, or None; found {ends!r:.80}")
+
 
 def expectation(
     endpoint: Endpoint,

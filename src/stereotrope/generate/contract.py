@@ -11,9 +11,18 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from stereotrope.clients import Account, Expectation
+from stereotrope.errors import TableError
 from stereotrope.inputs.entries import Context, Entry, entries_of, read_entry
 from stereotrope.plugins import Registry, require_facts, require_result
-from stereotrope.tables import IMAGES, require_row
+from stereotrope.tables import (
+    IMAGES,
+    PROMPTS,
+    check_factors,
+    factors_of,
+    polars_types,
+    require_frame,
+    require_row,
+)
 
 
 def request_id(
@@ -99,6 +108,8 @@ class ImageResult:
                 f"status is one of {', '.join(get_args(ImageStatus))}, and bytes belong to 'ok' alone; found "
                 f"{self.status!r:.40} with {self.data!r:.40}"
             )
+        if min(self.latency or 0, self.cost or 0) < 0:
+            raise ValueError(f"latency and cost are at least 0, found {self.latency} and {self.cost}")
 
 
 class Generator(ABC):
@@ -218,5 +229,31 @@ _GIVES = {"process": ImageResult, "check": str | None, "requests": tuple | None,
 def _checked(one: Generator, method: str, given: tuple[Any, ...], result: Any) -> Any:
     require_result(_GIVES, method, given, result)
     if method == "make":
-        require_facts(one, name=str, fingerprint=str, concurrency=int, batch=int)
+        require_facts(one, kind=str, name=str, fingerprint=str, concurrency=int, batch=int)
+    if method == "requests" and result is not None:
+        _require_listed(result, *given)
     return result
+
+
+def _require_listed(listed: tuple[Any, ...], designed: pl.DataFrame | None = None) -> None:
+    """Raise ValueError where what ``requests`` gives is no prompts and requests of them."""
+    match listed:
+        case (pl.DataFrame() as prompts, pl.DataFrame() as asked):
+            try:
+                check_factors(factors_of(prompts.columns))
+            except TableError as error:
+                raise ValueError(error) from error
+        case _:
+            raise ValueError(
+                f"requests must give a frame of prompts and one of requests, found {listed!r:.80}"
+            )
+    own = ["prompt_id"]
+    require_frame(prompts, polars_types(PROMPTS), further=pl.String(), filled=own, unique=own)
+    filled = ("image_id", "prompt_id", "generator", "params", "absent")
+    require_frame(asked, REQUESTS, filled=filled, unique=["image_id"])
+    known = prompts if designed is None else designed
+    if (strange := asked.join(known, on="prompt_id", how="anti")["prompt_id"]).len():
+        raise ValueError(f"a request is of the prompt {strange[0]!r}, which is not among the prompts")
+    for params in asked["params"]:
+        if not isinstance(json.loads(params), dict):
+            raise ValueError(f"params must be a JSON object, found {params!r:.80}")

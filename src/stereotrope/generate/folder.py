@@ -251,18 +251,10 @@ class FolderGenerator(Generator):
         further = {"row": "" if entry.source else entry.place, "absent": entry.absent, "model": entry.among}
         params: dict[str, Any] = {"file": entry.source, "sha256": entry.sha256}
         params |= {name: value for name, value in further.items() if value}
-        text, negative = prompt["text"], prompt["negative"]
-        return ImageRequest(
-            image_id=request_id(self.fingerprint, text, negative, entry.seed, params),
-            prompt_id=str(prompt["prompt_id"]),
-            generator=entry.generator,
-            text=text,
-            negative=negative,
-            seed=entry.seed,
-            params=params,
-            source=entry.source,
-            absent=entry.absent,
-        )
+        asked = (prompt["text"], prompt["negative"], entry.seed, params)
+        image_id = request_id(self.fingerprint, *asked)
+        told = (str(prompt["prompt_id"]), entry.generator, *asked)
+        return ImageRequest(image_id, *told, source=entry.source, absent=entry.absent)
 
     def _note_misnamed(self, entries: Sequence[ListedPicture], unlisted: Sequence[str]) -> None:
         """Say what listed files that are not there differ by from pictures that no row lists."""

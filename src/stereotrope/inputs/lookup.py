@@ -12,15 +12,7 @@ from stereotrope.inputs.rows import places
 from stereotrope.tables import LABELLED
 
 IMAGE_COLUMNS = (
-    "image_id",
-    "image",
-    "image_name",
-    "image_file",
-    "file_name",
-    "filename",
-    "file",
-    "path",
-    "source",
+    *("image_id", "image", "image_name", "image_file", "file_name", "filename", "file", "path", "source"),
     "id",
 )
 """What a file made elsewhere may call its column of images."""

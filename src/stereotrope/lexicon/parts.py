@@ -125,8 +125,7 @@ def _parted(value: Any) -> Any:
 _OneLine = Annotated[Text, AfterValidator(lambda text: " ".join(text.split()))]
 _Name = Annotated[str, BeforeValidator(_name)]
 _GroupName = Annotated[
-    _Name,
-    _none_of([UNKNOWN], "must have another name: a caption without any group has this one; rename it"),
+    _Name, _none_of([UNKNOWN], "must have another name: a caption without any group has this one; rename it")
 ]
 _AttributeName = Annotated[
     _Name, _none_of(_TAKEN, "must not be the name of a list or column; rename the attribute")

@@ -20,7 +20,7 @@ from stereotrope.measure.parameters import options_model
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, RunTables
 from stereotrope.measure.tidy import estimate_frame
 from stereotrope.plugins import OURS, Registry
-from stereotrope.tables import ESTIMATES, Band, polars_types
+from stereotrope.tables import ESTIMATES, Band, polars_types, require_frame
 
 Bounds = tuple[float | None, float | None]
 PAPER = "paper"
@@ -238,12 +238,9 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
     if not isinstance(made, pl.DataFrame):
         raise ValueError(f"it must give a frame of estimates, found {type(made).__name__}")
     types = polars_types(ESTIMATES)
-    for column in dict.fromkeys([*types, *made.columns]):
-        wanted, found = types.get(column, pl.String()), made.schema.get(column)
-        if found != wanted:
-            raise ValueError(
-                f"column {column!r} must hold {wanted}, found {found}; make it by estimate_frame"
-            )
+    before_value = list(types)[: list(types).index("value")]
+    factors = [name for name in made.columns if name not in types]
+    require_frame(made, types, further=pl.String(), unique=[*before_value, *factors])
     strange = made.filter(~pl.col("measure").is_in(list(names)).fill_null(False))["measure"]
     if strange.len():
         raise ValueError(f"a row bears the measure {strange[0]!r}; it may be: {', '.join(sorted(names))}")
@@ -255,10 +252,6 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
         ends = (-math.inf if low is None else low - 1e-9, math.inf if high is None else high + 1e-9)
         for outside in part.filter(~pl.col("value").is_between(*ends))["value"]:
             raise ValueError(f"{name} has the value {outside:g}, and its bounds are {low} to {high}")
-    before_value = list(types)[: list(types).index("value")]
-    scopes = made.select(*before_value, pl.exclude(*types))
-    if (twice := scopes.filter(scopes.is_duplicated())).height:
-        raise ValueError(f"two rows are of one scope: {twice.row(0)}")
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:

@@ -96,11 +96,7 @@ def reason_given(frame: pl.DataFrame) -> pl.Expr:
 
 
 def read_labels(
-    data: Any,
-    *,
-    factors: Sequence[str],
-    attributes: Collection[str] | None = None,
-    argument: str = "by",
+    data: Any, *, factors: Sequence[str], attributes: Collection[str] | None = None, argument: str = "by"
 ) -> pl.DataFrame:
     """Check a tidy frame of labels and say of each label whether it counts.
 

@@ -3,45 +3,18 @@
 import json
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stereotrope.errors import UsageError, did_you_mean
+from stereotrope.shipped import shipped
 from stereotrope.testing.wire import Request, Response
 
-_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "rate_limit": ("any", ("retry_after",)),
-    "quota": ("any", ()),
-    "unauthorized": ("any", ()),
-    "forbidden": ("any", ()),
-    "unknown_model": ("any", ()),
-    "bad_request": ("any", ("message", "code")),
-    "server_error": ("any", ("status", "retry_after")),
-    "reset": ("any", ()),
-    "truncate": ("any", ("keep",)),
-    "html": ("any", ("status",)),
-    "answer": ("any", ("body", "status")),
-    "silent": ("any", ()),
-    "drip": ("any", ("every",)),
-    "slow": ("any", ("seconds",)),
-    "not_json": ("chat", ()),
-    "fenced": ("chat", ()),
-    "cut": ("chat", ()),
-    "extra_keys": ("chat", ()),
-    "outside_list": ("chat", ("property",)),
-    "missing_item": ("chat", ("property",)),
-    "duplicate_keys": ("chat", ("property",)),
-    "refusal": ("chat", ("text",)),
-    "content_filter": ("chat", ()),
-    "empty_choices": ("chat", ()),
-    "no_usage": ("both", ()),
-    "unsupported_schema": ("chat", ("json_object",)),
-    "moderation": ("both", ("code",)),
-    "empty_slot": ("images", ("slot",)),
-    "black_picture": ("images", ()),
-    "not_a_picture": ("images", ()),
-    "url_result": ("images", ("url",)),
+_OPTIONS: Mapping[str, tuple[str, Sequence[str]]] = {
+    name: (path, takes)
+    for path, kinds in shipped("testing", "misbehaviours.yaml").items()
+    for name, takes in kinds.items()
 }
 
 MISBEHAVIOURS: tuple[str, ...] = tuple(_OPTIONS)

@@ -238,9 +238,7 @@ def _released_row(cell: Captions) -> ScoreRow:
 
 
 @caption_measure(
-    bounds=(0.0, 1.0),
-    direction="higher: captions repeat the prompt's words",
-    source="T2I-BiasBench, eq. 15",
+    bounds=(0.0, 1.0), direction="higher: captions repeat the prompt's words", source="T2I-BiasBench, eq. 15"
 )
 def clip_proxy(
     cell: Captions, text: str | None, *, keywords: Sequence[str] = (), column: str = "alignment"

@@ -191,9 +191,7 @@ def hallucination(
 
 
 @caption_measure(
-    bounds=(0.0, 1.0),
-    direction="higher: more captions with a marker",
-    source="T2I-BiasBench, eq. 22",
+    bounds=(0.0, 1.0), direction="higher: more captions with a marker", source="T2I-BiasBench, eq. 22"
 )
 def car(
     cell: Captions, *, elements: Sequence[str] | None = None, column: str = "reference"

@@ -209,14 +209,7 @@ def _dominant_row(cell: Cell, *, min_n: int, level: float) -> dict[str, Any]:
         "clustered": clustered,
         "small_n": cell.n < SMALL_N,
     }
-    return {
-        **row,
-        "category": value,
-        "value": share,
-        "low": float(low),
-        "high": float(high),
-        "flags": flags,
-    }
+    return {**row, "category": value, "value": share, "low": float(low), "high": float(high), "flags": flags}
 
 
 @register(

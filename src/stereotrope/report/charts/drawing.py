@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stereotrope.report.escape import ellipsis, visible
+from stereotrope.shipped import shipped
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
-_SANS = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 NARROW = 400
 """Units of a chart below which it says less."""
 _EXPORT_WIDTH = 420
@@ -25,32 +25,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 TIP = {"tooltip": [{"field": "tip"}], "description": {"field": "tip"}}
 _PARAMS = [{"name": "containerWidth", "value": 640}]
 
-CONFIG: dict[str, Any] = {
-    "background": "transparent",
-    "font": _SANS,
-    "view": {"stroke": None},
-    "axis": {
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelColor": "var(--ink)",
-        "titleColor": "var(--quiet)",
-        "domain": False,
-        "ticks": False,
-        "gridColor": "var(--rule)",
-        "labelPadding": 6,
-    },
-    "title": {"fontSize": 13, "fontWeight": 600, "anchor": "start", "color": "var(--ink)", "frame": "group"},
-    "text": {"color": "var(--ink)", "fontSize": 12},
-    "legend": {
-        "orient": "top",
-        "title": None,
-        "labelFontSize": 12,
-        "labelColor": "var(--ink)",
-        "offset": 4,
-        "symbolSize": 60,
-    },
-}
+CONFIG: dict[str, Any] = shipped("report.charts", "config.yaml")
 
 
 def chart_text(text: object, longest: int = 80) -> str:
