@@ -6,6 +6,7 @@ from scipy import stats as scipy_stats
 
 from stereotrope.errors import UsageError
 from stereotrope.stats import cohen_kappa, mean_ranks, pearson, rank_agreement, spearman
+from stereotrope.stats.arrays import mid_ranks
 
 
 def test_kappa_by_hand() -> None:
@@ -34,6 +35,13 @@ def test_what_is_no_confusion_matrix_is_refused() -> None:
         cohen_kappa([[1, 2]])
     with pytest.raises(UsageError, match="found a negative one"):
         cohen_kappa([[1, -2], [0, 0]])
+
+
+@pytest.mark.parametrize("shape", [(5,), (1,), (300,), (0,), (0, 4), (3, 0), (1000, 1), (200, 9)])
+def test_ranks_are_those_of_scipy_with_ties_and_without(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    for table in (rng.integers(0, 4, shape).astype(float), rng.normal(size=shape), np.full(shape, -0.0)):
+        assert np.array_equal(mid_ranks(table), scipy_stats.rankdata(table, axis=-1) if table.size else table)
 
 
 def test_correlations_agree_with_scipy_with_ties() -> None:

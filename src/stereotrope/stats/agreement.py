@@ -1,11 +1,10 @@
 """How far annotators, scores and rankings agree."""
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from stereotrope.errors import UsageError
-from stereotrope.stats.arrays import Floats, known_pairs
+from stereotrope.stats.arrays import Floats, known_pairs, mid_ranks
 
 MIN_ROWS = 3
 """Fewer rows than this give no bootstrap interval: two rows have three resamples."""
@@ -46,7 +45,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float:
 
 def spearman(x: ArrayLike, y: ArrayLike) -> float:
     """Spearman's rank correlation, mean ranks for ties; as :func:`pearson` of the ranks of known pairs."""
-    return _correlate(*map(scipy.stats.rankdata, known_pairs(x, y)))
+    return _correlate(*map(mid_ranks, known_pairs(x, y)))
 
 
 def _correlate(x: Floats, y: Floats) -> float:
@@ -77,11 +76,11 @@ def mean_ranks(
     if m == 0:
         return none, none.copy(), none.copy()
     # Rounding ties groups whose scores are equal but for the order in which they were added.
-    ranks = scipy.stats.rankdata(np.round(table.mean(axis=0), 12))
+    ranks = mid_ranks(np.round(table.mean(axis=0), 12))
     if m < MIN_ROWS:
         return ranks, none, none.copy()
     weights = np.random.default_rng(seed).multinomial(m, np.full(m, 1 / m), size=n_bootstrap)
-    drawn = scipy.stats.rankdata(np.round(weights @ table / m, 12), axis=1)
+    drawn = mid_ranks(np.round(weights @ table / m, 12))
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     constant = high - low <= 0
     return ranks, np.where(constant, np.nan, low), np.where(constant, np.nan, high)
@@ -110,7 +109,7 @@ def rank_agreement(
     Source: Kendall and Babington Smith (1939), Ann. Math. Statist. 10.
     """
     table = _table(scores)
-    ranks = scipy.stats.rankdata(np.round(table, 12), axis=1) if table.size else table
+    ranks = mid_ranks(np.round(table, 12))
     centred = ranks - ranks.mean(axis=1, keepdims=True) if table.size else ranks
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     z = (centred / np.where(length > 0, length, 1.0))[length[:, 0] > 0]

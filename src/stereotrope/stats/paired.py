@@ -1,11 +1,10 @@
 """Before and after: tests of paired scores, and how much their mean changes in proportion."""
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from stereotrope.stats.arrays import Floats, known_pairs
+from stereotrope.stats.arrays import Floats, known_pairs, mid_ranks
 from stereotrope.stats.intervals import normal_quantile
 
 _EXACT = 200
@@ -53,7 +52,7 @@ def signed_rank(before: ArrayLike, after: ArrayLike) -> float:
     change = change[change != 0]
     if not change.size:
         return 1.0
-    doubled = np.round(2 * scipy.stats.rankdata(np.abs(change))).astype(np.int64)
+    doubled = np.round(2 * mid_ranks(np.abs(change))).astype(np.int64)
     plus, total = int(doubled[change > 0].sum()), int(doubled.sum())
     if change.size <= _EXACT:
         return _exact(doubled, min(plus, total - plus))

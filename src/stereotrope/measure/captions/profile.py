@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import scipy
 
 from stereotrope.errors import TableError, UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
@@ -16,7 +15,7 @@ from stereotrope.measure.definitions import definition_read, require_one_definit
 from stereotrope.measure.setting import MeasureSetting
 from stereotrope.measure.tidy import estimate_frame, to_polars
 from stereotrope.stats import any_order_weights, axis_orders, pairwise_interval, pairwise_score, radar_weights
-from stereotrope.stats.arrays import Floats
+from stereotrope.stats.arrays import Floats, mid_ranks
 from stereotrope.tables import ESTIMATE_COLUMNS, plain_scores, warnings_of
 
 Row = dict[str, Any]
@@ -300,9 +299,9 @@ def _ranks(models: Sequence[_Profile], seed: int) -> dict[int, tuple[float, floa
     orders = axis_orders(m, seed=seed)
     scores = np.array([one.x for one in models])
     # Rounding ties areas that are equal but for the order in which products were added.
-    given = scipy.stats.rankdata(np.round(pairwise_score(radar_weights(m), scores), 12))
+    given = mid_ranks(np.round(pairwise_score(radar_weights(m), scores), 12))
     areas = np.round(pairwise_score(radar_weights(m), scores[:, orders]), 12)
-    shares = (scipy.stats.rankdata(areas, axis=0) == given[:, None]).mean(axis=1)
+    shares = (mid_ranks(areas.T) == given).mean(axis=0)
     drawn = f" drawn, seed {seed}" if len(orders) != math.factorial(m - 1) // 2 else ""
     told = f"{len(orders):,} orders of {m} axes{drawn}"
     return {

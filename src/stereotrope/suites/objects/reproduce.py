@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-import scipy
+from scipy import special
 
 from stereotrope.report.numbers import thousands
 from stereotrope.report.prose import listing
@@ -129,7 +129,7 @@ def _judges(figures: pl.DataFrame) -> Iterator[Recomputed]:
 
 def _correlation_p(r: float, n: int) -> float:
     t = r * math.sqrt((n - 2) / (1 - r * r))
-    return float(2 * scipy.stats.t.sf(abs(t), n - 2))
+    return float(2 * special.stdtr(n - 2, -abs(t)))
 
 
 def _significance(figures: pl.DataFrame) -> Iterator[Recomputed]:
