@@ -184,12 +184,22 @@ def test_the_numbers_are_in_the_terminal_and_the_exports(audited, site):
 
 def test_a_run_outlives_the_package(audited):
     folder, _ = audited
+    assert st.open(folder / "run").info["packages"]["halves"]["version"] == "1.0"
     shown = stereotrope(folder, "report", "run")
     assert shown.returncode == 0, shown.stderr
     page = (folder / "run" / "report" / "index.html").read_text(encoding="utf-8")
     assert "How often the two halves of a picture are unlike" in page
+    part = page.partition('<section id="halves"')[2].partition("</section>")[0]
+    assert "Halves of pictures" in part
+    assert "This section is made by the package halves 1.0, which is not installed here" in part
     measured = stereotrope(folder, "measure", "run")
     assert measured.returncode == 2
     (message,) = measured.stderr.strip().splitlines()
     named = "suites 'halves', annotators 'halves', 'shade' and 'alike' and measures 'unlike_halves'"
-    assert message.startswith(f"error: run: this run needs {named} of the package halves, which is not inst")
+    needs = f"this run needs {named} of the package halves 1.0, which is not inst"
+    assert message.startswith(f"error: run: {needs}")
+    for more in ((), ("--plan",)):
+        again = stereotrope(folder, "run", "audit.yaml", "-o", "run", *more)
+        assert again.returncode == 2
+        assert "audit.yaml:1: suite: no suite 'halves'" in again.stderr
+        assert "This run has 'halves' from the package halves 1.0, which is not installed" in again.stderr

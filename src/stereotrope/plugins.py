@@ -184,6 +184,15 @@ class _Guarded:
         return _Guarded(passed, self._blamed, self._contract, self._check) if again else passed
 
 
+def version_of(package: str) -> str | None:
+    """Version of an installed distribution; None where there is none of that name."""
+    metadata = importlib.import_module("importlib.metadata")  # slow to import
+    try:
+        return str(metadata.version(package))
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def require_facts(made: Any, **facts: type) -> None:
     """Raise ValueError where what a plug-in says of itself is of another type, empty or below 1."""
     for name, kind in facts.items():

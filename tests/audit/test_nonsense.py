@@ -12,6 +12,7 @@ from stereotrope.measure import REGISTRY, contract, estimate_frame, measure_word
 from stereotrope.measure.finder import FINDERS, Candidate, finder
 from stereotrope.plugins import Registry
 from stereotrope.report.contract import SECTIONS, Block, add_section
+from stereotrope.run.folder import INFO_KINDS
 from stereotrope.tables import WHOLE, Column
 
 AUDIT = """\
@@ -120,6 +121,10 @@ def test_findings_that_cannot_be_are_refused(made, tmp_path, counting, found, me
     assert "finders: 'finds' of the package counting fails (" in str(refused.value)
     assert message in str(refused.value)
     assert str(refused.value).endswith("; mend the package, or uninstall it: every audit uses it")
+
+
+def test_every_key_of_a_run_is_one_that_no_table_may_take(made):
+    assert set(st.open(made).info) <= set(INFO_KINDS)
 
 
 @pytest.mark.parametrize(

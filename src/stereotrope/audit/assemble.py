@@ -1,10 +1,8 @@
 """From the ledger to the tables, in the order of the plan, and what ``run.json`` says of a run."""
 
-import contextlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import polars as pl
@@ -17,7 +15,10 @@ from stereotrope.audit.plan import Plan
 from stereotrope.audit.subjects import leaves_out
 from stereotrope.audit.work import GENERATE
 from stereotrope.inputs.options import shorten
+from stereotrope.plugins import version_of
+from stereotrope.report.contract import stored_sections
 from stereotrope.run import Ledger, RunFolder
+from stereotrope.run.folder import read_info
 from stereotrope.suites.published import published_for
 from stereotrope.tables import ABSENT, IMAGES, polars_types
 
@@ -49,6 +50,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
     drawn_by = dict(plan.requests.select("generator", "drawn_by").unique(maintain_order=True).rows())
     alike = lookalikes_in(plan.prompts, images, labels, plan.listed)
     told = [*_discovery_notes(plan, labels), *_fold_notes(folded)]
+    sections = stored_sections(read_info(into.path).get("sections") or {})
     return {
         "title": plan.title,
         "suite": plan.spec.suite,
@@ -84,6 +86,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
         ],
         "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
         **({"packages": used} if (used := packages_used(plan)) else {}),
+        **({"sections": sections} if sections else {}),
         "baseline": dict(plan.baseline),
         "factors": plan.factors,
         "dimensions": plan.dimensions,
@@ -136,11 +139,8 @@ def _first(told: Sequence[str], mark: str) -> str:
 
 def _versions(plan: Plan) -> dict[str, str]:
     """Versions of the libraries at work; those of an annotator where they are installed."""
-    found = {name: version(name) for name in VERSIONS}
-    for name in sorted({library for one in plan.annotators for library in one.libraries}):
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+    names = [*VERSIONS, *sorted({library for one in plan.annotators for library in one.libraries})]
+    return {name: found for name in names if (found := version_of(name)) is not None}
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

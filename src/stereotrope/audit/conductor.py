@@ -17,7 +17,7 @@ from stereotrope.audit.further_tables import fill_tables, write_further_tables
 from stereotrope.audit.looking import look
 from stereotrope.audit.loss import refuse_lost, refuse_paying_again
 from stereotrope.audit.outstanding import Reserve, affords_more, reserve_of
-from stereotrope.audit.packages import require_packages
+from stereotrope.audit.packages import packages_told, require_packages
 from stereotrope.audit.plan import Plan, StoredRun, make_plan
 from stereotrope.audit.subjects import Subjects, embeddings_table, remember
 from stereotrope.audit.work import GENERATE, Missing, Silent, Watcher, said_of
@@ -120,8 +120,9 @@ class Audit:
             cannot be used.
         Raises RunDamaged: The ledger was damaged and lost work that was paid for; nothing was asked.
         """
-        plan, watcher = self.plan(max_cost=max_cost), watcher or Silent()
-        stop = stop or threading.Event()
+        with packages_told(Path(folder)):
+            plan = self.plan(max_cost=max_cost)
+        watcher, stop = watcher or Silent(), stop or threading.Event()
         with RunFolder(Path(folder)) as into:
             refuse_paying_again(plan, into.path)
             into.verify_pictures(GENERATE)
@@ -153,7 +154,8 @@ class Audit:
         run = open_run(folder)
         drawn_by = run.images["generator"].unique(maintain_order=True).to_list()
         try:
-            plan = self.plan(stored=StoredRun(run.prompts, drawn_by))
+            with packages_told(folder):
+                plan = self.plan(stored=StoredRun(run.prompts, drawn_by))
         except (AuditFileError, InputError, UsageError) as error:
             where = (
                 f"What the audit reads is looked for relative to {self.source.base.resolve()} (audit_base in "
@@ -234,7 +236,7 @@ def _measure(
     parts = subjects.table(labels)
     sources = TableSources(plan.prompts, images, labels, parts, embeddings, plan.annotators)
     info = info_of(plan, images, labels, into)
-    filled = fill_tables(sources, info)
+    filled = fill_tables(sources)
     beside = {key: value for _, more in filled.values() for key, value in more.items()}
     partial = bool(missing or kept.get("missing"))
     estimates, findings = estimate(

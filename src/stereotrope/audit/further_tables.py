@@ -10,14 +10,13 @@ from stereotrope.errors import TableError
 from stereotrope.further_tables import TABLES, Filled, FurtherTable, TableSources
 from stereotrope.report.prose import listing
 from stereotrope.run import RunFolder
-from stereotrope.run.folder import arrow_table, read_info
+from stereotrope.run.folder import INFO_KINDS, arrow_table, read_info
 
 
-def fill_tables(sources: TableSources, info: Mapping[str, Any]) -> dict[str, Filled]:
+def fill_tables(sources: TableSources) -> dict[str, Filled]:
     """Return what there is of each further table; none takes a key of ``run.json`` that others have."""
     filled: dict[str, Filled] = {}
-    later = ("format_version", "judge_cards", "missing", "packages", "stereotrope_version", "tables", "words")
-    taken = {*info, *later}
+    taken = set(INFO_KINDS)
     for name, table in TABLES.items():
         with TABLES.blamed(name):
             if (one := table.fill(sources)) is not None:

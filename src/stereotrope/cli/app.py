@@ -128,13 +128,16 @@ def run_audit(
     4 the cap on spending is reached, 130 stopped (143 by SIGTERM).
     """
     from stereotrope.audit import Audit
+    from stereotrope.audit.packages import packages_told
     from stereotrope.cli.console import carry_out_in_terminal
     from stereotrope.cli.planning import print_plan
 
     asked = Audit.from_yaml(audit, seed=settings.seed)
     folder = output or Path("runs") / audit.stem
     if plan:
-        print_plan(asked.plan(), folder, settings, max_cost=max_cost)
+        with packages_told(folder):
+            planned = asked.plan()
+        print_plan(planned, folder, settings, max_cost=max_cost)
     else:
         carry_out_in_terminal(
             lambda watcher, stop: asked.run(folder, watcher=watcher, stop=stop, max_cost=max_cost),

@@ -7,7 +7,7 @@ from typing import Any
 
 from stereotrope.shipped import shipped
 
-_SAID = shipped("clients", "codes.yaml")
+_SAID, _WORDED = shipped("clients", "codes.yaml"), shipped("clients", "words.yaml")
 FILTERED: frozenset[str] = frozenset(_SAID["filtered"])
 """Google's ``finishReason`` values that mean that a filter held the answer back."""
 _DEEPEST = 100
@@ -20,45 +20,12 @@ _FAILED = {"failed", "failure", "error", "canceled", "cancelled", "timeout", "ti
 _WELL = {"", "ok", "success", "succeeded", "none"}
 _MODERATION = frozenset(_SAID["declined"])
 """Codes without case and punctuation."""
-_DECLINING = re.compile(
-    r"(content|prompt|input|output|image|text)(blocked|filtered|flagged|moderated|moderation|prohibited|unsafe)$"
-    r"|sensitivecontentdetected|riskdetection|illegaldetected|infringement|nsfw(content|detected)|censorship"
-)
-"""In codes that say of which text or picture they are, those of ByteDance, Tencent and Alibaba among them."""
+_DECLINING = re.compile("|".join(_WORDED["declining"]))
 _LIMITED = {"ratelimitexceeded", "ratelimiterror", "resourceexhausted", "toomanyrequests"}
 _NO_KEY = {"invalidapikey", "authenticationerror", "unauthenticated", "unauthorized"}
-_MODERATED = re.compile(
-    r"safety (system|filter|polic|setting|reason|guideline|violation|standard)"
-    r"|content[ _-]?(management[ _-]?)?(policy|policies|filter|guideline)"
-    r"|moderation[ _](blocked|system|filter|polic|reason|check)"
-    r"|(by|our|the|content|image|input|output|prompt)[ _]moderation"
-    r"|\bmoderated\b|responsible[ _]?ai|usage polic|violat\w+ .{0,60}(polic|guideline)|\bE005\b|\bnsfw\b"
-    r"|(content|prompt)\b(?!.(type|length|encoding)).{0,60}\b(is|was|were|been) blocked|blocked words?\b"
-    r"|copyrighted (material|content|character|work)"
-    r"|(content|prompt|input|output|request|image|text)s?\b.{0,60}\bflagged"
-    r"|\bflagged (as|by) |^\W*flagged\W*$"
-    r"|(sensitive|prohibited|unsafe|inappropriate|disallowed)[ _](content|words?|material|image|prompt)"
-    r"|敏感(内容|信息|词|图)|(包含|含有|涉及|存在).{0,12}(敏感|违规|违法|不安全|不当|不良|色情|暴力)"
-    r"|内容.{0,6}(违规|违法|不合规|不安全)|审核(未|不)通过|未通过.{0,8}审核|(违反|触发).{0,12}(政策|规定|规范|内容安全)",
-    re.I,
+_MODERATED, _TROUBLE, _PARAMETER = (
+    re.compile("|".join(_WORDED[name]), re.I) for name in ("moderated", "trouble", "parameter")
 )
-"""How servers say in words that they decline what was asked for; E005 is Replicate's code for it."""
-_TROUBLE = re.compile(
-    r"overload|out of memory|\boom\b|\bcuda\b|time[d ]*out|(internal|server|unexpected) error|interrupted"
-    r"|crash|\bqueue|\bbusy\b|\bcapacity\b|\bunavailable\b|temporar|connection|too many requests|rate.?limit"
-    r"|failed to (load|start|connect|run|reach|initiali)|(could not|cannot) be (loaded|reached|started)"
-    r"|超时|繁忙|过载|饱和|稍后|限流|并发|内部错误|(服务|系统)异常|不可用",
-    re.I,
-)
-"""Trouble of the server, that of its safety checks among it."""
-_PARAMETER = re.compile(
-    r"supported values|must be (one of|an?|at|between|in|less|greater|lower|low|true)\b|unrecogni[sz]ed"
-    r"|\binvalid (value|.{0,30}(setting|argument|param|threshold|config))|additional propert|extra inputs"
-    r"|(unknown|unexpected|unsupported|missing|required) (param|field|argument|key|propert)|field required"
-    r"|(is not|isn't) (supported|a valid)|does not exist",
-    re.I,
-)
-"""A parameter that does not fit, such as ``safety_tolerance`` or OpenAI's ``moderation``."""
 
 
 def parse_json(data: bytes | str) -> Any:

@@ -19,16 +19,7 @@ from stereotrope.shipped import shipped
 
 _QUOTA = frozenset(shipped("clients", "codes.yaml")["quota"])
 _UNKNOWN_MODEL = {"model_not_found", "invalid_model", "unknown_model", "model_not_available"}
-_NO_MODEL = re.compile(
-    r"\bmodel\b.{0,120}?(not exist|doesn't exist|not found|is not a valid model|not available|is unknown)"
-    r"|\bmodel [`'\"]?[\w./:@-]+[`'\"]? (is not|isn't) (supported|served|deployed|registered|recogni[sz]ed)\b"
-    r"|\b(invalid|unknown|unrecogni[sz]ed|unsupported|no such) model"
-    r"(?!s?[ _](param|setting|option|config|argument|input|output|response|reply|type))"
-    r"|not a valid model|model identifier is invalid|\bis pinned to\b|no models? (is |are )?loaded"
-    r"|(could not|couldn't|cannot|can't|unable to) (find|locate|access) (the |a )?(requested )?model\b",
-    re.I | re.S,
-)
-"""How servers say that they do not know the model's name, or serve another one only."""
+_NO_MODEL = re.compile("|".join(shipped("clients", "words.yaml")["no_model"]), re.I | re.S)
 _PASSING = re.compile(
     r"\b(again|later|retry|temporar|currently|over\W?load|busy|capacity|moment|wait|loading|timed? ?out"
     r"|too many|queue|unavailable|exhausted|out of memory|oom\b"

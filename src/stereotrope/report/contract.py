@@ -19,7 +19,7 @@ from pydantic import InstanceOf, TypeAdapter, ValidationError
 
 from stereotrope.errors import did_you_mean
 from stereotrope.inputs.options import shorten
-from stereotrope.plugins import Registry
+from stereotrope.plugins import OURS, Registry, version_of
 from stereotrope.report.datatable import Table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material
@@ -129,14 +129,31 @@ def add_section(id: str, title: str, **facts: Any) -> None:
     SECTIONS.add(id, Section(id, title, **facts))
 
 
-def sections_in_order() -> list[Section]:
-    """Every section in the order of the page."""
-    return sorted(SECTIONS.values(), key=lambda section: (section.place, section.id))
+def stored_sections(before: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``run.json`` says of other packages' sections; of those that are gone what it said ``before``."""
+    told = {name: one for name, one in before.items() if name not in SECTIONS}
+    for name, one in SECTIONS.items():
+        if (package := SECTIONS.origin(name)) != OURS:
+            of = f"{package} {version_of(package) or ''}".strip()
+            told[name] = {"title": one.title, "place": one.place, "from": of}
+    return told
+
+
+def sections_in_order(info: Mapping[str, Any]) -> list[Section]:
+    """Every section in the order of the page; for one of a run's that is gone a section that says so."""
+    stored = (info.get("sections") or {}).items()
+    gone = [_gone(name, **told) for name, told in stored if name not in SECTIONS]
+    return sorted([*SECTIONS.values(), *gone], key=lambda section: (section.place, section.id))
+
+
+def _gone(name: str, title: str, place: int, **told: str) -> Section:
+    line = f"This section is made by the package {told['from']}, which is not installed here: it is left out."
+    return Section(name, title, place=place, make=lambda material, shown: [Block("note", [line])])
 
 
 def series_in_order(material: Material) -> list[Series]:
     """Every series of a run as its sections stand; those of sections before the scores come last."""
-    sections = sections_in_order()
+    sections = sections_in_order(material.info)
     sections.sort(key=lambda section: section.place < SCORES)
     places = {section.id: at for at, section in enumerate(sections)}
     return material.prose.in_order(series_in(material.estimates), places)

@@ -51,7 +51,7 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
 def headline_of(material: Material) -> dict[str, Any]:
     """:func:`headline` of a run that was made ready already."""
     findings = material.findings.head(_FINDINGS).iter_rows(named=True)
-    parts = [(s, *s.headline(material)) for s in sections_in_order() if s.headline is not None]
+    parts = [(s, *s.headline(material)) for s in sections_in_order(material.info) if s.headline is not None]
     return {
         "title": title(material),
         "asked": asked(material),

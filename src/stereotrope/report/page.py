@@ -60,7 +60,7 @@ class _Part:
 
 def build(material: Material, *, budget: int, stop: threading.Event | None = None) -> Page:
     """Put the page together."""
-    sections = sections_in_order()
+    sections = sections_in_order(material.info)
     thumbs = Thumbnails.make(
         material,
         findings=[image for s in sections if s.large for image in s.large(material)],

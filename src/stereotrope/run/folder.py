@@ -344,14 +344,23 @@ def _is(value: object, kind: Any) -> bool:
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
 
-_KINDS: Mapping[str, Any] = {
-    **dict.fromkeys(("annotators", "generators", "judge_cards", "lexicons", "measures", "missing"), (dict,)),
+INFO_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("annotators", "folded", "generators", "judge_cards", "lookalikes", "measures"), (dict,)),
+    **dict.fromkeys(("missing", "published", "taxonomies"), (dict,)),
     **dict.fromkeys(("factors", "generator_notes", "notes"), (str,)),
-    **dict.fromkeys(("baseline", "counts", "dimensions", "tables", "words"), dict),
-    **dict.fromkeys(("audit_base", "title"), str),
+    **dict.fromkeys(("baseline", "counts", "dimensions", "packages"), dict),
+    **dict.fromkeys(("sections", "tables", "versions", "words"), dict),
+    **dict.fromkeys(("audit_base", "stereotrope_version", "title"), str),
+    "format_version": int | str,
+    "level": int | float,
     "seed": int,
+    "sensitive": bool,
+    "suite": str | None,
 }
-"""Key of ``run.json`` → its type, where it is there; a tuple has the type of the entries of a list."""
+"""Key of ``run.json`` → its type, where it is there; a tuple has the type of the entries of a list.
+
+Others are keys of further tables."""
+_KINDS = {**INFO_KINDS, "lexicons": (dict,)}
 _ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "annotators": {"name": str},
     "generators": {"name": str, "note": str | None},

@@ -4,20 +4,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from stereotrope.shipped import shipped
+
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "model": ("model", "model_name", "generator", "generator_name", "t2i_model"),
-    "prompt": (
-        *("prompt", "prompt_id", "prompt_name", "prompt_type", "prompt_category", "category", "class"),
-        *("prompt_class", "prompt_text"),
-    ),
-    "image": (
-        *("image_id", "image", "image_name", "image_file", "image_filename", "image_file_name", "image_path"),
-        *("file_name", "filename", "file", "path", "source", "img", "img_name", "picture", "id", "sha256"),
-    ),
-    "caption": (
-        *("caption", "captions", "image_caption", "image_captions", "generated_caption", "caption_text"),
-        *("image_description", "description", "descriptions", "generated_text", "text"),
-    ),
+    role: tuple(names) for role, names in shipped("inputs.captions", "headings.yaml").items()
 }
 """Headings taken for each role, as :func:`plain_heading` has them; of several in a file the first listed."""
 

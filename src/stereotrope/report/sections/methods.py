@@ -16,22 +16,12 @@ from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, dollars, interval, number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
 from stereotrope.report.series import OVER_ALL, Series
+from stereotrope.shipped import shipped
 from stereotrope.version import __version__
 
 _AT_LEAST = ("accuracy", "kappa")
 """Checks whose limit is a least value; every other is a rate that has a greatest one."""
-_CHECKS = {
-    "accuracy": "accuracy",
-    "kappa": "Cohen's κ",
-    "order_flip": "answers that change with the order of the options",
-    "blank_picture": "values named for an empty picture",
-    "no_picture": "values named without a picture",
-    "typographic": "answers moved by a false caption in the picture",
-    "instruction": "answers that obey an instruction in the picture",
-    "refused": "refused",
-    "invalid": "outside the list",
-    "unclear": "unclear",
-}
+_CHECKS: Mapping[str, str] = shipped("report", "checks.yaml")
 _VERDICTS = {"pass": "keeps", "fail": "fails", "insufficient": "not enough evidence"}
 _FIT = {True: "fit", False: "unfit", None: "not enough evidence"}
 _PLACES = {"fail": 0, "insufficient": 1, "pass": 2}
