@@ -71,7 +71,7 @@ def test_importing_the_package_imports_nothing_heavy():
 
 
 def test_to_show_a_run_neither_measures_nor_lexicons_are_loaded():
-    heavy = ("scipy", "stereotrope.measure", "stereotrope.lexicon", "stereotrope.annotate")
+    heavy = ("scipy", "pydantic", "stereotrope.measure", "stereotrope.lexicon", "stereotrope.annotate")
     code = (
         f"import sys, stereotrope.report.headline; print([m for m in sys.modules if m.startswith({heavy})])"
     )

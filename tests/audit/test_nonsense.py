@@ -156,14 +156,14 @@ def test_tables_that_cannot_be_written_are_refused(made, tmp_path, counting, fil
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"make": lambda material, shown: None}, "make: Input should be"),
-        ({"make": lambda material, shown: ["x"]}, "make: Input should be an instance of Block, found 'x'"),
-        ({"make": lambda m, s: [Block("table", 5)]}, "table: Input should be an instance of Table, found 5"),
-        ({"make": lambda m, s: [Block("text", "x")]}, "text: "),
+        ({"make": lambda material, shown: None}, "make must hold Sequence, found None"),
+        ({"make": lambda material, shown: ["x"]}, "make must hold Block, found 'x'"),
+        ({"make": lambda m, s: [Block("table", 5)]}, "table must hold Table, found 5"),
+        ({"make": lambda m, s: [Block("text", "x")]}, "text must hold Sequence, found 'x'"),
         ({"make": lambda m, s: [Block("tabel", 5)]}, "no kind of block 'tabel'; did you mean 'table'?"),
-        ({"headline": lambda material: 5}, "headline: Input should be a valid tuple, found 5"),
-        ({"tables": lambda material: {"a": 5}}, "tables: Input should be a valid tuple, found 5"),
-        ({"large": lambda material: [3]}, "large: Input should be a valid string, found 3"),
+        ({"headline": lambda material: 5}, "headline must hold Sequence, found 5"),
+        ({"tables": lambda material: {"a": 5}}, "tables must hold Sequence, found 5"),
+        ({"large": lambda material: [3]}, "large must hold str, found 3"),
     ],
 )
 def test_sections_that_cannot_be_shown_are_refused(made, tmp_path, counting, facts, message):

@@ -13,7 +13,7 @@ from stereotrope.cli import main
 from stereotrope.cli.console import carry_out_in_terminal, print_headline, working
 from stereotrope.commands import Settings
 from stereotrope.errors import IncompleteError, Interrupted
-from stereotrope.report.terminal import print_rows, safe
+from stereotrope.terminal import print_rows, safe
 
 HOSTILE = "\x1b[31mred\x07 [bold]loud[/bold] \u202eevil"
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from stereotrope.cli.scores import MOST_SCORES, print_scores
 from stereotrope.measure import measure_words
-from stereotrope.report.terminal import print_rows, print_wrapped
+from stereotrope.terminal import print_rows, print_wrapped
 
 
 def printed(*tables, width=100, leading=()):

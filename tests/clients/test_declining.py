@@ -4,7 +4,10 @@ import pytest
 from hypothesis import given
 from tests.clients.odd import anything, derandomized
 
-from stereotrope.clients.error_body import _FORMS, declining_form
+from stereotrope.clients.error_body import declining_form
+from stereotrope.shipped import shipped
+
+_FORMS = shipped("clients", "declines.yaml")
 
 
 def nested(at: str, value: object) -> object:

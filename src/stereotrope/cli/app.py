@@ -190,9 +190,9 @@ def show(folder: RunFolderArgument, as_json: AsJson = False) -> None:
     """Show the headline of a run: what was asked, what is missing, the findings, the main scores."""
     from stereotrope import report as reports
     from stereotrope.cli.console import known_words, print_headline
-    from stereotrope.report.terminal import print_json
     from stereotrope.run import changes_told
     from stereotrope.run import open as open_run
+    from stereotrope.terminal import print_json
 
     with changes_told(folder):
         headline = reports.headline(open_run(folder), words=known_words)
@@ -300,7 +300,7 @@ def annotators(
 def audit_schema() -> None:
     """Print the JSON Schema of the audit file, for editors."""
     from stereotrope.audit.file import json_schema
-    from stereotrope.report.terminal import print_json
+    from stereotrope.terminal import print_json
 
     print_json(json_schema())
 
@@ -356,7 +356,7 @@ def _short_of(error: BaseException | None) -> str | None:
 
 
 def _print_lines(text: str) -> None:
-    from stereotrope.report.escape import visible
+    from stereotrope.escape import visible
 
     for line in text.split("\n"):
         typer.echo(visible(line), err=True)

@@ -18,7 +18,7 @@ from stereotrope.cli.scores import MOST_SCORES
 from stereotrope.clients import is_model, redact
 from stereotrope.errors import AuditFileError, BudgetError, IncompleteError, UsageError
 from stereotrope.report.numbers import probability
-from stereotrope.report.terminal import console, print_json, print_line, print_rows, safe
+from stereotrope.terminal import console, print_json, print_line, print_rows, safe
 
 if TYPE_CHECKING:
     from stereotrope.calibrate import Calibration

@@ -14,8 +14,8 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.entries import Entry
 from stereotrope.inputs.options import Options
 from stereotrope.plugins import OURS, Registry
-from stereotrope.report.terminal import console
 from stereotrope.shipped import shipped
+from stereotrope.terminal import console
 
 
 def print_suites(name: str | None, settings: Settings) -> None:

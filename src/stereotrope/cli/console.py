@@ -20,8 +20,8 @@ from rich.text import Text
 from stereotrope.cli.scores import print_scores
 from stereotrope.cli.stopping import command_line, handling, stopped
 from stereotrope.errors import BudgetError, IncompleteError, Interrupted
-from stereotrope.report.escape import terminal
-from stereotrope.report.terminal import console, print_wrapped, safe
+from stereotrope.escape import terminal
+from stereotrope.terminal import console, print_wrapped, safe
 
 if TYPE_CHECKING:
     from stereotrope.commands import Settings

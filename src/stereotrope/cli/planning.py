@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from stereotrope.report.escape import terminal
+from stereotrope.escape import terminal
 from stereotrope.report.numbers import count
-from stereotrope.report.terminal import console, print_line, print_rows, safe
+from stereotrope.terminal import console, print_line, print_rows, safe
 
 if TYPE_CHECKING:
     from stereotrope.audit import Plan

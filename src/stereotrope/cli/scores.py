@@ -9,10 +9,10 @@ from typing import Any, Self, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from stereotrope.report.escape import terminal
+from stereotrope.escape import terminal
 from stereotrope.report.numbers import count, interval, number, probability, thousands
-from stereotrope.report.terminal import print_rows, print_wrapped
 from stereotrope.tables import ESTIMATE_COLUMNS, warnings_of
+from stereotrope.terminal import print_rows, print_wrapped
 
 MOST_SCORES = 15
 """Rows of a table that are printed; the report has them all. A single further one is printed too."""

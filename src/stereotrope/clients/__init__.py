@@ -11,7 +11,6 @@ from stereotrope.clients.caller import Caller, Refusal, Usage
 from stereotrope.clients.chat import RESPONSE_FORMATS, Answer, ChatClient
 from stereotrope.clients.endpoint import ENDPOINT_KEYS, PROVIDERS, Endpoint, is_model, split_model
 from stereotrope.clients.error_body import (
-    FILTERED,
     declining_form,
     error_in,
     is_moderation,
@@ -27,7 +26,6 @@ from stereotrope.clients.structured import Problem
 
 __all__ = [
     "ENDPOINT_KEYS",
-    "FILTERED",
     "PROVIDERS",
     "RESPONSE_FORMATS",
     "Account",

@@ -7,9 +7,6 @@ from typing import Any
 
 from stereotrope.shipped import shipped
 
-_SAID, _WORDED = shipped("clients", "codes.yaml"), shipped("clients", "words.yaml")
-FILTERED: frozenset[str] = frozenset(_SAID["filtered"])
-"""Google's ``finishReason`` values that mean that a filter held the answer back."""
 _DEEPEST = 100
 """Levels of nesting; what is deeper cannot be shown or compared without running out of stack."""
 _HOLDERS = ("error", "errors", "detail", "fault")
@@ -18,14 +15,8 @@ _CODES = ("code", "type", "status", "error_code", "reason")
 _STATUSES = ("status_code", "statusCode", "http_status", "status", "code", "error_code")
 _FAILED = {"failed", "failure", "error", "canceled", "cancelled", "timeout", "timed_out", "aborted"}
 _WELL = {"", "ok", "success", "succeeded", "none"}
-_MODERATION = frozenset(_SAID["declined"])
-"""Codes without case and punctuation."""
-_DECLINING = re.compile("|".join(_WORDED["declining"]))
 _LIMITED = {"ratelimitexceeded", "ratelimiterror", "resourceexhausted", "toomanyrequests"}
 _NO_KEY = {"invalidapikey", "authenticationerror", "unauthenticated", "unauthorized"}
-_MODERATED, _TROUBLE, _PARAMETER = (
-    re.compile("|".join(_WORDED[name]), re.I) for name in ("moderated", "trouble", "parameter")
-)
 
 
 def parse_json(data: bytes | str) -> Any:
@@ -97,7 +88,8 @@ def details_in(body: Any) -> Sequence[Mapping[str, Any]]:
 def is_declined(error: Mapping[str, Any], *, words: bool = True) -> bool:
     """Whether an error is one of the content, by its code or else, with ``words``, by its words."""
     codes = {_bare(code) for code in codes_in(error)}
-    if codes & _MODERATION or any(_DECLINING.search(code) for code in codes):
+    declined = shipped("clients", "codes.yaml")["declined"]
+    if codes.intersection(declined) or any(_says("declining", code) for code in codes):
         return True
     if not words or error.get("param") not in (None, "", "prompt"):
         return False
@@ -115,12 +107,12 @@ def is_moderation(text: str) -> bool:
     >>> is_moderation("NSFW content detected."), is_moderation("safety filter: CUDA out of memory")
     (True, False)
     """
-    return bool(_MODERATED.search(text)) and not is_trouble(text) and not _PARAMETER.search(text)
+    return _says("moderated", text) and not _says("trouble", text) and not _says("parameter", text)
 
 
 def is_trouble(text: str) -> bool:
     """Whether words speak of a server in trouble, which another try may not meet."""
-    return _TROUBLE.search(text) is not None
+    return _says("trouble", text)
 
 
 def tells_error(body: Any) -> bool:
@@ -177,11 +169,14 @@ def _code(found: Any) -> str:
     return found.lower() if isinstance(found, str) else ""
 
 
+def _says(kind: str, text: str) -> bool:
+    return re.search("|".join(shipped("clients", "words.yaml")[kind]), text, re.I) is not None
+
+
 def _bare(code: str) -> str:
     return re.sub(r"[\W_]+", "", code)
 
 
-_FORMS: list[dict[str, Any]] = shipped("clients", "declines.yaml")
 _DECLINING_WORDS = ("message", "Message", "status_msg", "msg")
 
 
@@ -192,7 +187,7 @@ def declining_form(body: Any) -> str | None:
     'input new_sensitive (base_resp.status_code 1026)'
     >>> declining_form({"base_resp": {"status_code": 1002, "status_msg": "rate limit"}})
     """
-    for form in _FORMS:
+    for form in shipped("clients", "declines.yaml"):
         at, values = form["at"], form["values"]
         found = list(_values_at(body, at.split(".")))
         if found and all(type(value) in map(type, values) and value in values for _, value in found):

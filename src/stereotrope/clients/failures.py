@@ -17,9 +17,7 @@ from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
 from stereotrope.shipped import shipped
 
-_QUOTA = frozenset(shipped("clients", "codes.yaml")["quota"])
 _UNKNOWN_MODEL = {"model_not_found", "invalid_model", "unknown_model", "model_not_available"}
-_NO_MODEL = re.compile("|".join(shipped("clients", "words.yaml")["no_model"]), re.I | re.S)
 _PASSING = re.compile(
     r"\b(again|later|retry|temporar|currently|over\W?load|busy|capacity|moment|wait|loading|timed? ?out"
     r"|too many|queue|unavailable|exhausted|out of memory|oom\b"
@@ -187,7 +185,7 @@ def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
     reason = f"{status}: {said}" if said else str(status)
     if status < 400:
         return Failure("unusable", f"{reason} (a redirect; give the address it leads to)", about=about)
-    if codes & _QUOTA or status == 402:
+    if codes.intersection(shipped("clients", "codes.yaml")["quota"]) or status == 402:
         return Failure("unusable", f"the quota is used up ({reason})", about=about)
     if status in (400, 403, 422, 451) and _is_moderated(status, error):
         return Failure("refused", said or "moderation", about=about)
@@ -203,7 +201,8 @@ def _of_status(response: Any, secrets: tuple[str, ...]) -> Failure:
     ):
         return Failure("unusable", f"the key is not accepted ({reason})", about=about)
     lasts = status in (400, 422) or (status >= 500 and _PASSING.search(said) is None)
-    if status == 404 or codes & _UNKNOWN_MODEL or (lasts and _NO_MODEL.search(said)):
+    no_model = "|".join(shipped("clients", "words.yaml")["no_model"])
+    if status == 404 or codes & _UNKNOWN_MODEL or (lasts and re.search(no_model, said, re.I | re.S)):
         said = f"there is no such model or address ({reason})"
         return Failure("unusable", said, about=about, misconfigured=True)
     if status >= 500 or status in _LATER:

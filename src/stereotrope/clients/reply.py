@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from stereotrope.clients.caller import Usage
-from stereotrope.clients.error_body import FILTERED, parse_json, tells_error
+from stereotrope.clients.error_body import parse_json, tells_error
 from stereotrope.clients.failures import ErrorReply
 from stereotrope.clients.redact import redact
 from stereotrope.errors import ModelError
+from stereotrope.shipped import shipped
 
 _LOOKED_AT = 100_000
 _BROKEN_OFF = ("abort", "aborted", "cancelled", "error", "timeout")
@@ -86,7 +87,8 @@ def _declined(refusal: Any, finish: Any, secret: str) -> str | None:
     reason = finish if isinstance(finish, str) else ""
     if reason.startswith("content_filter"):
         return "content filter"
-    return f"content filter: {reason}" if reason.upper() in FILTERED else None
+    filtered = reason.upper() in shipped("clients", "codes.yaml")["filtered"]
+    return f"content filter: {reason}" if filtered else None
 
 
 def _text(content: Any) -> str | None:

@@ -97,7 +97,7 @@ Item = Annotated[str | dict[str, Any], BeforeValidator(_item)]
 class Options(BaseModel):
     """What may be written in one place of a file: no other key, no value of another type."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     slips: ClassVar[Mapping[str, str]] = {}
     """Unknown key that people write → what to do instead."""
 

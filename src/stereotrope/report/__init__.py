@@ -4,7 +4,8 @@ The report shows what a run stores and computes no statistic: counts of labels f
 distributions are all it adds up. A measure it has no words for is shown under its own name.
 """
 
-from stereotrope.report import escape, numbers
+from stereotrope import escape
+from stereotrope.report import numbers
 from stereotrope.report.headline import headline
 from stereotrope.report.write import write
 

@@ -12,13 +12,12 @@ A section is registered beside its code and reads what the run stores::
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import polars as pl
-from pydantic import InstanceOf, TypeAdapter, ValidationError
 
 from stereotrope.errors import did_you_mean
-from stereotrope.inputs.options import shorten
 from stereotrope.plugins import OURS, Registry, version_of
 from stereotrope.report.datatable import Table
 from stereotrope.report.exhibits import Exhibits
@@ -98,23 +97,28 @@ class Section:
 
 SECTIONS: Registry[Section] = Registry("sections", "stereotrope.report.sections", always=True)
 """Every section by its id."""
+_SHAPES: Mapping[str, Any] = {
+    **{name: [str] for name in ("text", "note", "large", "small")},
+    "table": Table,
+    "make": [Block],
+    "draws": [Figure],
+    "headline": ([str], [{str: object}]),
+    "tables": {str: (str, pl.DataFrame)},
+}
+"""What a block holds or a function of a section gives: a type, some of one, a mapping, a tuple of these."""
 
 
-def _require(name: str, made: Any) -> Any:
-    """What a block holds, or a function of a section gives; ValueError where it is of another type."""
-    types = {
-        **dict.fromkeys(("text", "note", "large", "small"), Sequence[str]),
-        "table": InstanceOf[Table],
-        "make": Sequence[InstanceOf[Block]],
-        "draws": Sequence[InstanceOf[Figure]],
-        "headline": tuple[Sequence[str], Sequence[Mapping[str, Any]]],
-        "tables": Mapping[str, tuple[str, InstanceOf[pl.DataFrame]]],
-    }
-    try:
-        TypeAdapter(types.get(name, Any)).validate_python(made)
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise ValueError(f"{name}: {wrong['msg']}, found {shorten(wrong['input'])}") from None
+def _require(name: str, made: Any, shape: Any = None) -> Any:
+    """What is of its shape, as it is; ValueError for another."""
+    shape = shape or _SHAPES.get(name, object)
+    kind = shape if isinstance(shape, type) else Mapping if isinstance(shape, dict) else Sequence
+    fits = isinstance(made, kind) and not (kind is Sequence and isinstance(made, str))
+    if not fits or (isinstance(shape, tuple) and len(made) != len(shape)):
+        raise ValueError(f"{name} must hold {kind.__name__}, found {made!r:.80}")
+    if not isinstance(shape, type):
+        parts, of = (made.items(), [*shape.items()]) if kind is Mapping else (made, shape)
+        for part, wanted in zip(parts, of if isinstance(of, tuple) else repeat(of[0]), strict=False):
+            _require(name, part, wanted)
     return made
 
 

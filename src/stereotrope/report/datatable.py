@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.report.escape import ellipsis
+from stereotrope.escape import ellipsis
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import interval, number, probability, thousands
 from stereotrope.report.series import series_in, series_of

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from stereotrope.report import escape
+from stereotrope import escape
 from stereotrope.report.numbers import thousands
 from stereotrope.version import __version__
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope import escape
 from stereotrope.errors import RunError
-from stereotrope.report import escape
 from stereotrope.report.charts.drawing import CONFIG, side_by_side
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis
 from stereotrope.report.charts.dots import dots
 from stereotrope.report.datatable import dot_of, estimate_text
-from stereotrope.report.escape import ellipsis
 from stereotrope.report.heats import heat_figure, heat_panels, overview_figure
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, probability, thousands

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis, visible
 from stereotrope.report.contract import SCORES, sections_in_order, series_in_order
 from stereotrope.report.datatable import estimate_text
-from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, Words, image_ids, words
 from stereotrope.report.numbers import count, interval, probability, thousands
 from stereotrope.report.prose import listing
@@ -28,7 +28,7 @@ def headline(run: Run, *, words: Words | None = None) -> dict[str, Any]:
     run: An opened run.
     words: Makes the words of measures where the run stores none, as older ones do.
 
-    Returns: JSON-serialisable, its texts as stored (pass them through :mod:`stereotrope.report.escape`):
+    Returns: JSON-serialisable, its texts as stored (pass them through :mod:`stereotrope.escape`):
 
     - ``title`` and ``summary``, the counts in one sentence;
     - ``asked``: ``{term, text, quote}``, ``quote`` marking words that are data, not ours;
@@ -157,10 +157,9 @@ def _tables(material: Material, series: Series) -> list[dict[str, Any]]:
 def _table(material: Material, frame: pl.DataFrame, definition: str | None, several: bool) -> dict[str, Any]:
     series = series_of(frame.row(0, named=True))
     prose = material.explain(series, definition)
-    levels = {c: frame[c].drop_nulls().n_unique() for c in frame.columns}
-    scope = [c for c in levels if c in ("generator", *material.factors) and levels[c]]
-    more = [c for c in ("annotator", "reference", "attribute", "category") if levels.get(c, 0) > 1]
-    scope += [c for c in more if c not in scope]
+    scope = [c for c in frame.columns if c in ("generator", *material.factors) and frame[c].count()]
+    more = [c for c in ("annotator", "reference", "attribute", "category") if c in frame.columns]
+    scope += [c for c in more if c not in scope and frame[c].drop_nulls().n_unique() > 1]
     records = list(frame.iter_rows(named=True))
     rows = [
         [

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis
 from stereotrope.report.charts.heat import head_width, heat
 from stereotrope.report.datatable import MOST_ROWS, estimate_text, level_words
-from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import (

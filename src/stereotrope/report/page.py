@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from stereotrope import escape
 from stereotrope.errors import RunError
-from stereotrope.report import escape
 from stereotrope.report.arrangement import Chapter, arranged
 from stereotrope.report.charts.drawing import CONFIG
 from stereotrope.report.contract import Block, Section, sections_in_order, series_in_order

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import polars as pl
 
+from stereotrope.escape import ellipsis, visible
 from stereotrope.report.datatable import MOST_ROWS, Table, level_words, table_of
-from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse, listing

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
-from stereotrope.report.escape import visible
+from stereotrope.escape import visible
 from stereotrope.report.numbers import count
 from stereotrope.report.series import Series
 from stereotrope.tables import ALL_ATTRIBUTES

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from stereotrope.commands import settings
-from stereotrope.report.escape import terminal
-from stereotrope.report.terminal import console, print_json, print_line
+from stereotrope.escape import terminal
 from stereotrope.suites.check import AGREES, DIFFERS, PARTLY, VERDICTS, FigureCheck, Reproduction
+from stereotrope.terminal import console, print_json, print_line
 
 _STYLES = {AGREES: "green", PARTLY: "yellow", DIFFERS: "bold red"}
 _UNCHECKED_STYLE = "cyan"

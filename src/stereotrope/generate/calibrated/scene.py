@@ -86,7 +86,7 @@ class Scene:
     background_word: str | None = None
 
 
-def draw(scene: Scene, size: int, rng: np.random.Generator) -> Image.Image:
+def draw(scene: Scene, size: int, rng: "np.random.Generator") -> Image.Image:
     """Draw a scene, ``size`` × ``size`` pixels; ``rng`` moves camera, light and backdrop a little."""
     shape = PRODUCTS[scene.object][scene.shape]
     jitter: list[float] = rng.uniform(-1.0, 1.0, 8).tolist()

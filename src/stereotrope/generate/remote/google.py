@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from stereotrope.clients import FILTERED, Account, is_trouble, split_model
+from stereotrope.clients import Account, is_trouble, split_model
 from stereotrope.errors import UsageError
 from stereotrope.generate.remote.answer import (
     ImageReply,
@@ -27,6 +27,7 @@ from stereotrope.generate.remote.answer import (
     text_of,
 )
 from stereotrope.generate.remote.generator import ImageModelOptions, RemoteGenerator
+from stereotrope.shipped import shipped
 
 _BLOCKED = re.compile(r"(?!.*UNSPECIFIED)[A-Z][A-Z_]+")
 """A ``blockReason``: one of its enum, which grows; its default value says nothing."""
@@ -162,7 +163,7 @@ def _gemini_slot(content: Mapping[str, Any]) -> Slot:
     reason = text_of(candidate.get("finishReason"))
     words = " ".join(filter(None, (text_of(part.get("text")) for part in parts)))
     message = text_of(candidate.get("finishMessage")) or words
-    if reason in FILTERED:
+    if reason in shipped("clients", "codes.yaml")["filtered"]:
         return Slot(refusal=f"{reason}: {message}" if message else reason)
     if reason == "STOP" and _DECLINES.search(words) and not is_trouble(words):
         return Slot(refusal=f"answered in words instead of a picture: {words}")

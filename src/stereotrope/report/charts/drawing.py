@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stereotrope.report.escape import ellipsis, visible
+from stereotrope.escape import ellipsis, visible
 from stereotrope.shipped import shipped
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis, visible
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.heat import strips
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, shown_rows
-from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count, thousands

@@ -10,9 +10,9 @@ import polars as pl
 
 from stereotrope.confusables import lookalikes
 from stereotrope.errors import InputError, UsageError, did_you_mean
+from stereotrope.escape import ellipsis
 from stereotrope.inputs.captions import CaptionFile, read_captions
 from stereotrope.lexicon import Lexicon, MatchingAudit, built_in_lexicons, read_lexicon
-from stereotrope.report.escape import ellipsis
 from stereotrope.suites.biasbench.captions_file import prompt_named, prompt_of_name
 from stereotrope.suites.biasbench.hits import audited
 from stereotrope.suites.biasbench.wordlists import read_wordlists

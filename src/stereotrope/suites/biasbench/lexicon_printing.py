@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from stereotrope.commands import settings
+from stereotrope.escape import terminal, visible
 from stereotrope.lexicon.parts import THINGS
-from stereotrope.report.escape import terminal, visible
 from stereotrope.report.numbers import count
-from stereotrope.report.terminal import console, print_json, print_line, print_rows, safe
 from stereotrope.suites.biasbench.hits import excerpt, listed
 from stereotrope.suites.biasbench.lexicon_check import CheckedLexicon
+from stereotrope.terminal import console, print_json, print_line, print_rows, safe
 
 _TERMS = 8
 """Terms of a section, and values of a list, that are printed; JSON has them all."""

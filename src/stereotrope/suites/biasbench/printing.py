@@ -10,9 +10,8 @@ from rich.text import Text
 
 from stereotrope.commands import settings
 from stereotrope.errors import InputError, UsageError, did_you_mean
-from stereotrope.report.escape import terminal
+from stereotrope.escape import terminal
 from stereotrope.report.numbers import count
-from stereotrope.report.terminal import console, print_json, print_line, print_rows
 from stereotrope.run import write_atomic
 from stereotrope.suites.biasbench.compare import (
     CELL_VERDICTS,
@@ -27,6 +26,7 @@ from stereotrope.suites.biasbench.hits import Hits
 from stereotrope.suites.biasbench.page import findings_of, reproduction_page
 from stereotrope.suites.biasbench.reproduce import reproduce_biasbench
 from stereotrope.suites.printing import print_reproduction
+from stereotrope.terminal import console, print_json, print_line, print_rows
 
 _LINES = 12
 _ALL = "all"

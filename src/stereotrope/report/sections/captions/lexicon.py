@@ -6,9 +6,9 @@ from operator import itemgetter
 from typing import Any
 
 from stereotrope.errors import RunDamaged
+from stereotrope.escape import ellipsis
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import Table, TableCell, table_by
-from stereotrope.report.escape import ellipsis
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, thousands

@@ -6,8 +6,8 @@ from functools import partial
 
 import polars as pl
 
+from stereotrope.escape import ellipsis
 from stereotrope.report.contract import Block
-from stereotrope.report.escape import ellipsis
 from stereotrope.report.material import Material, words
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import Figure

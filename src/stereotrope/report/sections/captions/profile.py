@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from stereotrope.escape import ellipsis, visible
 from stereotrope.report.charts.radar import RADAR_HEIGHT, plane, radar
 from stereotrope.report.contract import Block
 from stereotrope.report.datatable import Table, TableCell, estimate_text, table_by
-from stereotrope.report.escape import ellipsis, visible
 from stereotrope.report.material import Material
 from stereotrope.report.numbers import count, number
 from stereotrope.report.panels import MOST_PANELS, Figure, Panel, notes_of, panel_words

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stereotrope.commands import Settings
-from stereotrope.report.escape import terminal
+from stereotrope.escape import terminal
 
 _GAP = "  "
 _NARROWEST = 12

@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from stereotrope.report import escape, exports
+from stereotrope import escape
+from stereotrope.report import exports
 
 NASTY = {
     "script": "<script>alert(1)</script>",
