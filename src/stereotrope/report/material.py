@@ -67,7 +67,7 @@ class Material:
         """Words for a series, or for a measure's own scores, of one definition where these differ."""
         return self.prose.explain(series, definition)
 
-    @property
+    @cached_property
     def scores(self) -> pl.DataFrame:
         """The measures' own numbers: no means, no scores of a subset, no differences."""
         return plain_scores(self.estimates)
@@ -138,7 +138,7 @@ class Material:
     def sheets(self) -> list[Sheet]:
         """Every condition of every generator, ordered by generator and by the design's levels."""
         sheets = []
-        for i, part in enumerate(self.parts(self.images, ["generator", *self.shown]), start=1):
+        for i, part in enumerate(self.parts(self.images, ["generator", *self.shown]).values(), start=1):
             rows = part.to_dicts()
             scope = {f: rows[0][f] for f in self.factors if rows[0][f] is not None}
             sheets.append(Sheet(f"sheet-{i}", rows[0]["generator"], scope, self.title(scope), rows))
@@ -154,10 +154,13 @@ class Material:
         order = self.level_order.get(factor, [])
         return (order.index(level) if level in order else len(order), level or "")
 
-    def parts(self, frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
-        """The rows of each combination of levels, in the order of the design; all rows by no column."""
-        parts = frame.partition_by(by, maintain_order=True) if by else [frame]
-        return sorted(parts, key=lambda part: [self.position(c, part[c][0]) for c in by])
+    def parts(self, frame: pl.DataFrame, by: Sequence[str]) -> dict[tuple[Any, ...], pl.DataFrame]:
+        """Levels → their rows, in the order of the design; all rows by no column."""
+        if not by:
+            return {(): frame}
+        levels = frame.select(by).unique(maintain_order=True).rows()
+        parts = dict(zip(levels, frame.partition_by(by, maintain_order=True), strict=True))
+        return {key: parts[key] for key in sorted(levels, key=lambda key: [*map(self.position, by, key)])}
 
     def title(self, scope: Mapping[str, Any], *, leave_out: Sequence[str] = ()) -> str:
         """A condition in words: the levels of the factors that tell conditions apart."""

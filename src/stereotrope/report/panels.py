@@ -153,8 +153,8 @@ def without_neutral(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
     """The panels of a figure with their titles, in the order of the design."""
-    parts = material.parts(frame, by)
-    return [(" · ".join(str(p[c][0]) for c in by if p[c][0] is not None), p) for p in parts]
+    parts = material.parts(frame, by).items()
+    return [(" · ".join(str(level) for level in levels if level is not None), rows) for levels, rows in parts]
 
 
 def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:

@@ -120,7 +120,7 @@ class Drawing:
 
     def by_prompt(self, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         """The rows of each prompt with its name, in the order of the design."""
-        parts = self.material.parts(frame, self.scope)
+        parts = self.material.parts(frame, self.scope).values()
         return [(_levels(p.row(0, named=True), self.scope), p) for p in parts if p.height]
 
     def labeller(

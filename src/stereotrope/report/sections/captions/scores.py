@@ -113,7 +113,7 @@ class ScoreGrid:
 
     def rows_by(self, *further: str) -> list[list[dict[str, Any]]]:
         """The rows of each prompt, and of each level of further columns, in the order of the design."""
-        return [part.to_dicts() for part in self.material.parts(self.frame, [*self.lines, *further])]
+        return [part.to_dicts() for part in self.material.parts(self.frame, [*self.lines, *further]).values()]
 
     def cells(self, line: Sequence[Estimate]) -> list[tuple[str, list[Estimate]]]:
         """The rows of one prompt, of each model."""
@@ -151,7 +151,7 @@ def score_grids(material: Material, frame: pl.DataFrame) -> list[ScoreGrid]:
     by = [f for f in further if f not in finer]
     grids = []
     for basis in bases_of(material, frame):
-        for group in material.parts(basis.frame, by):
+        for group in material.parts(basis.frame, by).values():
             scope = {f: group[f][0] for f in by}
             named = ", ".join([*(str(level) for level in scope.values() if level is not None), *basis.told])
             grids.append(ScoreGrid(material, basis, scope, [prompt, *finer], group, named))
