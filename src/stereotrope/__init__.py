@@ -10,8 +10,6 @@ folder; :class:`Audit` carries an audit file out. Submodules load when first use
 ``import stereotrope`` costs nothing.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
