@@ -202,13 +202,7 @@ MARKS = ("aggregate", "subset", "baseline")
 
 FINDINGS = (
     Column("finding_id", _S, "short hash of kind and scope"),
-    Column(
-        "kind",
-        _S,
-        "homogenisation, deterministic, dominance_shift, divergence, share_difference, refusal; of captions "
-        "one_group, group_gap, model_difference, association, out_of_place, composite, omission, occlusion; "
-        "instrument (a warning)",
-    ),
+    Column("kind", _S, "as its finder names it: divergence, share_difference …; instrument is a warning"),
     Column("rank", _I, "1 is the most worth a look"),
     Column("scope", _S, "JSON object: factor → level"),
     Column("attribute", _S, "attribute it is about, null where none"),
