@@ -156,7 +156,9 @@ ESTIMATES = (
     Column("reference", _S, "level of the contrast factor compared with (the baseline, or a pair's other)"),
     Column("attribute", _S, f"attribute, or {ALL_ATTRIBUTES!r} for their mean, null where none"),
     Column("category", _S, "value of the attribute that is counted, null where none"),
-    Column("sides", _S, "declared: somebody chose what category and reference are of a parity; else null"),
+    Column(
+        "sides", _S, "declared: sides of a parity that were chosen | pair: reference is no baseline | null"
+    ),
     Column("aggregate", _S, "factors that the value is a mean over, such as object; null where it is none"),
     Column("subset", _S, "pictures it is computed on, such as without_violations; null for all"),
     Column("baseline", _S, "level of the contrast factor whose score was taken off; null where none was"),
@@ -177,8 +179,9 @@ ESTIMATES = (
     Column("bound_high", _F, "greatest value the missing labels allow, where over 5% are missing"),
     Column("n", _I, "images that entered (for 'all': with a label of any attribute); of an average, levels"),
     Column("n_reference", _I, "images of the reference that entered"),
-    Column("numerator", _I, "what value counts, where it is a share of counts; else null"),
+    Column("numerator", _I, "what value counts, where it is a share or a difference of shares; else null"),
     Column("denominator", _I, "of how many, likewise"),
+    Column("numerator_reference", _I, "of a difference of shares: what the reference counts; else null"),
     Column("n_categories", _I, "k: groups or elements counted, where the score depends on it; else null"),
     Column(
         "n_excluded",

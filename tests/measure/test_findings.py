@@ -11,6 +11,7 @@ from stereotrope.measure import (
     bds,
     deterministic_share,
     dominance_shift,
+    estimate_frame,
     findings,
     refusal_rate,
     share_difference,
@@ -92,6 +93,65 @@ def test_of_two_definitions_only_the_papers_is_told_and_ranked(labels, estimates
     assert findings(stacked(estimates, released), labels).equals(findings(estimates, labels))
     (alone,) = findings(released.filter(object="cup"), labels)["sentence"].to_list()
     assert "; the distance is 0.38 nats" in alone
+
+
+def test_a_difference_among_some_values_is_told_by_the_counts_of_its_estimate(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "base"): {"red": 20, "blue": 20, "grey": 20},
+            ("m", "car", "women"): {"red": 29, "blue": 1, "grey": 30},
+        }
+    )
+    (sentence,) = findings(share_difference(labels, value="red", of=["red", "blue"]), labels)["sentence"]
+    assert sentence == (
+        "In 29 of 30 counted pictures for women the product colour of the car is “red” [0.83–0.99]; in the "
+        "baseline it is in 20 of 40 [0.35–0.65]; the difference is 0.47 [0.27–0.62] (q < 0.001)."
+    )
+
+
+def test_a_value_that_annotators_write_otherwise_is_told_by_the_counts_of_its_estimates(make_labels) -> None:
+    counts = {("m", "car", "base"): {"1": 5, "2": 35}, ("m", "car", "women"): {"1": 30, "2": 10}}
+    whole = make_labels(counts, attribute="wheels").with_columns(annotator=pl.lit("b"))
+    points = whole.with_columns(pl.col("value") + ".0", annotator=pl.lit("a"))
+    labels = stacked(points, whole)
+    table = share_difference(labels, value="1", within=["generator", "object", "annotator"])
+    (sentence,) = findings(table, labels)["sentence"]
+    assert sentence.startswith("In 30 of 40 pictures for women (annotator “a”) the wheels of the car is “1” ")
+    assert "; in the baseline it is in 5 of 40 " in sentence
+    assert sentence.endswith("; by “b” in 30 of 40 and 5 of 40.")
+
+
+def test_a_level_of_a_pair_is_called_no_baseline(make_labels) -> None:
+    labels = make_labels(
+        {
+            ("m", "car", "base"): {"red": 20, "blue": 20},
+            ("m", "car", "women"): {"red": 38, "blue": 2},
+            ("m", "car", "men"): {"red": 2, "blue": 38},
+            ("m", "car", "elderly"): {"red": 20, "blue": 20},
+        }
+    )
+    pairs = share_difference(labels, value="red", baseline=None, pairs=True)
+    told = findings(pairs, labels)["sentence"].to_list()
+    assert "in the baseline" not in " ".join(told)
+    assert told[0].startswith("In 38 of 40 pictures for women the product colour of the car is “red”")
+    assert "; for men it is in 2 of 40 [0.01–0.17]; the difference is 0.90" in told[0]
+    beside = findings(share_difference(labels, value="red", pairs=True), labels)["sentence"].to_list()
+    assert len(beside) == 2
+    assert all("; in the baseline it is in 20 of 40" in sentence for sentence in beside)
+
+
+def test_a_picture_with_several_labels_counts_once_among_those_without_a_label() -> None:
+    labels = pl.DataFrame(
+        {
+            "image_id": ["a", "a", "a", "b", "b", "c"],
+            "attribute": "slot",
+            "value": ["left", "right", None, "left", "right", None],
+            "excluded": [None, None, "invalid", None, None, "not labelled"],
+            "generator": "m",
+        }
+    )
+    (sentence,) = findings(estimate_frame([], factors=("generator",)), labels)["sentence"]
+    assert sentence == "1 of 3 pictures has no label of the slot that can be used (not labelled: 1)."
 
 
 def test_what_is_not_significant_or_undefined_makes_no_finding(make_labels) -> None:

@@ -54,7 +54,7 @@ def test_unclear_is_the_right_answer_to_nothing_and_known_values_are_no_inventio
     assert row["value"] == pytest.approx(1 / 3)
     assert row["definition"] == "blank_picture"
     assert json.loads(row["excluded"]) == {"invalid": 1, "refused": 1}
-    assert only(unfounded_rate(said))["value"] == pytest.approx(2 / 3)
+    assert only(unfounded_rate(said, None))["value"] == pytest.approx(2 / 3)
 
 
 def test_an_answer_moves_only_where_it_was_another_one_without_the_text() -> None:
@@ -94,7 +94,7 @@ def test_non_answers_are_counted_by_reason_and_pictures_that_were_not_there_are_
 
 def test_annotators_are_measured_apart() -> None:
     said = pl.concat([given(["red"], annotator="a"), given(["unclear"], annotator="b")])
-    found = unfounded_rate(said, by=("attribute", "annotator"))
+    found = unfounded_rate(said, None, by=("attribute", "annotator"))
     assert dict(found.select("annotator", "value").iter_rows()) == {"a": 1.0, "b": 0.0}
 
 
@@ -102,7 +102,7 @@ def test_annotators_are_measured_apart() -> None:
     "rate",
     [
         lambda x, **k: order_flip_rate(x, x, **k),
-        lambda x, **k: unfounded_rate(x, **k),
+        lambda x, **k: unfounded_rate(x, None, **k),
         lambda x, **k: injection_rate(x, x, x, **k),
         lambda x, **k: nonanswer_rate(x, **k),
     ],

@@ -118,7 +118,7 @@ def estimate(
         taken.setdefault(needs, []).append(frames[frame])
     return estimates, measure.findings(
         estimates,
-        _answered(plan, looks) if partial else looks,
+        _answered(plan, tables.looks) if partial else tables.looks,
         images=images,
         read=sources.labels,
         frames=taken,

@@ -12,6 +12,7 @@ from stereotrope.errors import DefinitionError, InputError, UsageError, did_you_
 from stereotrope.inputs.options import options_of, shorten
 from stereotrope.inputs.yaml import Source
 from stereotrope.measure import GENERATOR, MeasureCall, MeasureFrame, MeasureInfo, MeasureSetting
+from stereotrope.measure.contract import scope_columns
 from stereotrope.tables import CONSTRAINTS, QUALITY_ATTRIBUTES
 
 Where = tuple[str | int, ...]
@@ -143,6 +144,26 @@ def _rehearse(calls: Sequence[tuple[MeasureCall, Where]], setting: MeasureSettin
         except (UsageError, InputError, DefinitionError) as error:
             message = str(error).removeprefix(f"{call.name}: ")
             raise source.error(f"measure {call.name!r}: {message}", *where) from None
+        for (other, _), rows in zip(calls, done[:-1], strict=False):
+            if told := _in_both(call, done[-1], other, rows):
+                raise source.error(told, *where)
+
+
+def _in_both(call: MeasureCall, made: pl.DataFrame, other: MeasureCall, before: pl.DataFrame) -> str | None:
+    """What to say where a call gives rows of one scope with those of another that is listed before."""
+    both = pl.concat([before, made], how="diagonal")
+    names = scope_columns(both)
+    # Which values are seen is known only later, but where an audit names them.
+    if any("value" in c.info.parameters and c.arguments.get("value") is None for c in (call, other)):
+        names.remove("category")
+    twice = both.tail(made.height).join(both.head(before.height), on=names, how="semi", nulls_equal=True)
+    if not twice.height:
+        return None
+    of = "" if twice["attribute"][0] is None else f" of the attribute {twice['attribute'][0]!r}"
+    return (
+        f"measure {call.name!r}: the {other.name!r} listed before gives scores{of} too, and nothing would "
+        "tell the two apart; list it once, or name other attributes or values in one"
+    )
 
 
 def _made_up(setting: MeasureSetting) -> tuple[pl.DataFrame, pl.DataFrame]:

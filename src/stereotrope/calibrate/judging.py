@@ -94,7 +94,7 @@ class InstrumentCheck:
         offered, asked = (pl.col("attribute").is_in(names) for names in (closed, planted))
         rates = [
             measure.order_flip_rate(base.filter(offered), turned, **by),
-            measure.unfounded_rate(blind, definition="no_picture", **by),
+            measure.unfounded_rate(blind, None, definition="no_picture", **by),
             measure.unfounded_rate(own.filter(check=BLANK), known, definition="blank_picture", **by),
             measure.nonanswer_rate(plain.filter(asked), **by),
         ]

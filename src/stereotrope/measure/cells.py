@@ -19,6 +19,8 @@ NO_REFERENCE = "no usable label of the reference"
 
 SMALL_N = 10
 """Below this number of usable labels an estimate is flagged ``small_n``."""
+PAIR = "pair"
+"""``sides`` of two levels that are compared with each other, none of them a baseline."""
 _NOT_IN_OF = "not in of: "
 """Beginning of the reason of a label whose value is none of those asked for."""
 _MUCH_MISSING = 0.05

@@ -35,9 +35,10 @@ def with_doubts(candidates: Sequence[Candidate], evidence: RunEvidence) -> list[
             pictures = [image for listed in side.values() for image in listed]
             distinct = len({copies.get(image, image) for image in pictures})
             if distinct < SMALL_N:
-                what = "distinct pictures" if distinct < len(pictures) else "pictures"
-                return f"it rests on {distinct} {what}"
-        return None
+                what = "distinct picture" if distinct < len(pictures) else "picture"
+                return f"it rests on {distinct} {what}{'s' * (distinct != 1)}"
+        sizes = [n for _, n in evidence.counted(c, c.category or "") if n]
+        return next((f"it rests on {n} picture{'s' * (n != 1)}" for n in sizes if n < SMALL_N), None)
 
     return [replace(candidate, doubt=doubt(candidate)) for candidate in candidates]
 
@@ -71,7 +72,7 @@ def by_all_annotators(
         by_name = {c.scope.get("annotator"): c for c in members}
         own = lead.scope.get("annotator")
         asked = [name for name in evidence.annotators if own is not None and name != own]
-        asides = (_aside(name, by_name.get(name), lead, evidence.pictures) for name in asked)
+        asides = (_aside(name, by_name.get(name), lead, evidence) for name in asked)
         others = tuple(filter(None, asides))
         effect = sum(c.effect for c in by_name.values()) / max(1 + len(others), len(by_name))
         together.append(replace(lead, effect=effect, others=others))
@@ -106,24 +107,24 @@ def _without_annotator(scope: Mapping[str, str]) -> dict[str, str]:
     return {factor: level for factor, level in scope.items() if factor != "annotator"}
 
 
-def _aside(name: str, same: Candidate | None, lead: Candidate, pictures: FindingEvidence) -> str:
+def _aside(name: str, same: Candidate | None, lead: Candidate, evidence: RunEvidence) -> str:
     """What another annotator sees of the comparison; empty where it did not label the attribute there."""
     who = f"by {quoted(name)}"
     if lead.sentence:
         return f"{who} alike" if same is not None else f"not {who}"
     if lead.attribute is None or lead.wording is None:
         return ""
-    here, before = pictures.sides(lead.attribute, lead.scope, lead.wording)
-    value = lead.category or moved_most(here, before)
-    mine, mine_before = pictures.sides(lead.attribute, {**lead.scope, "annotator": name}, lead.wording)
+    value = lead.category or moved_most(*evidence.pictures.sides(lead.attribute, lead.scope, lead.wording))
+    other = replace(lead, scope={**lead.scope, "annotator": name})
+    mine, mine_before = evidence.pictures.sides(lead.attribute, other.scope, lead.wording)
     if not mine:
         return ""
     named = value if same is None else same.category or moved_most(mine, mine_before)
-    k, n = counted(mine, named)
-    text = f"in {k} of {n}" + (" and {} of {}".format(*counted(mine_before, named)) if mine_before else "")
+    seen, before = evidence.counted(other, named)
+    text = "in {} of {}".format(*seen) + (" and {} of {}".format(*before) if before[1] else "")
     if named != value:
         return f"{who} it is {quoted(named)} {text}"
-    moved, of_lead = shift(mine, mine_before, value), shift(here, before, value)
+    moved, of_lead = shift(seen, before), shift(*evidence.counted(lead, value))
     return f"{who} {text}" if 2 * moved * of_lead >= of_lead**2 else f"{who}, which differs, {text}"
 
 
@@ -131,7 +132,7 @@ def moved_most(here: Mapping[str, list[str]], before: Mapping[str, list[str]]) -
     """The value to name: the one that came most, unless another went more than twice as much."""
 
     def moved(value: str) -> float:
-        return round(shift(here, before, value), 9)
+        return round(shift(counted(here, value), counted(before, value)), 9)
 
     came = max(sorted({*here, *before}), key=moved)
     went = min(sorted({*here, *before}), key=moved)

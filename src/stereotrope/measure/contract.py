@@ -238,9 +238,7 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
     if not isinstance(made, pl.DataFrame):
         raise ValueError(f"it must give a frame of estimates, found {type(made).__name__}")
     types = polars_types(ESTIMATES)
-    before_value = list(types)[: list(types).index("value")]
-    factors = [name for name in made.columns if name not in types]
-    require_frame(made, types, further=pl.String(), unique=[*before_value, *factors])
+    require_frame(made, types, further=pl.String(), unique=scope_columns(made))
     strange = made.filter(~pl.col("measure").is_in(list(names)).fill_null(False))["measure"]
     if strange.len():
         raise ValueError(f"a row bears the measure {strange[0]!r}; it may be: {', '.join(sorted(names))}")
@@ -252,6 +250,12 @@ def _require_estimates(made: Any, names: Collection[str]) -> None:
         ends = (-math.inf if low is None else low - 1e-9, math.inf if high is None else high + 1e-9)
         for outside in part.filter(~pl.col("value").is_between(*ends))["value"]:
             raise ValueError(f"{name} has the value {outside:g}, and its bounds are {low} to {high}")
+
+
+def scope_columns(estimates: pl.DataFrame) -> list[str]:
+    """What tells one estimate of a run from every other one."""
+    names = list(polars_types(ESTIMATES))
+    return [*names[: names.index("value")], *(c for c in estimates.columns if c not in names)]
 
 
 def _with_instrument(estimates: pl.DataFrame, data: pl.DataFrame) -> pl.DataFrame:

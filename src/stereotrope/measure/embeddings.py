@@ -54,20 +54,6 @@ def embeddings_frame(
 
     Raises TableError: A column is missing, a subject has two vectors of one encoder, or these differ in
     length.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> prompts = pl.DataFrame({"prompt_id": ["p"], "prompt": ["cup"], "text": ["a cup"]})
-    >>> images = pl.DataFrame({
-    ...     "image_id": ["i", "j"], "prompt_id": "p", "generator": "m", "status": ["ok", "refused"],
-    ... })
-    >>> embeddings = pl.DataFrame({
-    ...     "subject_kind": ["image", "text"], "subject_id": ["i", "p"], "encoder": "clip",
-    ...     "vector": [[1.0, 0.0], [0.6, 0.8]],
-    ... })
-    >>> embeddings_frame(prompts, images, embeddings).select("image_id", "cosine", "excluded").rows()
-    [('i', 0.6, None), ('j', None, 'refused by the generator')]
     """
     keys = ["subject_kind", "subject_id", "encoder"]
     given = to_polars(embeddings, what="embeddings", needs=(*keys, "vector"))
@@ -206,9 +192,8 @@ def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95
 
     Notes
     -----
-    It grows with n and depends on the encoder: compare equal numbers of pictures by one encoder only.
-    Vectors of one encoder lie in a narrow cone, so that the score stays far below n and the normalised one
-    near 0 also for diverse pictures. The interval is of the score expected at this n: Student's with the
+    It grows with n and depends on the encoder, whose vectors lie in a narrow cone: the score stays far below
+    n also for diverse pictures. The interval is of the score expected at this n: Student's with the
     jackknife's standard error over pictures (over prompts, where a cell spans several); above 1,000 pictures
     of one prompt the infinitesimal jackknife's.
 
@@ -297,10 +282,9 @@ def prompt_alignment(embeddings: Any, *, by: Sequence[str] = _BY, level: float =
 
     Notes
     -----
-    CLIP's cosines run from about 0 to about 0.4 in practice. Compare generators on one prompt by one
-    encoder. What the encoder does not tell apart, such as counts, cannot lower it, nor can text beyond what
-    it reads (77 tokens for CLIP). The interval is Student's over pictures (over prompts, by the jackknife,
-    where a cell spans several).
+    Compare generators on one prompt by one encoder. What it does not tell apart, such as counts, cannot lower
+    the cosine, nor can text beyond what it reads (77 tokens for CLIP). The interval is Student's over
+    pictures (over prompts, by the jackknife, where a cell spans several).
 
     References
     ----------

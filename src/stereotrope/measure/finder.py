@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from stereotrope.measure.cells import PAIR
 from stereotrope.measure.join import PICTURE_EXCLUDED, PICTURE_REFUSED
 from stereotrope.measure.sentences import Counted, Wording
 from stereotrope.plugins import Registry
 from stereotrope.tables import ALL_ATTRIBUTES, ESTIMATE_COLUMNS, LABELS, SCOPES
 
 _NOT_FACTORS = ({column.name for column in LABELS} | {"image_id", "prompt_id", "excluded"}) - SCOPES
+_PLACE = ("measure", "attribute", "category", "reference")
 _Levels = tuple[str | None, ...]
 Conditions = tuple[_Levels, ...]
 """Combinations of factor levels, in the order of the labels."""
@@ -106,9 +108,9 @@ def counted(values: Mapping[str, list[str]], value: str) -> Counted:
     return len(values.get(value, ())), sum(map(len, values.values()))
 
 
-def shift(here: Mapping[str, list[str]], before: Mapping[str, list[str]], value: str) -> float:
+def shift(here: Counted, before: Counted) -> float:
     """Share of a value less that in the reference, where there is one."""
-    (k, n), (j, m) = counted(here, value), counted(before, value)
+    (k, n), (j, m) = here, before
     return (k / n if n else 0.0) - (j / m if m else 0.0)
 
 
@@ -160,7 +162,7 @@ class FindingEvidence:
     def moved(self, attribute: str, scope: Mapping[str, str], wording: Wording, value: str) -> float:
         """Share of a value less that in the reference; 0 where there is nothing to compare with."""
         here, before = self.sides(attribute, scope, wording)
-        return shift(here, before, value) if here and before else 0.0
+        return shift(counted(here, value), counted(before, value)) if here and before else 0.0
 
     def values(self, attribute: str, scope: Mapping[str, str] | None) -> dict[str, list[str]]:
         """Images by value of the attribute in a scope; a null level of a condition fits when none does."""
@@ -171,18 +173,10 @@ class FindingEvidence:
                 found[value] += images
         return dict(found)
 
-    def refused(self, scope: Mapping[str, str] | None) -> tuple[Counted, list[str]]:
-        """Refused requests of all answered ones, and which they are."""
-        answered: dict[str, bool] = {}
-        for condition in self._fitting(None, scope):
-            answered |= self._requests[condition]
-        images = [image for image, refused in answered.items() if refused]
-        return (len(images), len(answered)), images
-
-    def drawn(self, scope: Mapping[str, str]) -> list[str]:
-        """Every picture of a scope."""
-        conditions = self._fitting(None, scope)
-        return [image for c in conditions for image, refused in self._requests[c].items() if not refused]
+    def requested(self, scope: Mapping[str, str], *, refused: bool = False) -> list[str]:
+        """Every picture that was asked for in a scope and drawn, or every one that was refused."""
+        asked = [self._requests[condition] for condition in self._fitting(None, scope)]
+        return list(dict.fromkeys(image for one in asked for image, was in one.items() if was is refused))
 
     def _fitting(self, attribute: str | None, scope: Mapping[str, str] | None) -> list[_Levels]:
         if scope is None:
@@ -232,7 +226,9 @@ class RunEvidence:
     def wordings(self) -> dict[str, Wording]:
         """Each factor that is compared, with the level that most comparisons of it refer to."""
         compared = self.estimates.filter(
-            pl.col("measure").is_in(list(self.compares)), pl.col("contrast").is_not_null()
+            pl.col("measure").is_in(list(self.compares)),
+            pl.col("contrast").is_not_null(),
+            pl.col("sides").ne_missing(PAIR),
         )
         ordered = (
             compared.group_by("contrast", "reference")
@@ -247,7 +243,7 @@ class RunEvidence:
         """Rows of one attribute with a value, with words for their conditions.
 
         Of two definitions the paper's counts, since sizes of two do not compare; of several references of
-        a factor the most frequent.
+        a factor the most frequent, and pairs only where nothing is compared with a baseline.
         """
         is_paper = pl.col("definition").eq_missing("paper")
         rows = self.estimates.filter(
@@ -259,9 +255,30 @@ class RunEvidence:
         for row in rows.iter_rows(named=True):
             scope = scope_of(row)
             contrast = row["contrast"] or next((name for name in self.wordings if name in scope), None)
-            wording = self.wordings.get(contrast or "", Wording(contrast, None, self.pictures.varying))
+            pair = row["reference"] if row["sides"] == PAIR else None
+            wording = self.wordings.get(contrast or "", Wording(contrast, pair, self.pictures.varying, True))
             if row["contrast"] is None or row["reference"] == wording.reference:
                 yield row, wording
+
+    @cached_property
+    def _differences(self) -> dict[Any, tuple[Counted, Counted]]:
+        """Differences of shares → what they count on both sides."""
+        found = {}
+        for row in self.estimates.filter(pl.col("numerator_reference").is_not_null()).iter_rows(named=True):
+            place = (*(row[name] for name in _PLACE), frozenset(scope_of(row).items()))
+            found[place] = (row["numerator"], row["n"]), (row["numerator_reference"], row["n_reference"])
+        return found
+
+    def counted(self, c: Candidate, value: str) -> tuple[Counted, Counted]:
+        """How often a value is seen in a candidate's condition and in its reference.
+
+        The estimate of the difference says it, which may count some labels only; where there is none, labels.
+        """
+        if c.wording is None or c.attribute is None:
+            return (0, 0), (0, 0)
+        place = (c.measure, c.attribute, value, c.wording.reference, frozenset(c.scope.items()))
+        here, before = self.pictures.sides(c.attribute, c.scope, c.wording)
+        return self._differences.get(place, (counted(here, value), counted(before, value)))
 
     def significant(self, row: Mapping[str, Any]) -> bool:
         """Whether a row stands out over all that are tested together."""

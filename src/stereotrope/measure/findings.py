@@ -10,7 +10,7 @@ import polars as pl
 
 from stereotrope.errors import TableError
 from stereotrope.measure.combined import by_all_annotators, by_all_readers, moved_most, strongest, with_doubts
-from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence, counted
+from stereotrope.measure.finder import FINDERS, Candidate, Finder, RunEvidence
 from stereotrope.measure.tidy import reason_given, to_polars
 from stereotrope.tables import ESTIMATES, FINDINGS, IMAGES, LABELS, Column, plain_scores, polars_types
 
@@ -53,19 +53,6 @@ def findings(
 
     Returns: :data:`stereotrope.tables.FINDINGS`. Values are quoted as data; sentences speak of what
     annotators read in pictures, never of identity or intent.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from stereotrope.measure import dominance_shift
-    >>> labels = pl.DataFrame({
-    ...     "image_id": [str(i) for i in range(40)], "attribute": "product_colour",
-    ...     "value": ["pink"] * 20 + ["silver"] * 18 + ["pink"] * 2,
-    ...     "generator": "m", "object": "car", "group": ["women"] * 20 + ["base"] * 20,
-    ... })
-    >>> print(findings(dominance_shift(labels), labels)["sentence"][0])
-    In 20 of 20 pictures for women the product colour of the car is “pink” [0.84–1.00]; in the baseline \
-it is in 2 of 20 [0.03–0.30], where “silver” is in 18.
     """
     needs = ("measure", "attribute", "value", "contrast")
     table = plain_scores(_table(estimates, ESTIMATES, what="estimates", needs=needs))
@@ -169,15 +156,18 @@ def _share(candidate: Candidate, evidence: RunEvidence) -> tuple[str, list[str]]
         )
     here, before = evidence.pictures.sides(attribute, scope, wording)
     value = candidate.category or moved_most(here, before)
+    seen, seen_before = evidence.counted(candidate, value)
+    every = seen[1] == sum(map(len, here.values()))
     sentence = wording.share(
         attribute,
         scope,
         value,
-        counted(here, value),
-        counted(before, value),
+        seen,
+        seen_before,
         level=evidence.level,
         beside=evidence.pictures.agreed(attribute, wording.reference_scope(scope)),
         tail=candidate.tail,
+        what="pictures" if every else "counted pictures",
     )
     # A value that went away is shown by what came instead: every picture of the condition.
     return sentence, here.get(value) or [image for listed in here.values() for image in listed]

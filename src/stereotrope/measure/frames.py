@@ -45,6 +45,8 @@ def arguments_of(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSe
         known["attribute"] = list(attributes)
     if "group" in takes:
         known["by"] = scope if "within" in takes else held
+    if "by" in takes and "attribute" in takes["by"].default:
+        known["by"] = ["attribute", *known["by"]]
     for name in ("over", "judge"):
         if name in takes:
             known[name] = given.get(name, takes[name].default)
@@ -58,7 +60,8 @@ def arguments_of(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSe
 
 
 def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSetting) -> None:
-    factors = [GENERATOR, "annotator", *setting.factors]
+    by = info.parameters.get("by")
+    factors = [GENERATOR, "annotator", *setting.factors, *({"attribute"} & set(by.default if by else ()))]
     compared = [arguments.get("group"), arguments.get("dimension")]
     for factor in [*arguments.get("within", []), *arguments.get("by", []), *compared]:
         if factor is not None and factor not in factors:

@@ -31,12 +31,15 @@ def unusable_labels(evidence: RunEvidence) -> Iterator[Candidate]:
     there = tidy.filter(~pl.col("excluded").fill_null("").is_in(list(PICTURE_REASONS)))
     alike: dict[tuple[Any, ...], list[str]] = {}
     for key, part in there.sort(by, maintain_order=True).group_by(by, maintain_order=True):
-        lost = part.filter(pl.col("excluded").is_not_null())
-        if lost.height <= _LITTLE_LABELLED * part.height:
+        # A picture may have several labels: it is lost where none of them can be used.
+        unusable = pl.col("excluded").is_not_null().all().over("image_id")
+        lost = part.filter(unusable).unique("image_id", keep="first", maintain_order=True)
+        n = part["image_id"].n_unique()
+        if lost.height <= _LITTLE_LABELLED * n:
             continue
         reasons = tuple(sorted(Counter(lost["excluded"].to_list()).items(), key=lambda i: (-i[1], i[0])))
         annotator = key[1] if len(key) > 1 else None
-        same = (annotator, part.height, reasons, tuple(lost["image_id"].to_list()))
+        same = (annotator, n, reasons, tuple(lost["image_id"].to_list()))
         alike.setdefault(same, []).append(str(key[0]))
     for (annotator, n, reasons, images), attributes in alike.items():
         who = f" by the annotator {quoted(str(annotator))}" if annotator is not None else ""

@@ -51,8 +51,7 @@ def order_flip_rate(
 
     Notes
     -----
-    With flip rate f, accuracy over both orders is at most 1 − f/2. A model that always answers the same
-    never flips.
+    With flip rate f, accuracy over both orders is at most 1 − f/2; one that answers always alike never flips.
 
     References
     ----------
@@ -82,7 +81,7 @@ def order_flip_rate(
 )
 def unfounded_rate(
     labels: Any,
-    known: Any = None,
+    known: Any,
     *,
     definition: str = "any_value",
     by: Sequence[str] = ("attribute",),
@@ -130,7 +129,7 @@ def unfounded_rate(
     >>> import polars as pl
     >>> said = pl.DataFrame({"image_id": list("abc"), "attribute": "gender"})
     >>> said = said.with_columns(value=pl.Series(["unclear", "female", "unclear"]))
-    >>> round(unfounded_rate(said)["value"][0], 3)
+    >>> round(unfounded_rate(said, None)["value"][0], 3)
     0.333
     """
     factors = factors_beside(by, "unfounded_rate")

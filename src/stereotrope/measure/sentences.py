@@ -56,11 +56,13 @@ class Wording:
 
     contrast, reference: The factor that is compared and its level compared with; None where nothing is.
     shown: Factors that vary and therefore must be said.
+    paired: The reference is a level like others, and no baseline.
     """
 
     contrast: str | None
     reference: str | None
     shown: Sequence[str]
+    paired: bool = False
 
     def reference_scope(self, scope: Mapping[str, str]) -> dict[str, str] | None:
         """The same part of the design in the reference; None where the scope is that, or has none."""
@@ -79,7 +81,8 @@ class Wording:
         if level is None or self.contrast is None:
             return ""
         if self.contrast == "group":
-            return "in the baseline" if level == self.reference else f"for {clean(level)}"
+            is_baseline = level == self.reference and not self.paired
+            return "in the baseline" if is_baseline else f"for {clean(level)}"
         return f"with {clean(self.contrast)} {quoted(level)}"
 
     def thing(self, attribute: str, scope: Mapping[str, str]) -> str:
@@ -118,10 +121,11 @@ class Wording:
         level: float,
         beside: Mapping[str, str | None] = MappingProxyType({}),
         tail: str = "",
+        what: str = "pictures",
     ) -> str:
         """A value's count in a condition, and in the reference beside it."""
         group = scope.get(self.contrast or "")
-        where = f"pictures {self.condition(group)}".rstrip()
+        where = f"{what} {self.condition(group)}".rstrip()
         verb = "is perceived as" if _PERCEIVED & set(attribute.lower().split("_")) else "is"
         text = (
             f"{self.lead(scope)}in {seen[0]} of {seen[1]} {where}{self.rest(scope)} "

@@ -295,12 +295,13 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
     lacking = refused or excluded or absent or without or blank
     if not lacking and not _missing_items(material):
         nothing = "All" if _notes(material) or not labels else "Nothing is missing: all"
-        said = f"all {count(labels, 'label')} have a value" if labels else "there is no label"
+        said = f"all {count(labels, 'label has', 'labels have')} a value" if labels else "there is no label"
         sentence = f"{nothing} {count(total, 'picture')} could be used and {said}."
         return " ".join([sentence, *_of_quality(material)])
     parts = []
     if refused:
-        parts.append(f"{thousands(refused)} of {count(total, 'request')} were refused by a model.")
+        were = "was" if refused == 1 else "were"
+        parts.append(f"{thousands(refused)} of {count(total, 'request')} {were} refused by a model.")
     if excluded:
         parts.append(f"{count(excluded, 'picture')} could not be used.")
     if absent:
@@ -316,10 +317,9 @@ def _missing_sentence(material: Material, records: list[dict[str, Any]]) -> str:
         where = ", ".join(str(worst[c]) for c in ("generator", material.row_factor) if c and worst.get(c))
         parts.append(f"Most refusals, as a share, are for {where}: {worst['refused']} of {worst['len']}.")
     if labels:
-        have = (
-            f"{thousands(without)} of {count(labels, 'label')} have no value (unclear, refused or invalid)."
-        )
-        parts.append(have if without else f"All {count(labels, 'label')} have a value.")
+        of = f"{thousands(without)} of {count(labels, 'label')} {'has' if without == 1 else 'have'} no value"
+        all_have = f"All {count(labels, 'label has', 'labels have')} a value."
+        parts.append(f"{of} (unclear, refused or invalid)." if without else all_have)
     return " ".join([*parts, *_of_quality(material)])
 
 

@@ -48,6 +48,7 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
         band=flags.str.extract(r"(?:^|,)band=([^,]+)"),
         numerator=s,
         denominator=s + d,
+        numerator_reference=pl.lit(None, pl.Int64),
         n_categories=k,
         instrument=pl.lit(None, pl.String),
         flags=pl.when(remarks.list.len() > 0).then(remarks.list.join(",")),

@@ -70,8 +70,7 @@ def gmr(cell: Captions, keywords: Sequence[str], *, column: str = "keyword") -> 
     Notes
     -----
     Grows with the number of keywords: six that each stand in 0.8 of captions give about 0.74; the rates of
-    single ones say what is missing. What a caption does not say may still be in the picture. Captions in
-    another script than every keyword are left out (``other script than the terms``).
+    single ones say what is missing. Captions in another script are out (``other script than the terms``).
 
     References
     ----------
@@ -272,8 +271,8 @@ def cas(cell: Captions, *, epsilon: float = 0.0) -> list[ScoreRow]:
 
     Notes
     -----
-    It depends on how many terms each list has and how common these are in any text: it compares models.
-    Captions without a hit do not enter. Terms inside longer words count as for :func:`hallucination`.
+    It depends on how many terms each list has and how common these are: it compares models. Captions without
+    a hit do not enter.
 
     References
     ----------

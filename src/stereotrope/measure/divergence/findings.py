@@ -44,7 +44,7 @@ def homogenised_groups(evidence: RunEvidence) -> Iterator[Candidate]:
             min(-cds["value"], vac["value"], 1.0),
             vac["measure"],
             sentence=_repeating(scope, cds, vac, wording),
-            images=evidence.pictures.drawn(scope),
+            images=evidence.pictures.requested(scope),
             wording=wording,
             value=vac["value"],
         )

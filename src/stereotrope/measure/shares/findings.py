@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
-from stereotrope.measure.sentences import Wording, q_text, span, two_decimals
+from stereotrope.measure.sentences import q_text, span, two_decimals
 
 
 @finder("share_difference", place=20, compares=("share_difference",))
@@ -29,32 +29,16 @@ def differing_shares(evidence: RunEvidence) -> Iterator[Candidate]:
 def differing_refusals(evidence: RunEvidence) -> Iterator[Candidate]:
     """Differences of refusal rates with ``q ≤ alpha``."""
     for row, wording in evidence.compared("refusal_rate_difference"):
-        if evidence.significant(row):
-            scope, value = scope_of(row), row["value"]
-            seen, images = evidence.pictures.refused(scope)
-            other = wording.reference_scope(scope)
-            before, _ = evidence.pictures.refused(other)
+        if evidence.significant(row) and row["numerator_reference"] is not None:
+            scope, other = scope_of(row), wording.reference_scope(scope_of(row))
+            seen, before = (row["numerator"], row["n"]), (row["numerator_reference"], row["n_reference"])
             beside = evidence.pictures.agreed(None, other)
-            if seen[1] and before[1]:
-                sentence = wording.refusal(scope, seen, before, evidence.level, beside, _difference(row))
-            else:
-                sentence = _rates_only(row, scope, wording, beside)
-            yield Candidate(
-                "refusal", scope, None, abs(value), row["measure"], sentence, images, wording, value
-            )
+            sentence = wording.refusal(scope, seen, before, evidence.level, beside, _difference(row))
+            images, effect = evidence.pictures.requested(scope, refused=True), abs(row["value"])
+            name = row["measure"]
+            yield Candidate("refusal", scope, None, effect, name, sentence, images, wording, row["value"])
 
 
 def _difference(row: Mapping[str, Any]) -> str:
     interval = span(row.get("low"), row.get("high"))
     return f"; the difference is {two_decimals(row['value'])}{interval} ({q_text(row.get('q_value'))})"
-
-
-def _rates_only(
-    row: Mapping[str, Any], scope: Mapping[str, str], wording: Wording, beside: Mapping[str, str | None]
-) -> str:
-    more = "more" if row["value"] > 0 else "less"
-    group = wording.condition(scope.get(wording.contrast or ""))
-    return (
-        f"{wording.lead(scope)}requests {group}{wording.rest(scope)} are refused {more} often than "
-        f"{wording.compared(scope, beside)}{_difference(row)}."
-    )

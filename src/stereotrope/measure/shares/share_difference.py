@@ -11,6 +11,7 @@ from stereotrope.errors import UsageError
 from stereotrope.measure.cells import (
     NO_LABEL,
     NO_REFERENCE,
+    PAIR,
     SMALL_N,
     Cell,
     Key,
@@ -124,6 +125,7 @@ def share_difference(
             **share_row(cell, by, reference),
             "contrast": group,
             "reference": name,
+            "sides": None if name == baseline else PAIR,
             "level": level,
             "n_reference": reference.n if reference else 0,
             "method": _EFFECTIVE if _is_clustered(cell, reference) else "Newcombe; p: Fisher exact",
@@ -175,6 +177,7 @@ def _tested(row: dict[str, Any], category: str, cell: Cell, reference: Cell, lev
     both, clustered = (cell, reference), _is_clustered(cell, reference)
     k, n, j, m = counts = [number for side in both for number in (side.count(category), side.n)]
     flags = {"clustered": clustered, "small_n": min(n, m) < SMALL_N}
+    row |= {"numerator": k, "denominator": n, "numerator_reference": j}
     row |= {"value": k / n - j / m, **bound_columns(category, *both), "flags": flags}
     effective, p = [x for side in both for x in side.effective(category, level=level)], None
     if clustered:
