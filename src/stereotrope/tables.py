@@ -138,6 +138,7 @@ SUBJECTS = (
     Column("image_id", _S, "an image of the subject"),
     Column("position", _I, "its place in the set, from 0"),
     Column("region", _S, "box as JSON [x0, y0, x1, y1] in upright pixels, null for a set"),
+    Column("annotators", _S, "JSON list of those that look at it; null in runs that did not record it"),
 )
 """Columns of ``subjects``, in runs with annotators of regions or sets: a row an image of each."""
 

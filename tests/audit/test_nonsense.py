@@ -86,6 +86,37 @@ def test_estimates_that_a_measure_cannot_give_are_refused(made, tmp_path, counti
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("made_up", "message"),
+    [
+        (frame(ROW | {"measure": "share"}), "a row bears the measure 'share'; it may be: counts, more"),
+        (
+            frame(ROW | {"measure": "more", "value": 7.0}),
+            "more has the value 7, and its bounds are 0.0 to 1.0",
+        ),
+        (frame(ROW, ROW), "two rows are of one scope: ('counts', 'paper', "),
+        (5, "it must give a frame of estimates, found int"),
+    ],
+)
+@pytest.mark.parametrize("at_the_end", [True, False])
+def test_estimates_that_a_measure_cannot_add_of_itself_are_refused(
+    made, tmp_path, counting, made_up, message, at_the_end
+):
+    def counts(labels):
+        """Counts."""
+
+    def unasked(call, tables):
+        return made_up if (call is None) == at_the_end else None
+
+    register(bounds=(0.0, 1.0), direction="", source="", also=("more",), unasked=unasked)(counts)
+    contract._measure_of.cache_clear()
+    with pytest.raises(PluginError) as refused:
+        measured(made, tmp_path / "run")
+    contract._measure_of.cache_clear()
+    assert "measures: 'counts' of the package counting fails (ValueError: " in str(refused.value)
+    assert message in str(refused.value)
+
+
 def candidate(**given):
     usual = {
         "kind": "few",

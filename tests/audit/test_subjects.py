@@ -66,6 +66,12 @@ class Alike(Annotator):
         return [Label("alike", "yes" if len(levels) == 1 else "no")]
 
 
+class Triples(Alike):
+    """Says whether three pictures are the same."""
+
+    name, fingerprint, size, attributes = "triples", "triples-1", 3, {"same": ("yes", "no")}
+
+
 class Models(Alike):
     """Says whether the first pictures of two models are alike, and the second ones, and so on."""
 
@@ -80,7 +86,8 @@ class Models(Alike):
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    ours, make = {"halves": Halves, "shade": Shade, "alike": Alike, "models": Models}, annotate.create
+    ours = {"halves": Halves, "shade": Shade, "alike": Alike, "triples": Triples, "models": Models}
+    make = annotate.create
     monkeypatch.setattr(
         annotate, "create", lambda item, **more: ours[item]() if item in ours else make(item, **more)
     )
@@ -198,6 +205,26 @@ def test_a_region_or_set_without_an_answer_is_stored_and_counted_as_not_labelled
     left = {name: frame["excluded"].drop_nulls().to_list() for name, frame in frames.items()}
     assert left["of_regions"].count("not labelled") == 2
     assert left["of_sets"] == ["not labelled"]
+
+
+def test_a_set_that_nobody_answered_is_owed_by_those_that_look_at_it(study, monkeypatch):
+    async def mute(self, pictures):
+        return []
+
+    frames = {}
+    monkeypatch.setattr(Alike, "process", mute)
+    monkeypatch.setattr(Triples, "process", mute)
+    _reading(frames, monkeypatch, "of_sets", subject="set")
+    asked = audit(study, "alike, triples", "[of_sets]")
+    subjects = asked.run(study / "run").subjects
+    assert subjects["annotators"].to_list() == ['["alike"]'] * 4 + ['["triples"]'] * 3
+    owed = frames["of_sets"].select("image_id", "annotator", "excluded")
+    assert owed["annotator"].to_list() == ["alike", "alike", "triples"]
+    again = st.Audit.from_run(study / "run").measure(study / "run")
+    assert frames["of_sets"].select("image_id", "annotator", "excluded").equals(owed)
+    assert again.subjects.equals(subjects)
+    subjects.drop("annotators").write_parquet(study / "run" / "subjects.parquet")
+    assert st.open(study / "run").subjects["annotators"].null_count() == subjects.height
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def _rows(
 
 def _unasked(call: MeasureCall | None, tables: RunTables) -> list[pl.DataFrame]:
     """What measures add of themselves after a call, or at the end."""
-    made = [info.unasked(call, tables) for info in measure.REGISTRY.values() if info.unasked is not None]
+    made = (info.beside(call, tables) for info in measure.REGISTRY.values())
     return [rows for rows in made if rows is not None]
 
 

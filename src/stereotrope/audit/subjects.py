@@ -1,6 +1,7 @@
 """What annotators look at, and how each is asked: images, regions and sets of them, texts of prompts."""
 
 import hashlib
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -149,10 +150,9 @@ class Subjects:
         """Image ids of each set; of a run that is measured again those that were there then."""
         if self._before is None or not self._before.subjects.height or annotator.stage != ANNOTATE:
             return annotator.sets(frame)
-        labelled = self._before.labels.group_by("subject_id").agg("annotator")
-        members = self._before.subjects.filter(subject_kind="set").sort("position", maintain_order=True)
-        known = members.join(labelled, on="subject_id", how="left", maintain_order="left")
-        sets = known.filter(pl.col("annotator").list.contains(annotator.name).fill_null(True))
+        own = pl.col("annotators").str.json_decode(pl.List(pl.String)).list.contains(annotator.name)
+        sets = self._before.subjects.filter(own.fill_null(True), subject_kind="set")
+        sets = sets.sort("position", maintain_order=True)
         return list(map(tuple, sets.group_by("subject_id", maintain_order=True).agg("image_id")["image_id"]))
 
     def _frame(self, annotator: Annotator) -> pl.DataFrame:
@@ -217,10 +217,12 @@ class Subjects:
 
     def table(self, labels: pl.DataFrame) -> pl.DataFrame:
         """The table ``subjects``: the images of each region and set that an annotator looks at."""
-        known = {look.subject.id: look.subject for _, look in self._parts(labels)}
+        known: dict[str, tuple[Subject, list[str]]] = {}
+        for one, look in self._parts(labels):
+            known.setdefault(look.subject.id, (look.subject, []))[1].append(one.name)
         rows = [
-            (subject.kind, subject.id, row["image_id"], position, subject.region)
-            for subject in known.values()
+            (subject.kind, subject.id, row["image_id"], position, subject.region, json.dumps(names))
+            for subject, names in known.values()
             for position, row in enumerate(subject.images)
         ]
         return pl.DataFrame(rows, schema=polars_types(SUBJECTS), orient="row")

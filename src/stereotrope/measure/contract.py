@@ -158,6 +158,14 @@ class MeasureInfo:
         defaults = (self.parameters[name].default for name in ("group", "baseline"))
         return "optional" if None in defaults else "needed"
 
+    def beside(self, call: MeasureCall | None, tables: RunTables) -> pl.DataFrame | None:
+        """What it adds of itself after a call, or at the end; None for nothing."""
+        with REGISTRY.blamed(self.name):
+            made = None if self.unasked is None else self.unasked(call, tables)
+            if made is not None:
+                _require_estimates(made, {self.name, *self.also})
+            return made
+
 
 @dataclass(frozen=True)
 class MeasureCall:

@@ -215,6 +215,8 @@ class Run:
             ) from error
         if name == "labels" and "written" not in table.columns:
             table = _one_row_a_label(table, self.info)
+        if name == "subjects" and "annotators" not in table.columns:
+            table = table.with_columns(annotators=pl.lit(None, pl.String))
         if name == "estimates":
             table = estimates_of_format_1(table)
         known = polars_types(RUN_TABLES[name] if columns is None else columns)

@@ -21,8 +21,8 @@ def run(make_run: Callable[..., FakeRun]) -> FakeRun:
     made = make_run()
     first, second = made.images.filter(status="ok")["image_id"]
     boxes = [json.dumps([i, 0, i + 5, 9]) for i in range(14)]
-    members = [("region", f"r{i}", first, 0, box) for i, box in enumerate(boxes)]
-    members += [("set", "s", first, 0, None), ("set", "s", second, 1, None)]
+    members = [("region", f"r{i}", first, 0, box, None) for i, box in enumerate(boxes)]
+    members += [("set", "s", first, 0, None, None), ("set", "s", second, 1, None, None)]
     said = [
         label_row(f"r{i}", "shade", None if i == 1 else HOSTILE, "shades", subject_kind="region", region=box)
         | ({"status": "unclear"} if i == 1 else {})
