@@ -13,13 +13,14 @@ import typer
 
 from stereotrope import tables
 from stereotrope.annotate import ANNOTATORS, palette
-from stereotrope.audit.file import AuditSpec, ReportSpec, TemplatesSpec, json_schema
+from stereotrope.audit.file import AuditSpec, ReportSpec, json_schema
 from stereotrope.cli import app
 from stereotrope.further_tables import TABLES
 from stereotrope.generate import GENERATORS
 from stereotrope.inputs import Entry
 from stereotrope.measure import REGISTRY, MeasureInfo
 from stereotrope.plugins import Registry
+from stereotrope.suites.file import TemplatesSpec
 
 FOLDER = Path(__file__).parent / "reference"
 

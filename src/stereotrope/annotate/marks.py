@@ -209,7 +209,8 @@ def _mark(
     listed: Sequence[_Reading], boxes: Boxes, members: list[int], pictures: _Pictures
 ) -> tuple[list[int], str] | None:
     """The readings of one place that are a mark, and how it is mostly read; None where they are none."""
-    plain = {i: _plain(listed[i].words) for i in members}
+    words = {i: listed[i].words for i in members}
+    plain = {i: "".join(c for c in text.casefold() if c.isalnum()) or text for i, text in words.items()}
     counted = Counter(plain.values()).most_common(MOST_COMPARED)
     # Of readings that differ a little, the one that most others are like.
     core = max(counted, key=lambda c: sum(n for text, n in counted if _alike(text, c[0])))[0]
@@ -230,10 +231,6 @@ def _mark(
         if often and pictures.is_spread(marked, EVEN["edge" if edge else "anywhere"]):
             return chosen, Counter(listed[i].words for i in chosen).most_common(1)[0][0]
     return None
-
-
-def _plain(words: str) -> str:
-    return "".join(c for c in words.casefold() if c.isalnum()) or words
 
 
 def _alike(one: str, other: str) -> bool:

@@ -84,7 +84,7 @@ def info_of(plan: Plan, images: pl.DataFrame, labels: pl.DataFrame, into: RunFol
             for one in plan.annotators
             for scope, taxonomy in one.taxonomies.items()
         ],
-        "measures": [{"measure": call.name, **_plain(call.arguments)} for call in plan.measures],
+        "measures": [{"measure": call.name, **call.arguments} for call in plan.measures],
         **({"packages": used} if (used := packages_used(plan)) else {}),
         **({"sections": sections} if sections else {}),
         "baseline": dict(plan.baseline),
@@ -141,7 +141,3 @@ def _versions(plan: Plan) -> dict[str, str]:
     """Versions of the libraries at work; those of an annotator where they are installed."""
     names = [*VERSIONS, *sorted({library for one in plan.annotators for library in one.libraries})]
     return {name: found for name in names if (found := version_of(name)) is not None}
-
-
-def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()}

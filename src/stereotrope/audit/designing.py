@@ -55,7 +55,8 @@ def _designed(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> pl.D
             **templates,
         )
     except (UsageError, InputError) as error:
-        key = "prompts" if spec.prompts is not None else _key_of(str(error))
+        written = spec.prompts is not None
+        key = "prompts" if written else _key_of(str(error)) if things else "suite"
         raise source.error(f"{key}: {error}", key) from None
 
 
@@ -67,11 +68,9 @@ def _key_of(message: str) -> str:
 
 
 def _mitigations(spec: AuditSpec, suite: Mapping[str, Any], source: Source) -> dict[str, str]:
-    given = spec.mitigations
+    given = suite.get("mitigations") or {"none": ""} if spec.mitigations is None else spec.mitigations
     if isinstance(given, dict):
         return given
-    if given is None:
-        return dict(suite.get("mitigations") or {"none": ""})
     known: dict[str, str] = suite.get("known_mitigations") or {"none": ""}
     for name in given:
         if name not in known:

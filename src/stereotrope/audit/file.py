@@ -4,39 +4,13 @@ The file is YAML 1.2 (``no`` and ``on`` are words, not booleans). Every message 
 what was found and what to do.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from stereotrope.inputs.options import Item, Options, Text, Texts, distinct, text, texts, validated
+from stereotrope.inputs.options import Item, Options, Text, validated
 from stereotrope.inputs.yaml import Source
-
-
-def _groups(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {text(key): text(words) for key, words in value.items()}
-    if isinstance(value, list):
-        return distinct([text(item) for item in value])
-    raise ValueError("must be a list of names, or a mapping name: wording")
-
-
-def _suffixes(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {text(key): "" if words in (None, "") else text(words) for key, words in value.items()}
-    return texts(value)
-
-
-def _prompts(value: Any) -> Any:
-    if isinstance(value, (Mapping, list, str)) and value:
-        return value
-    raise ValueError(
-        "must be a mapping with a template, a list of {text: …, factor: level}, or the name of a CSV file"
-    )
-
-
-Groups = Annotated[list[str] | dict[str, str], BeforeValidator(_groups)]
-Suffixes = Annotated[list[str] | dict[str, str], BeforeValidator(_suffixes)]
+from stereotrope.suites.file import DesignSpec
 
 
 class ReportSpec(Options):
@@ -50,14 +24,7 @@ class ReportSpec(Options):
     )
 
 
-class TemplatesSpec(Options):
-    """How the baseline and a cue are worded."""
-
-    baseline: Text = Field(description="template with {object}")
-    cue: Text = Field(description="template with {object}, {phrasing} and {group}")
-
-
-class AuditSpec(Options):
+class AuditSpec(DesignSpec):
     """Everything an audit file may say."""
 
     slips: ClassVar = dict.fromkeys(
@@ -65,24 +32,11 @@ class AuditSpec(Options):
     )
 
     suite: Text | None = Field(None, description="a published method whose design and measures are used")
-    objects: Texts | None = Field(None, description="what is drawn")
-    dimensions: dict[Text, Groups] | None = Field(
-        None, min_length=1, description="dimension: groups that a prompt names"
-    )
-    templates: TemplatesSpec | None = Field(None, description="wording of baseline and cue")
-    phrasings: Texts | None = Field(None, description="words between object and group, a factor")
-    mitigations: Suffixes | None = Field(None, description="suffixes that ask for variety, a factor")
-    prompts: Annotated[Any, BeforeValidator(_prompts)] = Field(
-        None, description="prompts of your own: {template, factors…}, a list, a CSV file, or {file, factors}"
-    )
     baseline: dict[str, Text] | None = Field(
         None, description="factor: level compared with; {generator: NAME}: the model of `delta`"
     )
-    images_per_prompt: int = Field(20, ge=1, le=100_000, description="pictures of each prompt")
     seed: int = Field(0, ge=0, lt=2**31, description="of the pictures, the shuffles and the resamples")
     generators: list[Item] = Field(min_length=1, description="the models under audit")
-    annotators: list[Item] | None = Field(None, description="who looks at the pictures")
-    measures: list[Item] | None = Field(None, description="what is computed from the labels")
     permutations: int = Field(10_000, ge=99, le=10_000_000, description="shuffles of a permutation test")
     resamples: int = Field(2_000, ge=100, le=1_000_000, description="of a bootstrap interval")
     merge_colours: float | None = Field(

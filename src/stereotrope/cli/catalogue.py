@@ -32,24 +32,26 @@ def print_suites(name: str | None, settings: Settings) -> None:
     out.print(Text(f"Source: {data['source']}"))
     for line in _design(data):
         out.print(Text(line))
-    out.print(Text(f"Annotators: {', '.join(map(_spelled, data['annotators']))}"))
-    out.print(Text(f"Measures: {', '.join(map(_spelled, data['measures']))}"))
+    for key in ("annotators", "measures"):
+        if key in data:
+            out.print(Text(f"{key.capitalize()}: {', '.join(map(_spelled, data[key]))}"))
     out.print(Text(f"Audit file: stereotrope init {name} > audit.yaml"))
 
 
 def _design(data: Mapping[str, Any]) -> Iterable[str]:
     """What a suite asks for: prompts as they are, or things, groups and the templates that join them."""
-    for prompt in data.get("prompts", ()):
-        yield f"{prompt['prompt']}: {prompt['text']}"
-    if "objects" not in data:
-        return
-    yield f"Objects: {', '.join(data['objects'])}"
-    for dimension, groups in data["dimensions"].items():
-        yield f"{dimension}: {', '.join(groups)}"
-    for kind, template in data["templates"].items():
-        yield f"{kind}: {template}"
-    yield f"Phrasings: {', '.join(data['known_phrasings'])}"
-    yield f"Mitigations: {', '.join(f'{k} ({v})' for k, v in data['known_mitigations'].items() if v)}"
+    listed = data.get("prompts", ())
+    for prompt in listed if isinstance(listed, list) else [listed]:
+        yield ": ".join(map(str, prompt.values())) if isinstance(prompt, Mapping) else str(prompt)
+    suffixes = data.get("known_mitigations") or {}
+    told = {
+        "Objects": data.get("objects"),
+        **(data.get("dimensions") or {}),
+        **(data.get("templates") or {}),
+        "Phrasings": data.get("known_phrasings"),
+        "Mitigations": [f"{name} ({suffix})" for name, suffix in suffixes.items() if suffix],
+    }
+    yield from (f"{k}: {v if isinstance(v, str) else ', '.join(v)}" for k, v in told.items() if v)
 
 
 def print_measures(name: str | None, settings: Settings) -> None:

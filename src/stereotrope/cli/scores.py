@@ -157,7 +157,8 @@ def _print_table(
         line = [*_labels(row, scope), _value(row)]
         line += [number(row.get("floor"), row.get("n"))] * floor
         line += [probability(row.get("q_value"))] * tested
-        lines.append([*line, _size(row, scope)])
+        none = row.get("n") is None or _averaged(row, scope)
+        lines.append([*line, "" if none else thousands(row["n"])])
     if lines:
         _print(title, columns, lines, out)
     else:
@@ -319,10 +320,6 @@ def _label(value: Any, column: str) -> str:
     text = terminal(str(value))
     text = text.replace("_", " ") if column in ("attribute", "definition") else text
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
-
-
-def _size(row: Row, scope: Sequence[str]) -> str:
-    return "" if row.get("n") is None or _averaged(row, scope) else thousands(row["n"])
 
 
 def _value(row: Row) -> str:

@@ -11,21 +11,11 @@ from stereotrope.confusables import amount, lookalikes
 from stereotrope.folding import fold
 from stereotrope.measure.cells import as_names
 from stereotrope.measure.tidy import as_text, reason_given, to_polars
+from stereotrope.shipped import shipped
 from stereotrope.tables import NOT_VALUES
 
-_SAME = (
-    re.compile(
-        "f|females?|feminine|wom[ae]n|girls?|lady|ladies|femmes?|féminine?|frau|frauen|weiblich|mujer|mujeres|"
-        "femenin[oa]|donn[ae]|femmin[ae]|femminile|mulher|mulheres|feminin[oa]"
-    ),
-    re.compile(
-        "m|males?|masculine|m[ae]n|boys?|gentlem[ae]n|hommes?|masculin|mann|männer|männlich|hombres?|"
-        "masculin[oa]|uomo|uomini|masch[io]o?|maschile|homem|homens"
-    ),
-)
-"""Words for one perceived presentation in languages that studies label in: for hints, never values."""
 _OTHER_KIND = re.compile("girls?|boys?|lady|ladies|gentlem[ae]n")
-"""Of these, words that may well be a category of their own beside a named one."""
+"""Of the words for one presentation, those that may well be a category of their own beside a named one."""
 _SHOWN = 5
 
 
@@ -175,8 +165,9 @@ def _mixed(values: Sequence[str], named: Mapping[str, str]) -> str | None:
 
 def _other_words(value: str, values: Sequence[str], named: Mapping[str, str]) -> list[str]:
     """Values that nobody names and that are words for the same presentation."""
-    group = next((words for words in _SAME if words.fullmatch(_plain(value))), None)
-    return [v for v in values if group is not None and group.fullmatch(_plain(v)) and v not in named]
+    every = map("|".join, shipped("measure", "presentations.yaml").values())
+    group = next((words for words in every if re.fullmatch(words, _plain(value))), None)
+    return [v for v in values if group and re.fullmatch(group, _plain(v)) and v not in named]
 
 
 def _plain(value: str) -> str:

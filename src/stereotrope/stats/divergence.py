@@ -236,13 +236,9 @@ def greatest_js(k: Sequence[int], n: Sequence[int], *, level: float = 0.95) -> f
     for g, h in combinations(range(len(groups)), 2):
         shares = list(seen)
         shares[g], shares[h] = reached[g][:, None, :], reached[h][None, :, ::-1]
-        pairs = [_js(a, b) for a, b in combinations(shares, 2)]
+        pairs = [js_terms(a, b) + js_terms(1 - a, 1 - b) for a, b in combinations(shares, 2)]
         best = max(best, float(np.max(sum(pairs[1:], start=pairs[0]))) / len(pairs))
     return min(best, 1.0)
-
-
-def _js(a: Floats, b: Floats) -> Floats:
-    return js_terms(a, b) + js_terms(1 - a, 1 - b)
 
 
 @lru_cache(maxsize=4096)

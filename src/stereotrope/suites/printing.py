@@ -68,8 +68,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _rows(details: Sequence[Mapping[str, Any]]) -> list[Text]:
     """A plain table, its numbers at the right."""
     table = [list(details[0]), *([_words(value) for value in row.values()] for row in details)]
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    numeric = [all(_is_number(row[i]) for row in table[1:]) for i in range(len(widths))]
+    columns = list(zip(*table, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    numeric = [all(c.strip("+−%").replace(".", "", 1).isdigit() for c in column[1:]) for column in columns]
     lines = []
     for row in table:
         cells = [
@@ -84,7 +85,3 @@ def _words(value: Any) -> str:
     if value is None:
         return "–"
     return f"{value:.3f}" if isinstance(value, float) else str(value).replace("_", " ")
-
-
-def _is_number(text: str) -> bool:
-    return text.strip("+−%").replace(".", "", 1).isdigit()

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from stereotrope.suites.contract import suite_named
+from stereotrope.suites.contract import SUITES, suite_named
 from stereotrope.suites.reading import load_suite, load_yaml
 
 PUBLISHED = (
@@ -30,7 +30,8 @@ def published(suite: str) -> pl.DataFrame:
     >>> published("objects").filter(table="11", generator="SDXL", object="car", group="women")["value"].item()
     0.264
     """
-    return _figures(suite).clone()
+    with SUITES.blamed(suite):
+        return _figures(suite).clone()
 
 
 @cache

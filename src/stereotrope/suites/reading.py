@@ -4,10 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from stereotrope.errors import PluginError
-from stereotrope.suites.contract import suite_named
+from stereotrope.inputs.options import validated
+from stereotrope.inputs.yaml import YamlFile
+from stereotrope.suites.contract import SUITES, suite_named
+from stereotrope.suites.file import SuiteSpec
+
+
+class _SuiteFile(YamlFile):
+    def mistake(self, message: str, line: int) -> PluginError:
+        return PluginError(f"{self.name}:{line}: {message}")
 
 
 def load_yaml(file: Path) -> dict[str, Any]:
@@ -17,23 +24,20 @@ def load_yaml(file: Path) -> dict[str, Any]:
 
 
 def load_suite(name: str) -> dict[str, Any]:
-    """Return the data of a suite: lists, templates, annotators and measures.
+    """Return what a suite says of :class:`stereotrope.suites.file.SuiteSpec`.
 
     Raises UsageError: There is no such suite; the message names the nearest.
-    Raises PluginError: Its ``suite.yaml`` cannot be read, or lacks what every suite says.
+    Raises PluginError: Its ``suite.yaml`` cannot be used; the message has its line.
     """
-    suite = suite_named(name)
-    file = f"suite {name!r}: suite.yaml of {suite.folder}"
-    try:
-        data = load_yaml(suite.folder / "suite.yaml")
-    except (OSError, ValueError, YAMLError) as error:
-        raise PluginError(f"{file} cannot be read ({' '.join(str(error).split())})") from error
-    missing = [key for key in ("summary", "source") if not (isinstance(data, dict) and data.get(key))]
-    if missing:
-        raise PluginError(f"{file} must say {' and '.join(missing)}")
-    return data
+    file = suite_named(name).folder / "suite.yaml"
+    with SUITES.blamed(name):
+        text = file.read_text("utf-8")
+    source = _SuiteFile(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}")
+    spec = validated(SuiteSpec, source, example="write it as docs/how-to/write-a-suite.md does")
+    return spec.model_dump(exclude_unset=True)
 
 
 def audit_template(name: str) -> str:
     """Return the commented audit file of a suite, as ``stereotrope init`` prints it."""
-    return (suite_named(name).folder / "audit.yaml").read_text("utf-8")
+    with SUITES.blamed(name):
+        return (suite_named(name).folder / "audit.yaml").read_text("utf-8")

@@ -185,7 +185,8 @@ class Loopback:
         kind: Path kind in ``counts`` and ``misbehave``; the prefix where None.
         model: How to find the model; the property ``model`` of the body where None.
         """
-        route = _Route(method, path_prefix, kind or path_prefix, handler, model or _model_in_body)
+        model = model or (lambda sent: _text_in(sent.body, "model"))
+        route = _Route(method, path_prefix, kind or path_prefix, handler, model)
         self._routes.append(route)
         self._routes.sort(key=lambda route: -len(route.prefix))
 
@@ -364,10 +365,6 @@ async def _break(rule: Misbehaviour, answer: Response, writer: asyncio.StreamWri
 def _text_in(body: Any, name: str) -> str | None:
     text = body.get(name) if isinstance(body, dict) else None
     return text if isinstance(text, str) else None
-
-
-def _model_in_body(request: Request) -> str | None:
-    return _text_in(request.body, "model")
 
 
 def _format(request: Request) -> str | None:

@@ -75,7 +75,7 @@ class CodedLabels:
         references = {key: groups[baseline] for key, groups in members.items() if baseline in groups}
         names = sorted({name for groups in members.values() for name in groups} - {baseline})
         none = np.zeros(0, dtype=np.int64)
-        for levels in sorted(members, key=_sortable):
+        for levels in sorted(members, key=lambda key: [(level is not None, level or "") for level in key]):
             if not set(members[levels]) - {baseline}:
                 continue
             expected = [
@@ -98,10 +98,6 @@ class CodedLabels:
         why = self.why[np.ix_(rows, columns)]
         left = why[~self.labelled(rows, columns)]
         return Counter(self.reasons[at] if at >= 0 else UNLABELLED for at in left.tolist())
-
-
-def _sortable(levels: Key) -> tuple[tuple[bool, str], ...]:
-    return tuple((level is not None, level or "") for level in levels)
 
 
 def code_labels(
