@@ -55,15 +55,15 @@ def line_of(tree: Any, location: Sequence[Any]) -> int:
 
 
 class YamlFile:
-    """A YAML text: its tree, the line of everything in it, and the errors that point there."""
+    """A YAML text: its tree, the line of everything in it, and the errors of a kind that point there."""
 
-    def __init__(self, text: str, name: str) -> None:
-        self.text, self.name = text, name
+    def __init__(self, text: str, name: str, kind: type[Exception] = InputError) -> None:
+        self.text, self.name, self._kind = text, name, kind
         self.tree: Any = read_tree(text, self.mistake)
 
     def mistake(self, message: str, line: int) -> Exception:
         """Return an error that points at a line."""
-        return InputError(f"{self.name}:{line}: {message}")
+        return self._kind(f"{self.name}:{line}: {message}")
 
     def line(self, location: Sequence[str | int]) -> int:
         """Line of the innermost key of ``location`` that the file holds; 1 where none is."""

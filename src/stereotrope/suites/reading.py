@@ -12,11 +12,6 @@ from stereotrope.suites.contract import SUITES, suite_named
 from stereotrope.suites.file import SuiteSpec
 
 
-class _SuiteFile(YamlFile):
-    def mistake(self, message: str, line: int) -> PluginError:
-        return PluginError(f"{self.name}:{line}: {message}")
-
-
 def load_yaml(file: Path) -> dict[str, Any]:
     """Return what a YAML file of a suite holds."""
     data: dict[str, Any] = YAML(typ="safe", pure=True).load(file.read_text("utf-8"))
@@ -32,7 +27,7 @@ def load_suite(name: str) -> dict[str, Any]:
     file = suite_named(name).folder / "suite.yaml"
     with SUITES.blamed(name):
         text = file.read_text("utf-8")
-    source = _SuiteFile(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}")
+    source = YamlFile(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}", PluginError)
     spec = validated(SuiteSpec, source, example="write it as docs/how-to/write-a-suite.md does")
     return spec.model_dump(exclude_unset=True)
 
