@@ -154,6 +154,18 @@ def test_a_picture_with_several_labels_counts_once_among_those_without_a_label()
     assert sentence == "1 of 3 pictures has no label of the slot that can be used (not labelled: 1)."
 
 
+def test_annotators_that_disagree_with_the_reference_are_named(make_labels) -> None:
+    labels = make_labels({("m", "car", "base"): {"x": 20}})
+    truth = labels.select("image_id", "attribute", value=pl.Series(["x"] * 10 + ["y"] * 10))
+    said = stacked(*(labels.with_columns(annotator=pl.lit(name)) for name in ("a", "b")))
+    table = agreement(said, truth, by=("attribute", "annotator"), n_bootstrap=20)
+    told = findings(table, said)["sentence"].to_list()
+    assert [sentence.split(" agree with ")[0] for sentence in told] == [
+        "The labels of the product colour by the annotator “a”",
+        "The labels of the product colour by the annotator “b”",
+    ]
+
+
 def test_what_is_not_significant_or_undefined_makes_no_finding(make_labels) -> None:
     labels = make_labels(
         {

@@ -73,6 +73,7 @@ def disagreements(evidence: RunEvidence) -> Iterator[Candidate]:
     for row in disagreeing(evidence.estimates).iter_rows(named=True):
         same, n = round(row["value"] * row["n"]), row["n"]
         words = clean(row["attribute"]).replace("_", " ")
+        words += f" by the annotator {quoted(name)}" if (name := row.get("annotator")) else ""
         sentence = (
             f"The labels of the {words} agree with the reference on {same} of {n} pictures"
             f"{span(row['low'], row['high'])}; measures of it carry that error."
