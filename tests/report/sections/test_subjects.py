@@ -69,7 +69,7 @@ def test_labels_of_regions_and_sets_are_counted_where_those_of_images_are(
     assert told["counts"]["labels_without_value"] == 1
     at = told["missing"]["columns"].index("labels unclear")
     assert sum(int(row[at]) for row in told["missing"]["rows"]) == 1
-    assert "1 of 17 labels have no value" in told["missing"]["sentence"]
+    assert "1 of 17 labels has no value" in told["missing"]["sentence"]
 
 
 def test_a_run_without_regions_or_sets_has_no_such_section(
