@@ -108,6 +108,13 @@ def audit(study, annotators="halves, shade, alike", measures="[refusal_rate]"):
     return st.Audit.from_text(text, base=study)
 
 
+def test_without_measures_listed_what_has_several_labels_a_picture_is_looked_at_and_not_counted(study):
+    text = (AUDIT % "halves").replace("measures: [refusal_rate]\n", "")
+    run = st.Audit.from_text(text, base=study).run(study / "run")
+    assert run.labels.filter(attribute="half").height == 15
+    assert set(run.estimates["measure"]) == {"refusal_rate"}
+
+
 def test_what_looks_at_regions_is_shown_each_box_and_its_labels_say_which(study):
     run = audit(study, "shade, halves").run(study / "run")  # what is needed may stand behind
     shades = run.labels.filter(annotator="shade")

@@ -68,11 +68,11 @@ def resolve_measures(
 
     What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it.
 
-    Raises AuditFileError: An unknown measure or argument, a comparison without a baseline, an unknown factor
-        or attribute, or arguments that the measure refuses.
+    Raises AuditFileError: A measure or the design refuses something, or nothing tells the scores of two apart.
     """
     if items is None:
-        items = ["refusal_rate", "share", *(["share_difference", "bds"] if setting.group else [])]
+        of_looks = ["share", *(["share_difference", "bds"] if setting.group else [])]
+        items = ["refusal_rate", *(of_looks if setting.discovers or setting.attributes_of("image") else [])]
     calls: list[MeasureCall] = []
     places: list[Where] = []
     for index, item in enumerate(items):
