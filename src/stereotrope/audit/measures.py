@@ -68,7 +68,7 @@ def resolve_measures(
 
     What is not ``listed`` in the file but by its suite is left out where the audit has nothing for it.
 
-    Raises AuditFileError: A measure or the design refuses something, or nothing tells the scores of two apart.
+    Raises AuditFileError: A measure or the design refuses it, or nothing tells the scores of two apart.
     """
     if items is None:
         of_looks = ["share", *(["share_difference", "bds"] if setting.group else [])]
