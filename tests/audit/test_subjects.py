@@ -72,6 +72,15 @@ class Triples(Alike):
     name, fingerprint, size, attributes = "triples", "triples-1", 3, {"same": ("yes", "no")}
 
 
+class Tones(Annotator):
+    """Says which tone a picture has; which tones there are is found in the run."""
+
+    name, fingerprint, discovers, attributes = "tones", "tones-1", True, {"tone": None}
+
+    def process(self, picture):
+        return [Label("tone", str(int(picture.pixels()[0, -1, 0])))]
+
+
 class Models(Alike):
     """Says whether the first pictures of two models are alike, and the second ones, and so on."""
 
@@ -87,6 +96,7 @@ class Models(Alike):
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     ours = {"halves": Halves, "shade": Shade, "alike": Alike, "triples": Triples, "models": Models}
+    ours["tones"] = Tones
     make = annotate.create
     monkeypatch.setattr(
         annotate, "create", lambda item, **more: ours[item]() if item in ours else make(item, **more)
@@ -259,6 +269,22 @@ def test_a_share_of_what_is_labelled_on_others_than_pictures_is_refused(study, a
         audit(study, measures=f"[{{share: {attribute}}}]").plan()
     with pytest.raises(AuditFileError, match="'half' is labelled on each image, several times"):
         audit(study, "halves", "[share]").plan()
+
+
+@pytest.mark.parametrize("attribute", ["half", "shade", "alike"])
+def test_such_a_share_is_refused_beside_an_annotator_that_discovers(study, attribute):
+    with pytest.raises(AuditFileError, match=f"'{attribute}' is labelled on each"):
+        audit(study, "halves, shade, alike, tones", f"[{{share: {attribute}}}]").plan()
+
+
+def test_beside_an_annotator_that_discovers_measures_leave_out_what_has_several_labels(study):
+    text = audit(study, "halves, tones", "[share, bds]").source.text + "baseline: {scene: a}\n"
+    run = st.Audit.from_text(text, base=study).run(study / "run")
+    assert {(row["measure"], row["attribute"]) for row in run.estimates.to_dicts()} == {
+        ("share", "tone"),
+        ("bds", "tone"),
+        ("bds", "all"),
+    }
 
 
 def test_annotators_that_wait_for_one_another_are_told(study, monkeypatch):

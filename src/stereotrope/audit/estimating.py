@@ -101,8 +101,7 @@ def estimate(
     )
     read = dict.fromkeys(call.frame for call in plan.measures if not call.reads)
     frames = {frame: frame.of(tables) for frame in read}
-    taxonomy = subjects.taxonomy()
-    calls = [call.with_taxonomy(taxonomy) for call in plan.measures]
+    calls = _with_discovered(subjects, frames)
     done: list[pl.DataFrame] = []
     watcher.stage("measure", len(calls), 0)
     for number, call in enumerate(calls, start=1):
@@ -125,6 +124,20 @@ def estimate(
         said=said,
         failed={(name, attribute) for name, one in plan.checks.items() for attribute in one.failed},
     )
+
+
+def _with_discovered(subjects: Subjects, frames: Mapping[MeasureFrame, pl.DataFrame]) -> list[MeasureCall]:
+    """The calls of the plan with what was discovered; attributes of several labels a subject stay out."""
+    annotators, taxonomy, calls = subjects.plan.annotators, subjects.taxonomy(), []
+    for call in subjects.plan.measures:
+        several = {name for one in annotators if one.subject == call.info.subject for name in one.several}
+        left: list[str] = []
+        frame = frames.get(call.frame, pl.DataFrame())
+        if several and any(one.discovers for one in annotators) and "attribute" in frame.columns:
+            labelled = frame["attribute"].unique(maintain_order=True)
+            left = [name for name in labelled if name not in several]
+        calls.append(call.with_discovered(taxonomy, left))
+    return calls
 
 
 def _rows(

@@ -200,11 +200,16 @@ class MeasureCall:
         """The model that it compares others with."""
         return self.arguments.get("baseline") if self.factor == GENERATOR else None
 
-    def with_taxonomy(self, taxonomy: pl.DataFrame | None) -> MeasureCall:
-        """Take value lists that differ between parts of the design instead of those of the plan."""
-        if taxonomy is None or "taxonomy" not in self.arguments:
-            return self
-        return replace(self, arguments={**self.arguments, "taxonomy": taxonomy})
+    def with_discovered(self, taxonomy: pl.DataFrame | None, attributes: Sequence[str]) -> MeasureCall:
+        """Take value lists that differ between parts of the design, and the attributes that were found."""
+        takes = {"taxonomy"} & set(self.arguments) if taxonomy is not None else set()
+        found = dict.fromkeys(takes, taxonomy) | {
+            name: list(attributes)
+            for name in ("attribute", "attributes")
+            if attributes and name not in self.arguments and name in self.info.parameters
+            if self.info.parameters[name].default is None
+        }
+        return replace(self, arguments={**self.arguments, **found})
 
     def __call__(self, data: pl.DataFrame) -> pl.DataFrame:
         """Compute the estimates."""

@@ -41,7 +41,7 @@ def arguments_of(info: MeasureInfo, given: Mapping[str, Any], setting: MeasureSe
         **{name: getattr(setting, name) for name in ("level", "n_permutations", "n_bootstrap", "seed")},
     }
     optional = "attribute" in takes and takes["attribute"].default is None
-    if optional and len(attributes) < len(setting.attributes.get(info.subject, ())):
+    if optional and not setting.discovers and len(attributes) < len(setting.attributes.get(info.subject, ())):
         known["attribute"] = list(attributes)
     if "group" in takes:
         known["by"] = scope if "within" in takes else held
@@ -74,7 +74,7 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
     if not listed and [] in (one, arguments.get("attributes")):
         listed = list(setting.attributes.get(info.subject, ()))
     for attribute in listed:
-        if attribute not in labelled and not setting.discovers:
+        if attribute not in labelled:
             if kinds := [kind for kind, named in setting.attributes.items() if attribute in named]:
                 times = ", several times" if info.subject in kinds else ""
                 raise UsageError(
@@ -82,10 +82,11 @@ def _check(info: MeasureInfo, arguments: Mapping[str, Any], setting: MeasureSett
                     f"of each {info.subject}; a measure of your own can read it, registered with "
                     f'subject="{kinds[0]}": see docs/how-to/write-a-measure.md'
                 )
-            raise UsageError(
-                f"no annotator labels {shorten(attribute)}; labelled are "
-                f"{', '.join(labelled) or 'none'}{reads_like([attribute], labelled)}"
-            )
+            if not setting.discovers:
+                raise UsageError(
+                    f"no annotator labels {shorten(attribute)}; labelled are "
+                    f"{', '.join(labelled) or 'none'}{reads_like([attribute], labelled)}"
+                )
     if arguments.get("group") == GENERATOR and arguments.get("baseline") is not None:
         require_model(arguments["baseline"], setting.models)
     if info.comparison == "needed" and "baseline" not in arguments:
