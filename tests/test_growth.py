@@ -86,8 +86,18 @@ def test_what_it_adds_is_listed_with_its_name(site, tmp_path, command, line):
 
 def test_one_of_its_annotators_is_explained(site, tmp_path):
     shown = stereotrope(tmp_path, "annotators", "shade", site=site).stdout
-    assert "shade: is a region dark: {shade: LIMIT} (from halves)" in shown
+    assert "shade: is a region dark, by a limit of its mean level (from halves)" in shown
     assert "Entry: {shade: 128}" in shown
+
+    assert "place of a file" not in shown  # what the base of its options says of itself
+
+
+def test_an_installation_brings_its_data_along():
+    """A build takes Python, and of other files those that are named."""
+    data = tomllib.loads(FILES["pyproject.toml"])["tool"]["setuptools"]["package-data"]
+    patterns = [f"{room}/{pattern}" for room, names in data.items() for pattern in names]
+    named = {file for file in FILES if any(Path(file).match(pattern) for pattern in patterns)}
+    assert named == {file for file in FILES if not file.endswith((".py", ".toml"))}
 
 
 def test_regions_and_sets_are_looked_at_and_stored(audited):

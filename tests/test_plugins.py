@@ -249,6 +249,15 @@ def test_a_command_of_another_package_is_in_the_help_with_its_origin_and_runs(tm
     assert stereotrope(tmp_path, "lamps", "count", "--json").stdout == '{\n  "lamps": 3\n}\n'
 
 
+@pytest.mark.parametrize(("file", "command"), [("suite.yaml", "suites"), ("audit.yaml", "init lamps")])
+def test_a_suite_that_was_installed_without_its_data_says_how_to_bring_it_along(tmp_path, file, command):
+    install_suite(tmp_path, {name: text for name, text in SUITE.items() if name != file})
+    refused = stereotrope(tmp_path, *command.split())
+    assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
+    message = rf"'lamps' of the package lighting .*{file} was not installed; name YAML as package data"
+    assert re.search(message, " ".join(refused.stderr.split()))
+
+
 @pytest.mark.parametrize("name", ["run", "run lamps", "reproduce", "lexicon check"])
 def test_a_command_does_not_take_the_name_of_another(tmp_path, name):
     install_suite(tmp_path, SUITE | {"commands.py": SUITE["commands.py"].replace("lamps count", name)})

@@ -137,7 +137,8 @@ def _print_entry(registry: Registry[Entry[Any]], name: str, out: Console) -> Non
     )
     out.print(Text(f"Further keys: {', '.join(keys) or 'none'}\n"))
     for model in entry.options.__mro__[: entry.options.__mro__.index(Options)]:
-        out.print(Text(f"{_plain(inspect.getdoc(model) or '')}\n"))
+        if model.__doc__:  # that of its base is not its own
+            out.print(Text(f"{_plain(inspect.cleandoc(model.__doc__))}\n"))
 
 
 def _print_list(rows: Iterable[tuple[str, str]], settings: Settings) -> None:

@@ -24,9 +24,7 @@ def load_suite(name: str) -> dict[str, Any]:
     Raises UsageError: There is no such suite; the message names the nearest.
     Raises PluginError: Its ``suite.yaml`` cannot be used; the message has its line.
     """
-    file = suite_named(name).folder / "suite.yaml"
-    with SUITES.blamed(name):
-        text = file.read_text("utf-8")
+    file, text = _read(name, "suite.yaml")
     source = YamlFile(text, f"suite {name!r} of the package {SUITES.origin(name)}: {file}", PluginError)
     spec = validated(SuiteSpec, source, example="write it as docs/how-to/write-a-suite.md does")
     return spec.model_dump(exclude_unset=True)
@@ -34,5 +32,12 @@ def load_suite(name: str) -> dict[str, Any]:
 
 def audit_template(name: str) -> str:
     """Return the commented audit file of a suite, as ``stereotrope init`` prints it."""
+    return _read(name, "audit.yaml")[1]
+
+
+def _read(name: str, file: str) -> tuple[Path, str]:
+    path = suite_named(name).folder / file
     with SUITES.blamed(name):
-        return (suite_named(name).folder / "audit.yaml").read_text("utf-8")
+        if not path.exists():
+            raise FileNotFoundError(f"{path} was not installed; name YAML as package data in pyproject.toml")
+        return path, path.read_text("utf-8")
