@@ -105,6 +105,39 @@ def test_no_latex_cell_can_be_taken_for_an_argument_or_a_ligature(text: str) -> 
     assert "--" not in out
 
 
+def test_printed_tables_hold_what_tells_rows_apart_and_say_the_rest_once(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "measure": "cbs",
+            "prompt": ["cook", "nurse"],
+            "value": [0.123456, 0.5],
+            "excluded": ['{"not captioned": 2}', "not JSON"],
+            "scope": ['{"generator": "m"}'] * 2,
+            "sentence": ["words " * 80, "few"],
+            "image_ids": ['["1", "2"]', '["3"]'],
+            "flags": [None, None],
+        },
+        schema_overrides={"flags": pl.String},
+    )
+    exports.write_table(frame, exports.Exports(tmp_path), "t", caption="c")
+    tex, markdown = (tmp_path / "t.tex").read_text(), (tmp_path / "t.md").read_text()
+    assert r"\begin{longtable}{lrlp{0.4\linewidth}}" in tex
+    assert "prompt & value & excluded & sentence \\\\" in tex
+    assert "cook & 0.1235 & not captioned: 2 & " + "words " * 79 in tex
+    assert "nurse & 0.5 & not JSON & few" in tex
+    assert r"\footnotesize In all rows: measure: cbs; scope: generator: m.\par" in tex
+    assert "| cook | 0\\.1235 | not captioned: 2 |" in markdown
+    assert markdown.endswith(
+        "In all rows: measure: cbs; scope: generator: m\\.\n\nimage\\_ids: in the CSV and Parquet files\\.\n"
+    )
+    assert pl.read_csv(tmp_path / "t.csv").columns == frame.columns
+
+
+def test_a_printed_table_of_one_row_keeps_its_columns(tmp_path: Path) -> None:
+    exports.write_table(pl.DataFrame({"a": ["x"], "b": [1]}), exports.Exports(tmp_path), "t", caption="c")
+    assert "| x | 1 |" in (tmp_path / "t.md").read_text()
+
+
 def test_rows_of_a_latex_table_begin_with_no_bracket_or_star(tmp_path: Path) -> None:
     frame = pl.DataFrame({"[a": ["[0.1, 0.2]", "*", "x"], "*": ["[", "*", "]"]})
     exports.write_table(frame, exports.Exports(tmp_path), "t", caption="[c] *")

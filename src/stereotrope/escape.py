@@ -14,6 +14,8 @@ from markupsafe import escape as _markup_escape
 
 LONGEST = 300
 """Characters of one text that are shown; the rest is counted, not printed."""
+SENTENCE = 1_200
+"""As :data:`LONGEST`, of a sentence of ours, in which texts of others are cut already."""
 
 _BIDI_AND_INVISIBLE = "\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
 _HIDDEN = re.compile(
@@ -69,25 +71,25 @@ def csv(text: str) -> str:
     return visible(guarded)
 
 
-def latex(text: str) -> str:
+def latex(text: str, longest: int = LONGEST) -> str:
     """Text for the body of a LaTeX table cell.
 
     Brackets and stars stand in braces: what follows the end of a line, or a rule, could be its argument.
     """
-    flat = _SPACES.sub(" ", visible(ellipsis(text)))
+    flat = _SPACES.sub(" ", visible(ellipsis(text, longest)))
     return "".join(_LATEX.get(sign, sign) for sign in flat).replace("--", "-{}-").replace("--", "-{}-")
 
 
-def markdown(text: str) -> str:
+def markdown(text: str, longest: int = LONGEST) -> str:
     """Text for a Markdown table cell: no markup, no link, no column break."""
-    flat = _SPACES.sub(" ", visible(ellipsis(text)))
+    flat = _SPACES.sub(" ", visible(ellipsis(text, longest)))
     entities = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKDOWN.sub(r"\\\1", entities).replace("://", "&#58;//").replace("@", "&#64;")
 
 
-def terminal(text: str) -> str:
+def terminal(text: str, longest: int = LONGEST) -> str:
     """Text for a terminal: one line, without escapes. It is no rich markup: give it to ``rich.text.Text``."""
-    return _SPACES.sub(" ", visible(ellipsis(text)))
+    return _SPACES.sub(" ", visible(ellipsis(text, longest)))
 
 
 def json_script(data: Any) -> Markup:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stereotrope.commands import Settings
-from stereotrope.escape import terminal
+from stereotrope.escape import SENTENCE, terminal
 
 _GAP = "  "
 _NARROWEST = 12
@@ -34,8 +34,8 @@ def console(settings: Settings, *, stderr: bool = False) -> Console:
 
 
 def safe(value: Any) -> Text:
-    """Text from a file, a model or a picture, made inert for the terminal."""
-    return Text(terminal(str(value)))
+    """A sentence with texts from a file, a model or a picture, made inert for the terminal."""
+    return Text(terminal(str(value), SENTENCE))
 
 
 def print_json(data: Any) -> None:

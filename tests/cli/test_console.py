@@ -26,6 +26,11 @@ def test_text_from_a_file_or_a_picture_is_inert_in_the_terminal():
     assert text.spans == []
 
 
+def test_a_sentence_of_ours_is_not_cut_in_the_middle():
+    sentence = f"in 11 of 20 pictures{' and more' * 60}; by “judge” in 11 of 20."
+    assert safe(sentence).plain == sentence
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_names_of_models_are_inert_in_the_progress(capsys, monkeypatch, terminal):
     if terminal:

@@ -10,7 +10,7 @@ from stereotrope.measure import measure_words
 from stereotrope.report.datatable import table_of
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material
-from stereotrope.report.panels import Figure, n_text, safe_name
+from stereotrope.report.panels import Figure, n_text, notes_of, row_labels, safe_name
 from stereotrope.report.prose import Prose
 from stereotrope.report.series import Series
 
@@ -57,6 +57,19 @@ def test_two_levels_become_two_series_with_a_shape_each(people_run: Any) -> None
         layer["encoding"]["shape"] for layer in figure.panels[0].spec["layer"] if "shape" in layer["encoding"]
     ]
     assert shapes[0]["scale"]["range"] == ["circle", "square"]
+
+
+def test_what_is_of_all_models_is_told_from_what_is_of_one() -> None:
+    records = [{"generator": "a", "group": "men"}, {"generator": None, "group": "men"}]
+    assert row_labels(records, ["generator", "group"], [None, None]) == ["a, men", "all models, men"]
+    assert row_labels(records[1:], ["generator", "group"], [None]) == ["men"]
+
+
+def test_how_many_rows_chance_would_bring_is_told_as_a_number_of_rows(objects_run: Any) -> None:
+    tested = objects_run.estimates.filter(pl.col("q_value").is_not_null()).head(1)
+    assert "about 580 would" in notes_of(pl.concat([tested] * 11_600), 0, 0)[0]
+    assert "of 11\u202f600 rows" in notes_of(pl.concat([tested] * 11_600), 0, 0)[0]
+    assert "about 0.05 would" in notes_of(tested, 0, 0)[0]
 
 
 def test_averages_stand_apart_on_their_own_axis(objects_run: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import polars as pl
 
 from stereotrope.report.exhibits import Exhibits
-from stereotrope.report.material import Material
+from stereotrope.report.material import Material, level_words
 
 
 def test_implied_and_constant_factors_are_left_out(objects_run: Any) -> None:
@@ -28,6 +28,11 @@ def test_sheets_follow_the_design_with_the_baseline_first(objects_run: Any) -> N
     titles = [s.title for s in Material(objects_run).sheets]
     assert titles[:3] == ["laptop, base", "laptop, men", "laptop, women"]
     assert len(titles) == 12
+
+
+def test_a_level_called_none_says_of_what() -> None:
+    assert level_words("mitigation", "none") == "no mitigation"
+    assert level_words("category", "none") == "none"  # a value that was seen
 
 
 def test_an_estimate_leads_to_the_pictures_behind_it(objects_run: Any) -> None:

@@ -10,6 +10,12 @@ import pytest
 from tests.report.made_up_large import make_large
 from tests.report.made_up_remote import make_remote
 
+CUT = """[...document.querySelectorAll(".chart text")].filter((text) => {
+  const of = text.getBoundingClientRect(), chart = text.closest(".chart").getBoundingClientRect();
+  return of.width && (of.left < chart.left - 1 || of.right > chart.right + 1);
+})"""
+"""Texts of charts that reach beyond their chart."""
+
 
 def test_the_console_is_silent_and_no_request_leaves_the_file(visit: Any, objects_report: Path) -> None:
     v = visit(objects_report).drawn()
@@ -26,6 +32,13 @@ def test_every_chart_is_drawn_within_the_page_at_every_width(visit: Any, people_
         assert boxes.count() == v.page.locator(".chart > svg").count() > 0
         assert v.page.evaluate("document.documentElement.scrollWidth") <= width
         assert v.said == []
+
+
+def test_no_text_of_a_chart_is_cut_when_the_width_changes(visit: Any, people_report: Path) -> None:
+    v = visit(people_report, viewport={"width": 390, "height": 844}).opened()
+    for width in (390, 1280, 390):
+        v.page.set_viewport_size({"width": width, "height": 844})
+        v.page.wait_for_function(f"{CUT}.length === 0")
 
 
 def test_a_page_with_everything_of_a_remote_run_fits_every_width(

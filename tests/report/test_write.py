@@ -108,6 +108,11 @@ def test_every_measure_has_a_figure_and_a_table(objects_run: Any, page: Reader, 
         assert list((objects_report.parent / "figures").glob(f"{measure}*.png"))
 
 
+def test_a_finding_of_the_first_screen_is_not_told_again_below(page: Reader, objects_run: Any) -> None:
+    first = objects_run.findings.sort("rank")["sentence"][0]
+    assert page.text.count(" ".join(first.split())) == 1
+
+
 def test_a_measure_without_words_of_its_own_is_shown(make_run: Callable[..., Any], tmp_path: Path) -> None:
     run = make_run()
     run.estimates = run.estimates.with_columns(measure=pl.lit("newly_invented"))

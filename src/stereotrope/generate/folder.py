@@ -367,11 +367,7 @@ class LabelledGenerator(FolderGenerator):
         return called, None, bool(called)
 
     def _note_absent(self, entries: Sequence[ListedPicture]) -> None:
-        absent = sum(entry.absent for entry in entries)
-        self._note(
-            f"{absent} {'picture is' if absent == 1 else 'pictures are'} not at hand; labels made elsewhere "
-            "count, and whatever looks at pictures leaves them out"
-        )
+        """Say nothing: no picture of such a list is at hand, and the run counts them."""
 
     def _note_pictures(self, entries: Sequence[ListedPicture]) -> None:
         """Say nothing: there is no folder that pictures could lie in."""

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from stereotrope.escape import ellipsis
-from stereotrope.report.material import Material, words
+from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import interval, number, probability, thousands
 from stereotrope.report.series import series_in, series_of
 from stereotrope.tables import warnings_of
@@ -178,20 +178,19 @@ def table_of(material: Material, frame: pl.DataFrame, caption: str, *, file: str
     return Table(caption, heads, rows, frame.height, file)
 
 
-def level_words(column: str, level: Any) -> str:
-    """A level of a factor in words."""
-    if level is None:
-        return "–"
-    return words(str(level)) if column == "attribute" else str(level)
+def pairs_of(text: str) -> dict[str, Any] | None:
+    """What a cell of JSON says of each key; None where it holds anything else."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def left_out_text(material: Material, row: Mapping[str, Any]) -> str:
     """What does not count and why: ``{"unclear": 2}`` of labels as ``labels: 2 unclear``."""
-    try:
-        reasons = json.loads(row["excluded"] or "{}")
-    except ValueError:
-        return str(row["excluded"])
-    if not isinstance(reasons, dict):
+    reasons = pairs_of(row["excluded"] or "{}")
+    if reasons is None:
         return str(row["excluded"])
     told = ", ".join(f"{n} {words(str(reason))}" for reason, n in reasons.items())
     what = material.explain(series_of(row), row["definition"]).counts_left_out(row["attribute"])

@@ -16,7 +16,7 @@ from stereotrope import escape
 from stereotrope.report.numbers import thousands
 from stereotrope.version import __version__
 
-_LONGEST = {"item": 500, "long": 1200, "audit": 20_000}
+_LONGEST = {"item": 500, "long": escape.SENTENCE, "audit": 20_000}
 """Filter → characters of a text of others that it keeps."""
 
 

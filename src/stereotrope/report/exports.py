@@ -14,6 +14,7 @@ import polars as pl
 from stereotrope import escape
 from stereotrope.errors import RunError
 from stereotrope.report.charts.drawing import CONFIG, side_by_side
+from stereotrope.report.datatable import pairs_of
 from stereotrope.report.panels import Figure
 from stereotrope.run import make_folder, refuse_stopped, write_atomic
 
@@ -30,7 +31,12 @@ _WITHIN = {"condition", "range", "scale", "value"}
 _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
 _PNG_SCALE = 2.0
 _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
-_TEXT_DIGITS = 6
+_TEXT_DIGITS = 4
+_WIDEST = 40
+"""Signs of a printed column up to which its cells are not broken."""
+_ALWAYS = {"value", "low", "high"}
+_PAIRS, _LISTS, _OURS = {"excluded", "scope"}, {"image_ids"}, {"sentence", "method"}
+"""Columns of JSON: pairs, which read as words, and lists; columns whose texts are sentences of ours."""
 
 
 class Exports:
@@ -57,7 +63,8 @@ class Exports:
 def write_table(frame: pl.DataFrame, out: Exports, name: str, *, caption: str) -> None:
     """Write one table: Parquet untouched, CSV with every digit and no text that reads as a formula.
 
-    LaTeX and Markdown have six significant digits, and at most :data:`MOST_TEXT_ROWS` rows.
+    LaTeX and Markdown are for print: four significant digits, what all rows have in common said once below,
+    no lists of pictures, and at most :data:`MOST_TEXT_ROWS` rows.
     """
     guarded = frame.with_columns(_guarded(s) for s in frame if s.dtype == pl.String)
     texts = {"csv": guarded.rename({c: escape.csv(c) for c in frame.columns}).write_csv()}
@@ -82,39 +89,68 @@ def _text(value: Any) -> str:
     return f"{value:.{_TEXT_DIGITS}g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
-def _texts(
-    frame: pl.DataFrame, escaped: Callable[[str], str]
-) -> tuple[list[str], list[tuple[str, ...]], list[bool]]:
-    """Names and rows of the columns with any value, as texts, and which are numbers."""
+def _for_print(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The columns that tell rows apart, and in words what all rows have; lists of ids stay in the files."""
     filled = [s for s in frame if s.null_count() < len(s)]
+    alike = [s for s in filled if len(s) > 1 and s.n_unique() == 1 and s.name not in _ALWAYS]
+    if said := "; ".join(f"{s.name.replace('_', ' ')}: {_text(s[0], s.name)}" for s in alike):
+        said = f"In all rows: {said}."
+    listed = [s.name for s in filled if s.name in _LISTS]
+    files = f"{' and '.join(listed)}: in the CSV and Parquet files." if listed else ""
+    left = {*listed, *(s.name for s in alike)}
+    return pl.DataFrame([s for s in filled if s.name not in left]), [note for note in (said, files) if note]
+
+
+def _text(value: Any, column: str) -> str:
+    if value is None:
+        return ""
+    if column in _PAIRS and (pairs := pairs_of(str(value))) is not None:
+        return ", ".join(f"{key}: {inner}" for key, inner in pairs.items())
+    return f"{value:.{_TEXT_DIGITS}g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def _rows(frame: pl.DataFrame, escaped: Callable[[str, int], str]) -> list[tuple[str, ...]]:
+    """The names of the columns and the rows, as texts."""
     escape_once = cache(escaped)
-    columns = [[escape_once(_text(value)) for value in s] for s in filled]
-    rows = list(zip(*columns, strict=True))
-    return [escaped(s.name) for s in filled], rows, [s.dtype.is_numeric() for s in filled]
+    columns = [
+        [escape_once(_text(v, s.name), escape.SENTENCE if s.name in _OURS else escape.LONGEST) for v in s]
+        for s in frame
+    ]
+    return [tuple(escaped(name, escape.LONGEST) for name in frame.columns), *zip(*columns, strict=True)]
 
 
 def _markdown(frame: pl.DataFrame, caption: str) -> str:
-    names, rows, _ = _texts(frame, escape.markdown)
-    rule = f"|{'|'.join(' --- ' for _ in names)}|"
-    lines = [f"| {' | '.join(row)} |" for row in (names, *rows)]
-    return "\n".join([escape.markdown(caption), "", lines[0], rule, *lines[1:], ""])
+    printed, notes = _for_print(frame)
+    head, *rows = [f"| {' | '.join(row)} |" for row in _rows(printed, escape.markdown)]
+    below = [line for note in notes for line in ("", escape.markdown(note, escape.SENTENCE))]
+    rule = f"|{'|'.join(' --- ' for _ in printed.columns)}|"
+    return "\n".join([escape.markdown(caption), "", head, rule, *rows, *below, ""])
 
 
 def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
-    names, texts, numeric = _texts(frame, escape.latex)
-    align = "".join("r" if number else "l" for number in numeric)
-    head, *rows = [" & ".join(row) + r" \\" for row in (names, *texts)]
+    printed, notes = _for_print(frame)
+    head, *rows = [" & ".join(row) + r" \\" for row in _rows(printed, escape.latex)]
     label = re.sub("[^a-z0-9-]", "-", name.lower())
     lines = [
         "% needs \\usepackage{longtable,booktabs} and \\usepackage[T1]{fontenc}",
-        rf"\begin{{longtable}}{{{align}}}",
+        rf"\begin{{longtable}}{{{''.join(map(_aligned, printed))}}}",
         rf"\caption{{{escape.latex(caption)}}}\label{{tab:{label}}}\\",
         *(r"\toprule", head, r"\midrule\endfirsthead"),
         *(r"\toprule", head, r"\midrule\endhead"),
         *rows,
-        *(r"\bottomrule", r"\end{longtable}", ""),
+        *(r"\bottomrule", r"\end{longtable}"),
+        *(rf"\noindent{{\footnotesize {escape.latex(note, escape.SENTENCE)}\par}}" for note in notes),
+        "",
     ]
     return "\n".join(lines)
+
+
+def _aligned(column: pl.Series) -> str:
+    """How a column stands: numbers at the right, sentences broken over lines."""
+    if column.dtype.is_numeric():
+        return "r"
+    wide = max((len(_text(value, column.name)) for value in column), default=0) > _WIDEST
+    return r"p{0.4\linewidth}" if wide else "l"
 
 
 def write_figures(

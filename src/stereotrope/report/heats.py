@@ -8,8 +8,8 @@ import polars as pl
 
 from stereotrope.escape import ellipsis
 from stereotrope.report.charts.heat import head_width, heat
-from stereotrope.report.datatable import MOST_ROWS, estimate_text, level_words
-from stereotrope.report.material import Material, words
+from stereotrope.report.datatable import MOST_ROWS, estimate_text
+from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, number, thousands
 from stereotrope.report.panels import (
     FEW_VALUES,
@@ -99,7 +99,7 @@ def overview_figure(
     """
     panels_by, down, column = by
     order = sorted(frame[column].unique().to_list(), key=lambda v: material.position(column, v))
-    heads = {level: "–" if level is None else str(level) for level in order}
+    heads = {level: level_words(column, level) for level in order}
     top = max((abs(v) for v in frame["value"].drop_nulls()), default=1.0)
     across = f"One line a level of {words(down)}, one column a level of {words(column)}."
     layout = _Layout(panels_by, [down], column, heads, top, across)

@@ -40,6 +40,15 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def level_words(column: str, level: Any) -> str:
+    """A level of a factor in words; *none* says of what."""
+    if level is None:
+        return "–"
+    if level == "none" and column not in ESTIMATE_COLUMNS:
+        return f"no {words(column)}"
+    return words(str(level)) if column == "attribute" else str(level)
+
+
 class Material:
     """A run made ready to be shown.
 
@@ -164,7 +173,7 @@ class Material:
 
     def title(self, scope: Mapping[str, Any], *, leave_out: Sequence[str] = ()) -> str:
         """A condition in words: the levels of the factors that tell conditions apart."""
-        levels = [str(scope[f]) for f in self.shown if scope.get(f) and f not in leave_out]
+        levels = [level_words(f, scope[f]) for f in self.shown if scope.get(f) and f not in leave_out]
         return ", ".join(levels) or "all conditions"
 
     def find_sheet(self, scope: Mapping[str, Any]) -> Sheet | None:

@@ -21,7 +21,7 @@ function draw(box) {
     .vegaEmbed(box, { ...spec, params: [wide] }, options)
     .then(({ view }) => {
       box.style.minHeight = "";
-      new ResizeObserver(() => view.signal("containerWidth", box.clientWidth).runAsync()).observe(box);
+      new ResizeObserver(() => view.signal("containerWidth", box.clientWidth).resize().runAsync()).observe(box);
     })
     .catch((error) => {
       box.textContent = "The chart could not be drawn; the table below holds the same numbers.";

@@ -9,8 +9,8 @@ from typing import Any, Self
 import polars as pl
 
 from stereotrope.escape import ellipsis, visible
-from stereotrope.report.datatable import MOST_ROWS, Table, level_words, table_of
-from stereotrope.report.material import Material, words
+from stereotrope.report.datatable import MOST_ROWS, Table, table_of
+from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, thousands
 from stereotrope.report.prose import MeasureProse, listing
 from stereotrope.report.series import series_in, series_of
@@ -32,6 +32,8 @@ _MOST_REASONS = 4
 _PLACES = ("value", "start", "x")
 """Where a mark stands: what a row without one of them lacks."""
 _MOST_OPEN = 50
+_WHOLE = 10
+"""Rows expected by chance from which they are told whole."""
 _ROWS_AROUND = 3
 """Rows that the head and the axis of a panel take the place of."""
 _TELLING = ("definition", "contrast", "reference", "attribute", "category", "method")
@@ -115,8 +117,13 @@ def row_labels(
     """The levels of each row in words; rows of one label and one of ``places`` say in what they differ."""
     labels: list[str] = []
     alike: dict[tuple[str, Any], list[int]] = {}
+    each = any(row.get("generator") for row in records)
     for i, (row, place) in enumerate(zip(records, places, strict=True)):
-        parts = [level_words(c, row[c]) for c in columns if row.get(c) is not None]
+        parts = [
+            "all models" if row.get(c) is None else level_words(c, row[c])
+            for c in columns
+            if row.get(c) is not None or (c == "generator" and each)
+        ]
         labels.append(", ".join(parts) or str(row.get("generator") or "all pictures"))
         alike.setdefault((labels[i], place), []).append(i)
     for members in (found for found in alike.values() if len(found) > 1):
@@ -154,7 +161,11 @@ def without_neutral(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
     """The panels of a figure with their titles, in the order of the design."""
     parts = material.parts(frame, by).items()
-    return [(" · ".join(str(level) for level in levels if level is not None), rows) for levels, rows in parts]
+    named = [
+        [level_words(c, at) for c, at in zip(by, levels, strict=True) if at is not None]
+        for levels, _ in parts
+    ]
+    return [(" · ".join(levels), rows) for levels, (_, rows) in zip(named, parts, strict=True)]
 
 
 def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:
@@ -216,10 +227,11 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
     notes = []
     tested = frame.filter(pl.col("q_value").is_not_null())
     if dots and tested.height:
-        full = tested.filter(pl.col("q_value") <= SIGNIFICANT).height
+        full, expected = tested.filter(pl.col("q_value") <= SIGNIFICANT).height, SIGNIFICANT * tested.height
+        chance = thousands(round(expected)) if expected >= _WHOLE else f"{expected:.2g}"
         notes.append(
-            f"● q ≤ {SIGNIFICANT}: {full} of {tested.height} rows. ○ q above it. "
-            f"If nothing differed, about {SIGNIFICANT * tested.height:.2g} "
+            f"● q ≤ {SIGNIFICANT}: {thousands(full)} of {thousands(tested.height)} rows. ○ q above it. "
+            f"If nothing differed, about {chance} "
             f"would have p ≤ {SIGNIFICANT} by chance."
         )
     undefined = frame.filter(pl.col("value").is_null()).height

@@ -49,6 +49,13 @@ def test_boxes_are_numbered_bounded_and_their_labels_inert(run: FakeRun, tmp_pat
     assert part.count("<li>shade: &lt;script&gt;") == 11
 
 
+def test_a_box_says_what_gave_it_before_what_was_said_of_it(run: FakeRun, tmp_path: Path) -> None:
+    box = run.subjects.filter(subject_id="r0")
+    given = label_row(box["image_id"][0], "spot", "left", "spots", region=box["region"][0])
+    told = replace(run, labels=pl.concat([run.labels, frame([given], LABEL_TYPES)]))
+    assert shown(told, tmp_path).count("<li>spot: left; shade: &lt;script&gt;") == 1
+
+
 def test_a_set_is_shown_in_its_order_with_its_labels(run: FakeRun, tmp_path: Path) -> None:
     part = shown(run, tmp_path).partition("twins: 1 set.")[2]
     assert part.count("<img ") == 2

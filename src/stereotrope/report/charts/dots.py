@@ -26,6 +26,8 @@ _NARROW_LABELS = 110
 _SIGN_OF_LABEL = 7
 """Units that a sign of a label takes at most, on average."""
 _LONGEST = 80
+_SIGNS_OF_TITLE = 36
+"""Signs in a line of the title of an axis: as many as a narrow page has room for."""
 _LINE = 14
 _SHORT_ROOM = 46
 _SIGN = 5.4
@@ -82,7 +84,8 @@ def _axis(
 ) -> dict[str, Any]:
     """The x axis; ``room`` at the right is kept for the numbers."""
     scale = {"domain": list(domain), "nice": False, "range": [_LEFT, {"expr": f"max(60, width - {room})"}]}
-    axis: dict[str, Any] = {"title": title or None, "tickCount": 5, "grid": True}
+    broken = wrapped_text(title, _SIGNS_OF_TITLE).split("\n") if title else None
+    axis: dict[str, Any] = {"title": broken, "tickCount": 5, "grid": True}
     axis |= {"titleAnchor": "start", "titleX": _LEFT}
     if ticks:
         axis |= {"values": list(ticks), "format": ".2~f"}

@@ -9,10 +9,11 @@ import polars as pl
 from ruamel.yaml import YAML
 
 from stereotrope.report.contract import Block, add_section, series_in_order
-from stereotrope.report.datatable import Table, TableCell, cell_of, level_words, plain_table
+from stereotrope.report.datatable import Table, TableCell, cell_of, plain_table
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.exports import MOST_TEXT_ROWS
-from stereotrope.report.material import Material, words
+from stereotrope.report.headline import missing_table
+from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import count, dollars, interval, number, thousands
 from stereotrope.report.prose import PERCEIVED, listing
 from stereotrope.report.series import OVER_ALL, Series
@@ -79,7 +80,7 @@ def _row(row: Mapping[str, Any]) -> list[TableCell]:
 def _blocks(material: Material, shown: Exhibits) -> list[Block]:
     info = material.info
     level = info.get("level")
-    audit = io.StringIO()
+    audit, notes = io.StringIO(), [str(note) for note in info.get("notes", [])]
     if material.run.audit:
         YAML(typ="safe", pure=True).dump(material.run.audit, audit)
     kept = ("name", "kind", "fingerprint")
@@ -98,7 +99,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
         "generators": _named_table("Models", info.get("generators", []), (*kept, "note")),
         "annotators": _named_table("Annotators", info.get("annotators", []), (*kept, "attributes")),
         "again": [(term, str(value)) for term, value in again.items()],
-        "notes": [str(n) for n in info.get("notes", [])],
+        "notes": notes if notes != missing_table(material)["notes"] else [],  # said once, where they are few
         "audit": audit.getvalue(),
     }
     return [Block("methods", told)]

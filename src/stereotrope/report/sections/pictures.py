@@ -36,7 +36,8 @@ def _findings(material: Material, shown: Exhibits) -> list[Block]:
 
 
 def _cases_of(material: Material) -> list[dict[str, Any]]:
-    return material.findings.filter(pl.col("kind").is_in(list(_KINDS))).to_dicts()
+    """What agrees or changes in every picture, beside what stands on the first screen already."""
+    return material.findings[_FINDINGS:].filter(pl.col("kind").is_in(list(_KINDS))).to_dicts()
 
 
 def _cases(material: Material, shown: Exhibits) -> list[Block]:
@@ -82,7 +83,10 @@ def _subjects(material: Material, shown: Exhibits) -> list[Block]:
     return blocks
 
 
-def _said(labels: pl.DataFrame) -> str:
+def _said(labels: pl.DataFrame, part: pl.DataFrame | None = None) -> str:
+    """What labels say; where they are of a picture, those that gave the region of ``part``, and ``part``."""
+    if part is not None:
+        labels = pl.concat([labels.filter(region=part["box"][0]), part], how="diagonal")
     told = labels.unique(["attribute", "value", "status"], maintain_order=True)
     given = told.select("attribute", pl.coalesce("value", "status")).iter_rows()
     return "; ".join(f"{words(attribute)}: {words(value)}" for attribute, value in given)
@@ -95,6 +99,7 @@ def _boxed(shown: Exhibits, labels: pl.DataFrame) -> dict[str, Any] | None:
     if uri is None or not row["width"] or not row["height"]:
         return None
     parts = labels.partition_by("subject_id", maintain_order=True)
+    given = shown.material.run.labels.filter(subject_kind="image", subject_id=image)
     left = len(parts) - _MOST_BOXES
     return {
         **_place(shown, image),
@@ -103,7 +108,7 @@ def _boxed(shown: Exhibits, labels: pl.DataFrame) -> dict[str, Any] | None:
         "width": row["width"],
         "height": row["height"],
         "size": round(_DIGITS * max(row["width"], row["height"]), 1),
-        "boxes": [(json.loads(p["box"][0]), _said(p)) for p in parts[:_MOST_BOXES]],
+        "boxes": [(json.loads(p["box"][0]), _said(given, p)) for p in parts[:_MOST_BOXES]],
         "more": f"{left} more in the run's table of labels" if left > 0 else "",
     }
 

@@ -14,13 +14,12 @@ from stereotrope.report.datatable import (
     cell_of,
     dot_of,
     estimate_text,
-    level_words,
     pictures_cell,
     shown_rows,
 )
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.figures import figures_of
-from stereotrope.report.material import Material, words
+from stereotrope.report.material import Material, level_words, words
 from stereotrope.report.numbers import thousands
 from stereotrope.report.panels import Figure, Panel, domain_of, panel_words, safe_name, without_neutral
 from stereotrope.report.prose import MeasureProse

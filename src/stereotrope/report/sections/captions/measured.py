@@ -69,8 +69,8 @@ def _composites(drawing: Drawing) -> Figure:
         drawing.add(prose.short, entries, replace(look, unit=prose.unit), MOST_ENTRIES)
     bands = listing([f"{band.name} up to {number(band.most, places=2)}" for band in BANDS[:-1]])
     reads = (
-        f"The lines are the edges of the bands: {bands}, {BANDS[-1].name} above. "
-        f"They are a convention of the authors and no test. {drawing.prose.reads}"
+        f"The bands are {bands}, {BANDS[-1].name} above. They are a convention of the authors "
+        f"and no test. {drawing.prose.reads}"
     )
     return drawing.figure("captions-composites", reads=reads)
 
