@@ -127,15 +127,18 @@ def test_printed_tables_hold_what_tells_rows_apart_and_say_the_rest_once(tmp_pat
     assert "nurse & 0.5 & not JSON & few" in tex
     assert r"\footnotesize In all rows: measure: cbs; scope: generator: m.\par" in tex
     assert "| cook | 0\\.1235 | not captioned: 2 |" in markdown
-    assert markdown.endswith(
-        "In all rows: measure: cbs; scope: generator: m\\.\n\nimage\\_ids: in the CSV and Parquet files\\.\n"
-    )
+    assert markdown.endswith("\n\nIn all rows: measure: cbs; scope: generator: m\\.\n")
     assert pl.read_csv(tmp_path / "t.csv").columns == frame.columns
 
 
-def test_a_printed_table_of_one_row_keeps_its_columns(tmp_path: Path) -> None:
-    exports.write_table(pl.DataFrame({"a": ["x"], "b": [1]}), exports.Exports(tmp_path), "t", caption="c")
-    assert "| x | 1 |" in (tmp_path / "t.md").read_text()
+@pytest.mark.parametrize("rows", [0, 1, 2])
+def test_a_printed_table_keeps_columns_that_tell_no_rows_apart_where_there_are_no_others(
+    tmp_path: Path, rows: int
+) -> None:
+    frame = pl.DataFrame({"a": ["x"] * rows, "b": [1] * rows}, schema={"a": pl.String, "b": pl.Int64})
+    exports.write_table(frame, exports.Exports(tmp_path), "t", caption="c")
+    assert (tmp_path / "t.md").read_text().count("| x | 1 |") == rows
+    assert "a & b" in (tmp_path / "t.tex").read_text()
 
 
 def test_rows_of_a_latex_table_begin_with_no_bracket_or_star(tmp_path: Path) -> None:

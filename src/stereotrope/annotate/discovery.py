@@ -141,8 +141,7 @@ class Discoverer(ChatAnnotator):
     def key_of(self, subject: Subject) -> str:
         """Who is asked, about what, and the pictures; no name of a generator."""
         shown = [[row["image_id"], row["sha256"]] for row in subject.images]
-        content = json.dumps([self.fingerprint, self.product, shown])
-        return hashlib.sha256(content.encode()).hexdigest()
+        return hashlib.sha256(json.dumps([self.fingerprint, self.product, shown]).encode()).hexdigest()
 
     def payload(self, result: Taxonomy) -> Mapping[str, Any]:
         """Return the attributes as JSON values."""

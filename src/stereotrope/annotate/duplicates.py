@@ -56,8 +56,7 @@ class DuplicatesAnnotator(OfflineAnnotator):
         small = np.asarray(grey.resize((HASH_COLUMNS, HASH_ROWS), Image.Resampling.BOX), dtype=float)
         if small.std() < FLAT:
             return [Label("perceptual_hash", None, status="unclear", rationale="hardly any variation")]
-        bits = np.packbits(small[:, 1:] > small[:, :-1])
-        return [Label("perceptual_hash", bits.tobytes().hex())]
+        return [Label("perceptual_hash", np.packbits(small[:, 1:] > small[:, :-1]).tobytes().hex())]
 
     def derive(self, images: pl.DataFrame, labels: pl.DataFrame) -> pl.DataFrame:
         """Return the labels of all copies, in the order of ``images``, exact ones first."""

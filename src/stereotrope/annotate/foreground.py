@@ -93,16 +93,11 @@ def segment(found: Relief, print_at: Sequence[tuple[slice, slice]] = ()) -> Grou
         for rows, columns in print_at:
             raised[rows, columns] = _around(filled, rows, columns) > 0.5
     product = _main_part(raised)
-    background = ~ndimage.binary_dilation(found.raised | product, iterations=2)
-    return Ground(found.lab, product, background)
+    return Ground(found.lab, product, ~ndimage.binary_dilation(found.raised | product, iterations=2))
 
 
 def _around(mask: NDArray[np.bool_], rows: slice, columns: slice) -> float:
-    """Share of a mask above and below a box, or in a whole frame around it: the larger.
-
-    The frame is half as thick as the box is high. Above and below matter alone where print is as wide as
-    the thing that it is on.
-    """
+    """Share of a mask above and below a box, or, if larger, in a frame half as thick as the box is high."""
     thick = max(2, (rows.stop - rows.start) // 2)
     high = slice(max(0, rows.start - thick), rows.stop + thick)
     shares = []

@@ -191,8 +191,7 @@ class ImportedLabels(FileAnnotator):
         return told
 
     def _is_attribute(self, column: str) -> bool:
-        names = (self.key, self.model, *PICTURE_KEYS)
-        return column not in names and not _ROW_NUMBER.fullmatch(column)
+        return column not in (self.key, self.model, *PICTURE_KEYS) and not _ROW_NUMBER.fullmatch(column)
 
     def _tidy(self, rows: Iterable[Row]) -> Iterator[tuple[Any, ...]]:
         for row in rows:

@@ -201,8 +201,7 @@ def _densest(listed: Sequence[_Reading], middles: Boxes, left: Sequence[int]) ->
     best = max(sorted(cells), key=lambda cell: len({listed[i].image for i in around(cell)}))
     near = around(best)
     middle = np.median(middles[near], axis=0)
-    members = [i for i in left if (np.abs(middles[i] - middle) <= REACH).all()]
-    return members or near
+    return [i for i in left if (np.abs(middles[i] - middle) <= REACH).all()] or near
 
 
 def _mark(

@@ -62,5 +62,4 @@ def permuted(values: Sequence[str], *, seed: int, sha256: str, attribute: str) -
 
 
 def _number(text: str) -> int:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8], "big")
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

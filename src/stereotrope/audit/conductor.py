@@ -179,11 +179,7 @@ class Audit:
 def _draw_and_look(
     plan: Plan, into: RunFolder, watcher: Watcher, stop: threading.Event
 ) -> tuple[pl.DataFrame, list[Missing]]:
-    """Draw the pictures, and let annotators look.
-
-    Under a cap what the labels may cost at most is kept back, so that no picture is drawn that could not be
-    judged; where they cost less, drawing goes on with the rest.
-    """
+    """Draw, keeping back what labels may cost under a cap, and look; where they cost less, draw on."""
     drawn = -1
     while True:
         capped = plan.account.max_cost is not None

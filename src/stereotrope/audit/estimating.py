@@ -214,5 +214,4 @@ def _stack(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     fixed = [column.name for column in ESTIMATES]
     frames = [measure.estimate_frame([], factors=("generator",)), *frames]
     together = pl.concat(frames, how="diagonal")
-    factors = [c for c in together.columns if c not in fixed]
-    return together.select(*fixed[:2], *factors, *fixed[2:])
+    return together.select(*fixed[:2], *[c for c in together.columns if c not in fixed], *fixed[2:])

@@ -60,8 +60,7 @@ def audit_of(folder: Path | str, *, seed: int | None = None) -> Audit:
     run = open_run(Path(folder))
     # Audits that take a check of their judge keep its card too, but have no planted truth.
     planted = "judge_cards" in run.info and run.reference is not None
-    kind = CheckAudit if planted else Audit
-    return kind.from_run(folder, seed=seed)
+    return (CheckAudit if planted else Audit).from_run(folder, seed=seed)
 
 
 def known_generator(plan: Plan) -> KnownGenerator:

@@ -139,10 +139,7 @@ def _print_table(
     scope: Sequence[str] | None = None,
     strength: Callable[[Row], float] = _strength,
 ) -> None:
-    """One row a score, the strongest first. Means over a factor come last; first where rows are cut.
-
-    ``scope`` are the columns that tell the rows apart.
-    """
+    """One row a score, the strongest first; means over a factor come last, or first where rows are cut."""
     scope = _scope(rows) if scope is None else scope
     known = _strongest((r for r in rows if r["value"] is not None), strength)
     single = [r for r in known if not _averaged(r, scope)]

@@ -61,8 +61,7 @@ def folded(text: str, *, split: bool) -> str:
     if text.isascii() and "\0" not in text:  # as :func:`spell` does it, without its tables
         parted = _SEAM.sub(" ", text) if split else text
         return " ".join(parted.translate(_ASCII_JOINTS).lower().split())
-    characters = spell([composed(text)], split=split).characters[:-1]
-    return "".join(map(chr, characters.tolist())).strip()
+    return "".join(map(chr, spell([composed(text)], split=split).characters[:-1].tolist())).strip()
 
 
 def spell(texts: Sequence[str], *, split: bool) -> Spelt:

@@ -39,8 +39,7 @@ def span(low: float | None, high: float | None) -> str:
     """An interval in brackets, nothing where it is not known."""
     if low is None or high is None:
         return ""
-    joint = " to " if low < 0 else "–"
-    return f" [{two_decimals(low)}{joint}{two_decimals(high)}]"
+    return f" [{two_decimals(low)}{' to ' if low < 0 else '–'}{two_decimals(high)}]"
 
 
 def q_text(q: float | None) -> str:

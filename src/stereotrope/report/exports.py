@@ -32,11 +32,9 @@ _COLOUR = re.compile(r"(--[a-z0-9-]+):\s*light-dark\((#[0-9a-fA-F]{6})")
 _PNG_SCALE = 2.0
 _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 _TEXT_DIGITS = 4
-_WIDEST = 40
-"""Signs of a printed column up to which its cells are not broken."""
-_ALWAYS = {"value", "low", "high"}
-_PAIRS, _LISTS, _OURS = {"excluded", "scope"}, {"image_ids"}, {"sentence", "method"}
-"""Columns of JSON: pairs, which read as words, and lists; columns whose texts are sentences of ours."""
+_BROKEN = ("sentence", "method", "source", "undefined")
+_PAIRS, _LISTS = ("excluded", "scope"), ("image_ids",)
+"""Columns of sentences, broken over lines; of pairs, which read as words; of lists, which are not printed."""
 
 
 class Exports:
@@ -83,22 +81,13 @@ def _guarded(texts: pl.Series) -> pl.Series:
     return texts.replace(changed) if changed else texts
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.{_TEXT_DIGITS}g}".replace("-", "−") if isinstance(value, float) else str(value)
-
-
-def _for_print(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The columns that tell rows apart, and in words what all rows have; lists of ids stay in the files."""
-    filled = [s for s in frame if s.null_count() < len(s)]
-    alike = [s for s in filled if len(s) > 1 and s.n_unique() == 1 and s.name not in _ALWAYS]
-    if said := "; ".join(f"{s.name.replace('_', ' ')}: {_text(s[0], s.name)}" for s in alike):
-        said = f"In all rows: {said}."
-    listed = [s.name for s in filled if s.name in _LISTS]
-    files = f"{' and '.join(listed)}: in the CSV and Parquet files." if listed else ""
-    left = {*listed, *(s.name for s in alike)}
-    return pl.DataFrame([s for s in filled if s.name not in left]), [note for note in (said, files) if note]
+def _for_print(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """The columns that tell rows apart, and in words what all rows have in common."""
+    filled = [s for s in frame if s.null_count() < max(len(s), 1) and s.name not in _LISTS]
+    alike = {s.name: _text(s[0], s.name) for s in filled if len(s) > 1 and s.n_unique() == 1}
+    alike = alike if len(alike) < len(filled) else {}
+    said = "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in alike.items())
+    return pl.DataFrame([s for s in filled if s.name not in alike]), f"In all rows: {said}." if said else ""
 
 
 def _text(value: Any, column: str) -> str:
@@ -110,47 +99,37 @@ def _text(value: Any, column: str) -> str:
 
 
 def _rows(frame: pl.DataFrame, escaped: Callable[[str, int], str]) -> list[tuple[str, ...]]:
-    """The names of the columns and the rows, as texts."""
-    escape_once = cache(escaped)
-    columns = [
-        [escape_once(_text(v, s.name), escape.SENTENCE if s.name in _OURS else escape.LONGEST) for v in s]
-        for s in frame
-    ]
-    return [tuple(escaped(name, escape.LONGEST) for name in frame.columns), *zip(*columns, strict=True)]
+    escape_once = cache(lambda text: escaped(text, escape.SENTENCE))
+    columns = [[escape_once(_text(value, s.name)) for value in s] for s in frame]
+    return [tuple(map(escape_once, frame.columns)), *zip(*columns, strict=True)]
 
 
 def _markdown(frame: pl.DataFrame, caption: str) -> str:
-    printed, notes = _for_print(frame)
+    printed, note = _for_print(frame)
     head, *rows = [f"| {' | '.join(row)} |" for row in _rows(printed, escape.markdown)]
-    below = [line for note in notes for line in ("", escape.markdown(note, escape.SENTENCE))]
     rule = f"|{'|'.join(' --- ' for _ in printed.columns)}|"
+    below = ["", escape.markdown(note, escape.SENTENCE)] if note else []
     return "\n".join([escape.markdown(caption), "", head, rule, *rows, *below, ""])
 
 
 def _latex(frame: pl.DataFrame, caption: str, name: str) -> str:
-    printed, notes = _for_print(frame)
+    printed, note = _for_print(frame)
+    align = "".join(
+        "r" if s.dtype.is_numeric() else r"p{0.4\linewidth}" if s.name in _BROKEN else "l" for s in printed
+    )
     head, *rows = [" & ".join(row) + r" \\" for row in _rows(printed, escape.latex)]
     label = re.sub("[^a-z0-9-]", "-", name.lower())
+    below = rf"\noindent{{\footnotesize {escape.latex(note, escape.SENTENCE)}\par}}"
     lines = [
         "% needs \\usepackage{longtable,booktabs} and \\usepackage[T1]{fontenc}",
-        rf"\begin{{longtable}}{{{''.join(map(_aligned, printed))}}}",
+        rf"\begin{{longtable}}{{{align}}}",
         rf"\caption{{{escape.latex(caption)}}}\label{{tab:{label}}}\\",
         *(r"\toprule", head, r"\midrule\endfirsthead"),
         *(r"\toprule", head, r"\midrule\endhead"),
         *rows,
-        *(r"\bottomrule", r"\end{longtable}"),
-        *(rf"\noindent{{\footnotesize {escape.latex(note, escape.SENTENCE)}\par}}" for note in notes),
-        "",
+        *(r"\bottomrule", r"\end{longtable}", *[below] * bool(note), ""),
     ]
     return "\n".join(lines)
-
-
-def _aligned(column: pl.Series) -> str:
-    """How a column stands: numbers at the right, sentences broken over lines."""
-    if column.dtype.is_numeric():
-        return "r"
-    wide = max((len(_text(value, column.name)) for value in column), default=0) > _WIDEST
-    return r"p{0.4\linewidth}" if wide else "l"
 
 
 def write_figures(

@@ -32,8 +32,6 @@ _MOST_REASONS = 4
 _PLACES = ("value", "start", "x")
 """Where a mark stands: what a row without one of them lacks."""
 _MOST_OPEN = 50
-_WHOLE = 10
-"""Rows expected by chance from which they are told whole."""
 _ROWS_AROUND = 3
 """Rows that the head and the axis of a panel take the place of."""
 _TELLING = ("definition", "contrast", "reference", "attribute", "category", "method")
@@ -119,11 +117,8 @@ def row_labels(
     alike: dict[tuple[str, Any], list[int]] = {}
     each = any(row.get("generator") for row in records)
     for i, (row, place) in enumerate(zip(records, places, strict=True)):
-        parts = [
-            "all models" if row.get(c) is None else level_words(c, row[c])
-            for c in columns
-            if row.get(c) is not None or (c == "generator" and each)
-        ]
+        parts = ["all models"] * (each and "generator" in columns and row.get("generator") is None)
+        parts += [level_words(c, row[c]) for c in columns if row.get(c) is not None]
         labels.append(", ".join(parts) or str(row.get("generator") or "all pictures"))
         alike.setdefault((labels[i], place), []).append(i)
     for members in (found for found in alike.values() if len(found) > 1):
@@ -161,11 +156,10 @@ def without_neutral(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def parts_of(material: Material, frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
     """The panels of a figure with their titles, in the order of the design."""
     parts = material.parts(frame, by).items()
-    named = [
-        [level_words(c, at) for c, at in zip(by, levels, strict=True) if at is not None]
-        for levels, _ in parts
+    return [
+        (" · ".join(level_words(*at) for at in zip(by, levels, strict=True) if at[1] is not None), rows)
+        for levels, rows in parts
     ]
-    return [(" · ".join(levels), rows) for levels, (_, rows) in zip(named, parts, strict=True)]
 
 
 def domain_of(rows: Sequence[Mapping[str, Any]], *, ranks: bool = False) -> list[float]:
@@ -228,7 +222,7 @@ def notes_of(frame: pl.DataFrame, panels_cut: int, rows_cut: int, *, dots: bool 
     tested = frame.filter(pl.col("q_value").is_not_null())
     if dots and tested.height:
         full, expected = tested.filter(pl.col("q_value") <= SIGNIFICANT).height, SIGNIFICANT * tested.height
-        chance = thousands(round(expected)) if expected >= _WHOLE else f"{expected:.2g}"
+        chance = thousands(round(expected)) if expected > 9 else f"{expected:.2g}"
         notes.append(
             f"● q ≤ {SIGNIFICANT}: {thousands(full)} of {thousands(tested.height)} rows. ○ q above it. "
             f"If nothing differed, about {chance} "

@@ -44,11 +44,7 @@ _ROW_GROUP = 262_144
 
 
 class _RunLock:
-    """The lock of a run folder, held by the one process that writes it.
-
-    The operating system holds the lock for the life of the process, so a killed owner's lock is free at
-    once. A file beside it says who the owner is, only for the message another process shows.
-    """
+    """The lock of a run folder, free once its process is gone; a file beside it names the owner to others."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -62,8 +62,7 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
     )
     names = list(_TYPES)
     factors = [name for name in table.columns if name not in _TYPES]
-    kept = [*names[:2], *factors, *names[2:]]
-    return made.select(name for name in kept if name in made.columns)
+    return made.select(name for name in [*names[:2], *factors, *names[2:]] if name in made.columns)
 
 
 def info_of_format_1(info: Mapping[str, Any]) -> dict[str, Any]:

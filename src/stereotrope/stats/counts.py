@@ -81,8 +81,7 @@ def tally_draws(drawn: NDArray[np.int64], n: int) -> Counts:
 def _complete_js_table(n_p: int, n_q: int) -> Floats:
     """Terms of JS by ``(x, y)``, every image having a label."""
     p = np.arange(n_p + 1)[:, None] / n_p
-    q = np.arange(n_q + 1)[None, :] / n_q
-    return np.asarray(js_terms(p, q).ravel())
+    return np.asarray(js_terms(p, np.arange(n_q + 1)[None, :] / n_q).ravel())
 
 
 @lru_cache(maxsize=16)

@@ -68,8 +68,7 @@ def js_divergence(counts_p: ArrayLike, counts_q: ArrayLike) -> Floats:
     """
     p = _shares(_counts(counts_p, "js_divergence"))
     q = _shares(_counts(counts_q, "js_divergence"))
-    bits = js_terms(p, q).sum(axis=-1)
-    return np.asarray(np.clip(bits, 0.0, 1.0), dtype=np.float64)
+    return np.asarray(np.clip(js_terms(p, q).sum(axis=-1), 0.0, 1.0), dtype=np.float64)
 
 
 def expected_js(pooled_counts: ArrayLike, n_p: ArrayLike, n_q: ArrayLike) -> Floats:

@@ -35,8 +35,7 @@ def corrected_shares(counts: ArrayLike, confusion: ArrayLike) -> Floats:
     seen, matrix = _tables(counts, confusion)
     if seen.sum() <= 0 or not is_invertible(matrix):
         return np.full(len(matrix), np.nan)
-    rates = matrix / matrix.sum(axis=1, keepdims=True)
-    return onto_simplex(seen / seen.sum() @ np.linalg.pinv(rates))
+    return onto_simplex(seen / seen.sum() @ np.linalg.pinv(matrix / matrix.sum(axis=1, keepdims=True)))
 
 
 def is_invertible(confusion: ArrayLike) -> bool:
@@ -110,8 +109,7 @@ def onto_simplex(points: ArrayLike) -> Floats:
     falling = -np.sort(-given, axis=-1)
     over = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, given.shape[-1] + 1)
     kept = (falling > over).sum(axis=-1, keepdims=True)
-    shift = np.take_along_axis(over, np.maximum(kept - 1, 0), axis=-1)
-    return np.maximum(given - shift, 0.0)
+    return np.maximum(given - np.take_along_axis(over, np.maximum(kept - 1, 0), axis=-1), 0.0)
 
 
 def _tables(counts: ArrayLike, confusion: ArrayLike) -> tuple[Floats, Floats]:

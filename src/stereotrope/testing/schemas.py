@@ -102,8 +102,7 @@ def propose(schema: Mapping[str, Any], where: str = "") -> Any:
     if _is_proposal(schema):
         return _object(schema, *_proposable(where)[0])
     if schema.get("type") == "array":
-        items = schema.get("items", {})
-        return [_object(items, *each) for each in _proposable(where)]
+        return [_object(schema.get("items", {}), *each) for each in _proposable(where)]
     parts = schema.get("properties", {}).items()
     return {
         key: propose(part, f"{where} {key}") if wants_proposals(part) else _any_of(part)

@@ -236,8 +236,7 @@ class _Frame:
         x0, y0, x1, y1 = self.bounds
         columns, rows = np.arange(self.width, dtype=np.float64), np.arange(self.height, dtype=np.float64)
         u = (self.left + columns + 0.5 - x0) / max(x1 - x0, 1e-9)
-        v = (self.top + rows + 0.5 - y0) / max(y1 - y0, 1e-9)
-        return u, v
+        return u, (self.top + rows + 0.5 - y0) / max(y1 - y0, 1e-9)
 
     def mask(self, points: Outline, holes: Sequence[Outline] = ()) -> Image.Image:
         big = self._blank()

@@ -51,8 +51,7 @@ def reply(slots: Sequence[Slot], input_tokens: Any = None, output_tokens: Any = 
     """Return a reply with what it used; an answer without any picture books its first refusal."""
     n = sum(slot.is_picture for slot in slots)
     declined = None if n else next((slot.refusal for slot in slots if slot.refusal is not None), None)
-    usage = Usage(input_tokens, output_tokens, images=n, refusal=declined)
-    return ImageReply(tuple(slots), usage)
+    return ImageReply(tuple(slots), Usage(input_tokens, output_tokens, images=n, refusal=declined))
 
 
 def held(answer: Any, slots: Sequence[Slot]) -> Sequence[Slot]:

@@ -242,8 +242,7 @@ class RemoteGenerator(Generator):
 
         async def timed() -> ImageReply:
             began = time.monotonic()
-            reply = await send()
-            return replace(reply, seconds=time.monotonic() - began)
+            return replace(await send(), seconds=time.monotonic() - began)
 
         amended = False
 

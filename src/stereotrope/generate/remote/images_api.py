@@ -128,5 +128,4 @@ _ADAPTERS: Mapping[str, Callable[[ImageModelOptions, Account], RemoteGenerator]]
 )
 def images(options: ImageModelOptions, context: Context) -> RemoteGenerator:
     """Ask a model behind a server: by the adapter of its provider, or in OpenAI's shape."""
-    provider = options.images.partition(":")[0]
-    return _ADAPTERS.get(provider, ImagesApiGenerator)(options, context.account)
+    return _ADAPTERS.get(options.images.partition(":")[0], ImagesApiGenerator)(options, context.account)

@@ -244,12 +244,7 @@ def _interval(
     unseen: Floats,
     how: Resampling,
 ) -> tuple[Floats, Floats]:
-    """Interval on the scale of the raw score at this n.
-
-    A divergence: that of the adjusted score, which the bootstrap shows to estimate the divergence in
-    the long run. A distance: that of the score expected at this n. ``unseen`` is how much higher the
-    score may be although all images agree; it is added to the upper reach in quadrature.
-    """
+    """Of a divergence about the adjusted score, of a distance about that at this n; ``unseen`` adds above."""
     if how.distance:
         half = normal_quantile(how.level) * _sd(scores)
         low, high = value - half, value + half

@@ -1,9 +1,10 @@
 """The labels themselves: one row a condition, one column an attribute, one strip each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,7 @@ from stereotrope.escape import ellipsis, visible
 from stereotrope.report.charts.drawing import PALETTE
 from stereotrope.report.charts.heat import strips
 from stereotrope.report.contract import Block, add_section
-from stereotrope.report.datatable import Table, TableCell, shown_rows
+from stereotrope.report.datatable import TableCell, table_by
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.material import Material, Sheet, words
 from stereotrope.report.numbers import count, thousands
@@ -106,10 +107,7 @@ class Distribution:
 
 
 def _shown(material: Material) -> tuple[list[Distribution], str]:
-    """All distributions, or of very many those that findings point at first, then the first.
-
-    Returns: Them, and what is not shown, empty where all are.
-    """
+    """All distributions, of very many those that findings point at, then the first; what is not shown."""
     lead = _leading(material)
     groups = _groups(material, lead)
     if len(groups) <= _MOST_SHOWN:
@@ -326,12 +324,7 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
         lines.append({**vars(line), "shown": pictures})
     by = words(material.row_factor) if material.row_factor else "condition"
     rows = [
-        [
-            TableCell(line.title, href=f"#{line.anchor}"),
-            TableCell(a),
-            TableCell(g.value),
-            *(TableCell(str(k), numeric=True) for k in (g.count, s.n)),
-        ]
+        (line, a, s.n, g)
         for line in d.lines
         for a, s in zip(d.attributes, line.strips, strict=True)
         for g in s.segments
@@ -339,6 +332,13 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
     what = "captions name" if d.of_captions else "the pictures show"
     heading = f"{d.title}: what {what}, by {by}" if d.title else f"What {what}, by {by}"
     counted = "captions" if d.of_captions else "pictures"
+    columns: dict[str, Callable[[Any], TableCell | str | int]] = {
+        "condition": lambda row: TableCell(row[0].title, href=f"#{row[0].anchor}"),
+        "attribute": itemgetter(1),
+        "value": lambda row: row[3].value,
+        counted: lambda row: row[3].count,
+        "of": itemgetter(2),
+    }
     ns = [s.n for line in d.lines for s in line.strips if s.n] or [0]
     low, high = min(ns), max(ns)
     return {
@@ -350,13 +350,7 @@ def _content(d: Distribution, shown: Exhibits) -> dict[str, Any]:
         "some_missing": any(s.left_out for line in d.lines for s in line.strips),
         "any_pictures": any(line["shown"] for line in lines),
         "share_of": "captions read as" if d.of_captions else "pictures labelled with",
-        "table": Table(
-            heading,
-            ["condition", "attribute", "value", counted, "of"],
-            rows[: shown_rows(len(rows))],
-            len(rows),
-            "tables/labels.csv",
-        ),
+        "table": table_by(heading, rows, columns, "tables/labels.csv"),
     }
 
 

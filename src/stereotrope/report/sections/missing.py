@@ -22,12 +22,9 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
 
 def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
     missing = missing_table(material)
-    columns = {c: [row[i] for row in missing["rows"]] for i, c in enumerate(missing["columns"])}
-    numeric = missing["columns"][missing["labels"] :]
-    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).with_columns(
-        pl.col(numeric).str.replace_all("\\D", "").replace("", None).cast(pl.Int64)
-    )
-    return {"missing": ("What is missing, by model and group", frame)}
+    texts = pl.DataFrame(missing["rows"], dict.fromkeys(missing["columns"], pl.String), orient="row")
+    numbers = pl.col(missing["columns"][missing["labels"] :]).str.replace_all("\\D", "").replace("", None)
+    return {"missing": ("What is missing, by model and group", texts.with_columns(numbers.cast(pl.Int64)))}
 
 
 def _reasons(material: Material) -> list[tuple[str, int]]:

@@ -2,21 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
 from stereotrope.report.charts.dots import dots
 from stereotrope.report.contract import SCORES, Block, add_section
-from stereotrope.report.datatable import (
-    Table,
-    TableCell,
-    cell_of,
-    dot_of,
-    estimate_text,
-    pictures_cell,
-    shown_rows,
-)
+from stereotrope.report.datatable import TableCell, dot_of, estimate_text, pictures_cell, table_by
 from stereotrope.report.exhibits import Exhibits
 from stereotrope.report.figures import figures_of
 from stereotrope.report.material import Material, level_words, words
@@ -166,10 +159,11 @@ def _beside(
         sides = [TableCell(texts.get(s, "–"), s in pair and pair[s]["value"] is not None) for s in series]
         source = [TableCell(pair[_THEIRS]["source"])] if _THEIRS in pair else []
         scope = [TableCell(level_words(c, row[c])) for c in by]
-        cells.append([*scope, *sides, cell_of(row["n"]), *source, pictures_cell(material, row)])
+        cells.append([*scope, *sides, row["n"], *source, pictures_cell(material, row)])
     heads = [s if s == _THEIRS else f"{s} [interval]" for s in series]
     columns = [*map(words, by), *heads, "n", *["source"] * (_THEIRS in series), "pictures"]
-    table = Table(title, columns, cells[: shown_rows(len(cells))], len(cells), f"tables/{prose.name}.csv")
+    places = {column: itemgetter(place) for place, column in enumerate(columns)}
+    table = table_by(title, cells, places, f"tables/{prose.name}.csv")
     drawn_panels = _drawn(panels, title, series, prose.unit)
     return Figure(safe_name(name), title, prose, panels=drawn_panels, table=table, **more)
 

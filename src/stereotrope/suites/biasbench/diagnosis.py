@@ -154,10 +154,7 @@ def _repeated(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
 
 
 def _gaps(rows: Sequence[CaptionRow]) -> Iterator[Remark]:
-    """Numbers missing from the names, by prompt; 0 alone is, where it was taken for a header.
-
-    Names that count from 1 in every prompt lack nothing.
-    """
+    """Numbers missing from the names, by prompt: from 0 where any name has it, else from 1."""
     first = 0 if any(_number(row) == 0 for row in rows) else 1
     for prompt, found in _grouped(rows, lambda r: r.prompt):
         numbers = {n for r in found if (n := _number(r)) is not None}

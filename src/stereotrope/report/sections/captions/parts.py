@@ -83,10 +83,7 @@ def _lacking(drawing: Drawing) -> dict[str, Any]:
 def _table(
     drawing: Drawing, what: str, title: str, heads: Sequence[str], entries: Sequence[ScoreEntry]
 ) -> dict[str, Any]:
-    """One column a model; of many models one row each. A column that would say nothing is left out.
-
-    The label of an entry holds a line for each of ``heads``. Without entries there is no table.
-    """
+    """One column a model, of many one row each; the label of an entry holds a line for each of ``heads``."""
     if not entries:
         return {}
     material, models = drawing.material, drawing.models(entries)
