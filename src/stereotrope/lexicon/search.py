@@ -60,40 +60,34 @@ class Search:
         self._first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         self._left = np.array([p.left for p in patterns], dtype=bool)
         self._right = np.array([p.right for p in patterns], dtype=bool)
-        self._anywhere = not bool(self._left.all()) if len(patterns) else False
-        self._grow(list(texts))
+        self._grow(list(texts), np.unique(np.array(ids, dtype=np.int64)[~self._left]))
 
-    def _grow(self, texts: Sequence[str]) -> None:
-        letters = sorted({ord(letter) for text in texts for letter in text})
+    def _grow(self, texts: Sequence[str], inside: NDArray[np.int64]) -> None:
+        """Make the trie; the texts numbered ``inside`` may begin within a word."""
+        points = np.array(texts, dtype=np.str_).reshape(-1, 1).view(np.uint32)  # a row a text, then zeros
+        letters = np.unique(points[points > 0])
         self._class = np.zeros(0x110000, dtype=np.uint32)
         self._class[letters] = np.arange(1, len(letters) + 1)
-        nodes: list[dict[int, int]] = [{}]
-        ends: dict[int, int] = {}
-        for number, text in enumerate(texts):
-            at = 0
-            for letter in text:
-                held = nodes[at]
-                step = int(self._class[ord(letter)])
-                if step not in held:
-                    held[step] = len(nodes)
-                    nodes.append({})
-                at = held[step]
-            if text:
-                ends[at] = number
         self._width = len(letters) + 1
-        steps = [
-            (node * self._width + step, to)
-            for node, held in enumerate(nodes)
-            for step, to in sorted(held.items())
-        ]
-        keys, targets = np.array(steps, dtype=np.int64).reshape(-1, 2).T
+        # Nodes are numbered by depth, so that the steps taken most lie together.
+        at, n = np.zeros(len(texts), dtype=np.int64), 1
+        levels, opened = [at[:0]], [at[:0]]
+        for letter in self._class[points].T:
+            on = letter > 0
+            keys, place = np.unique(at[on] * self._width + letter[on], return_inverse=True)
+            at[on] = n + place
+            levels.append(keys)
+            opened.append(at[inside])
+            n += len(keys)
+        self._keys = np.concatenate(levels)
         self._table: NDArray[np.int32] | None = None
-        if len(nodes) * self._width <= _TABLE or not steps:
-            self._table = np.zeros(len(nodes) * self._width, dtype=np.int32)
-            self._table[keys] = targets
-        self._keys, self._targets = keys.copy(), targets.astype(np.int32)
-        self._ends = np.full(len(nodes), -1, dtype=np.int64)
-        self._ends[list(ends)] = list(ends.values())
+        if n * self._width <= _TABLE or n == 1:
+            self._table = np.zeros(n * self._width, dtype=np.int32)
+            self._table[self._keys] = np.arange(1, n)
+        self._ends = np.full(n, -1, dtype=np.int64)
+        self._ends[at] = np.arange(len(texts))
+        self._nodes = np.arange(2 * n).reshape(2, n) % n > 0  # that lead anywhere, that do from within a word
+        self._nodes[1] &= np.isin(np.arange(n), np.concatenate(opened))
 
     def find(self, texts: Sequence[str]) -> Found:
         """Find every pattern in texts that are in normal form C."""
@@ -132,25 +126,27 @@ class Search:
         if self._table is not None:
             return np.take(self._table, key)
         place = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        found: NDArray[np.int32] = np.where(self._keys[place] == key, self._targets[place], np.int32(0))
+        found: NDArray[np.int32] = np.where(self._keys[place] == key, place + 1, 0).astype(np.int32)
         return found
 
     def _walk(self, spelt: Spelt) -> tuple[NDArray[np.int64], ...]:
         """Return where terms begin and end among the characters, and which."""
         steps = np.append(self._class[spelt.characters], np.uint32(0))
-        at = np.flatnonzero(steps[:-1] if self._anywhere else (spelt.edge[:-1] & (steps[:-1] > 0)))
-        start = at
-        node = np.zeros(len(at), dtype=np.int32)
+        letters = np.arange(self._width, dtype=np.uint32)
+        first = self._step(np.zeros(self._width, dtype=np.int32), letters)
         begins, ends, texts = [], [], []
-        while len(at):
-            node = self._step(node, steps[at])
-            alive = node > 0
-            at, node, start = at[alive] + 1, node[alive], start[alive]
-            number = self._ends[node]
-            done = number >= 0
-            begins.append(start[done])
-            ends.append(at[done])
-            texts.append(number[done])
+        for places, nodes in zip((spelt.edge[:-1], ~spelt.edge[:-1]), self._nodes, strict=True):
+            start = at = np.flatnonzero(nodes[first][steps[:-1]] & places)
+            node = np.zeros(len(at), dtype=np.int32)
+            while len(at):
+                node = self._step(node, steps[at])
+                alive = nodes[node]
+                at, node, start = at[alive] + 1, node[alive], start[alive]
+                number = self._ends[node]
+                done = number >= 0
+                begins.append(start[done])
+                ends.append(at[done])
+                texts.append(number[done])
         none = [np.zeros(0, dtype=np.int64)]
         return tuple(np.concatenate(part or none) for part in (begins, ends, texts))
 
