@@ -53,11 +53,19 @@ def shown_rows(total: int) -> int:
 
 
 def dot_of(
-    row: Mapping[str, Any], label: str, said: str, *, series: str | None = None, text: str = "", **more: Any
+    row: Mapping[str, Any],
+    label: str,
+    said: str,
+    short: str,
+    *,
+    series: str | None = None,
+    text: str = "",
+    **more: Any,
 ) -> dict[str, Any]:
     """An estimate as a dot: where it, its interval and its floor lie, and what is said of it.
 
-    ``said`` is its :func:`estimate_text`, ``text`` what stands beside the dot where that is more.
+    ``said`` is its :func:`estimate_text`, ``short`` that of the value ``alone``, ``text`` what stands beside
+    the dot where that is more.
     """
     drawn = row["value"] is not None
     n = "" if row.get("n") is None else f", n = {row['n']}"
@@ -69,20 +77,25 @@ def dot_of(
         "high": row.get("high"),
         "floor": row.get("floor") if drawn else None,
         "text": ellipsis(text or said, 60),
-        "short": said.partition(" [")[0] if drawn else "n. d.",
+        "short": short if drawn else "n. d.",
         "tip": f"{', '.join(filter(None, (label, series)))}: {said}{n}",
         **more,
     }
 
 
-def estimate_text(material: Material, row: Mapping[str, Any], *, places: int | None = None) -> str:
-    """Value and interval of an estimate, to ``places`` digits where given, or why there is none."""
+def estimate_text(
+    material: Material, row: Mapping[str, Any], *, places: int | None = None, alone: bool = False
+) -> str:
+    """Value and interval of an estimate, to ``places`` digits where given, or why there is none.
+
+    ``alone``: The value as it stands before its interval.
+    """
     if row["value"] is None:
         return f"not defined: {row['undefined'] or 'no reason given'}"
     ends = (row["value"], row["low"], row["high"])
     if places is None and material.explain(series_of(row)).scale == "rank":
         places = 0 if all(x is None or float(x).is_integer() for x in ends) else 1
-    return interval(*ends, row["n"], places=places)
+    return interval(*ends, row["n"], places=places, alone=alone)
 
 
 def table_by(

@@ -248,5 +248,6 @@ def dot_rows(
         said, q, text, sure = estimate_text(material, r), r["q_value"], "", None
         if q is not None:
             text, sure = f"{said}{_GAP}q {'' if q < _SMALLEST else '= '}{probability(q)}", q <= SIGNIFICANT
-        rows.append(dot_of(r, label, said, series=name, text=text, sure=sure))
+        short = estimate_text(material, r, alone=True)
+        rows.append(dot_of(r, label, said, short, series=name, text=text, sure=sure))
     return rows

@@ -189,7 +189,25 @@ def _table(material: Material, frame: pl.DataFrame, definition: str | None, seve
 
 
 def missing_table(material: Material) -> dict[str, Any]:
-    """Refusals, unusable pictures, labels without a value, by model and group; of sets of several apart."""
+    """What is missing, as a table of texts, with what there is to say of it."""
+    records, counts = missing_counts(material)
+    return {
+        "sentence": _missing_sentence(material, records),
+        "items": _missing_items(material),
+        "notes": _notes(material),
+        "columns": counts.columns,
+        "rows": [
+            [thousands(x) if isinstance(x, int) else x or "–" for x in row] for row in counts.iter_rows()
+        ],
+        "labels": counts.dtypes.count(pl.String()),
+    }
+
+
+def missing_counts(material: Material) -> tuple[list[dict[str, Any]], pl.DataFrame]:
+    """Refusals, unusable pictures, labels without a value, by model and group; of sets of several apart.
+
+    Beside them as they are headed, null where nobody knows, as of pictures that are not at hand.
+    """
     by = ["generator", *([material.row_factor] if material.row_factor else [])]
     ok = pl.col("status") == "ok"
     picture = pl.coalesce("sha256", "image_id")
@@ -216,20 +234,14 @@ def missing_table(material: Material) -> dict[str, Any]:
         "labels": "labels",
         **{f"l_{s}": f"labels {s}" for s in _LABEL_STATES},
     }
-    return {
-        "sentence": _missing_sentence(material, records),
-        "items": _missing_items(material),
-        "notes": _notes(material),
-        "columns": [*(words(c) for c in by), *told.values()],
-        "rows": [[*(str(r[c] or "–") for c in by), *(_number(r, c) for c in told)] for r in records],
-        "labels": len(by),
-    }
+    rows = [(*(str(r[c] or "–") for c in by), *(_known(r, c) for c in told)) for r in records]
+    heads = dict.fromkeys(map(words, by), pl.String()) | dict.fromkeys(told.values(), pl.Int64())
+    return records, pl.DataFrame(rows, schema=heads, orient="row")
 
 
-def _number(record: dict[str, Any], column: str) -> str:
-    """A count in words; of pictures that are not at hand nobody knows what was refused or unreadable."""
+def _known(record: dict[str, Any], column: str) -> int | None:
     unknown = column in ("refused", "excluded") and 0 < record["len"] == record[ABSENT]
-    return "–" if unknown else thousands(int(record[column]))
+    return None if unknown else int(record[column])
 
 
 def _notes(material: Material) -> list[str]:

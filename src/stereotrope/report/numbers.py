@@ -51,14 +51,15 @@ def interval(
     n: int | None = None,
     *,
     places: int | None = None,
+    alone: bool = False,
 ) -> str:
-    """``0.41 [0.33, 0.52]``: the same digits for all three; the value alone where there is no interval."""
+    """``0.41 [0.33, 0.52]``: the same digits for all three; the value ``alone``, or without an interval."""
     if value is None:
         return ""
     if places is None:
         places = decimals(max(abs(x) for x in (value, low, high) if x is not None), n)
     text = number(value, places=places)
-    if low is None or high is None:
+    if alone or low is None or high is None:
         return text
     return f"{text} [{number(low, places=places)}, {number(high, places=places)}]"
 

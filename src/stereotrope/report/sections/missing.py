@@ -7,7 +7,7 @@ import polars as pl
 from stereotrope.report.contract import Block, add_section
 from stereotrope.report.datatable import plain_table
 from stereotrope.report.exhibits import Exhibits
-from stereotrope.report.headline import missing_table
+from stereotrope.report.headline import missing_counts, missing_table
 from stereotrope.report.material import Material, words
 
 _MOST_REASONS = 40
@@ -21,10 +21,7 @@ def _blocks(material: Material, shown: Exhibits) -> list[Block]:
 
 
 def _tables(material: Material) -> dict[str, tuple[str, pl.DataFrame]]:
-    missing = missing_table(material)
-    texts = pl.DataFrame(missing["rows"], dict.fromkeys(missing["columns"], pl.String), orient="row")
-    numbers = pl.col(missing["columns"][missing["labels"] :]).str.replace_all("\\D", "").replace("", None)
-    return {"missing": ("What is missing, by model and group", texts.with_columns(numbers.cast(pl.Int64)))}
+    return {"missing": ("What is missing, by model and group", missing_counts(material)[1])}
 
 
 def _reasons(material: Material) -> list[tuple[str, int]]:

@@ -153,8 +153,11 @@ def _beside(
     for row, pair in sorted(first, key=lambda one: [material.position(c, one[0][c]) for c in by]):
         heading = " · ".join(str(row[c]) for c in by if c not in rows_by and row[c] is not None)
         label = ", ".join(level_words(c, row[c]) for c in rows_by if row[c] is not None) or "all"
-        texts = {s: estimate_text(material, r, places=_PLACES.get(s)) for s, r in pair.items()}
-        drawn = [dot_of(r, label, texts[s], series=s) for s, r in pair.items()]
+        texts, short = (
+            {s: estimate_text(material, r, places=_PLACES.get(s), alone=alone) for s, r in pair.items()}
+            for alone in (False, True)
+        )
+        drawn = [dot_of(r, label, texts[s], short[s], series=s) for s, r in pair.items()]
         panels.setdefault(heading, []).extend(drawn)
         sides = [TableCell(texts.get(s, "–"), s in pair and pair[s]["value"] is not None) for s in series]
         source = [TableCell(pair[_THEIRS]["source"])] if _THEIRS in pair else []

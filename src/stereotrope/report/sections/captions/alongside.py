@@ -212,8 +212,8 @@ def _dot(
         said = f"{in_band(row, look.places)}\u2003{band}"
     defined = row["value"] is not None
     base = (look.base or None) if defined and row["floor"] is not None else None
-    short = number(row["value"], places=look.places) if defined else "n. d."
-    return dot_of(row, label, said, series=model or None, base=base, short=short)
+    short = number(row["value"], places=look.places)
+    return dot_of(row, label, said, short, series=model or None, base=base)
 
 
 def _levels(row: Estimate, columns: Sequence[str]) -> str:
