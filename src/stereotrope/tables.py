@@ -157,9 +157,7 @@ ESTIMATES = (
     Column("reference", _S, "level of the contrast factor compared with (the baseline, or a pair's other)"),
     Column("attribute", _S, f"attribute, or {ALL_ATTRIBUTES!r} for their mean, null where none"),
     Column("category", _S, "value of the attribute that is counted, null where none"),
-    Column(
-        "sides", _S, "declared: sides of a parity that were chosen | pair: reference is no baseline | null"
-    ),
+    Column("sides", _S, "JSON: groups on each side of a parity | pair: reference is no baseline | null"),
     Column("aggregate", _S, "factors that the value is a mean over, such as object; null where it is none"),
     Column("subset", _S, "pictures it is computed on, such as without_violations; null for all"),
     Column("baseline", _S, "level of the contrast factor whose score was taken off; null where none was"),

@@ -47,7 +47,21 @@ def told(measure: str, **row: str | None) -> dict[str, object]:
         ),
         ("bds_delta", {"reference": "sd"}, {"reference": "sd", "baseline": "sd"}),
         ("bds", {"flags": "small_n,band=low"}, {"flags": "small_n", "band": "low"}),
-        ("bds", {"flags": "sides=declared"}, {"sides": "declared"}),
+        (
+            "bds",
+            {"flags": "sides=declared", "category": "a + b", "reference": "others"},
+            {"category": "a + b", "reference": "others", "sides": '[["a", "b"], ["others"]]'},
+        ),
+        (
+            "bds_delta",
+            {"flags": "sides=declared", "category": "a + b against c", "reference": "sd"},
+            {
+                "category": "a + b against c",
+                "reference": "sd",
+                "baseline": "sd",
+                "sides": '[["a", "b"], ["c"]]',
+            },
+        ),
         (
             "bds",
             {"method": "S = 3, D = 1 term hits; interval: percentile"},

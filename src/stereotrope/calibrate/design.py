@@ -124,7 +124,7 @@ def _options(judges: Sequence[Any], inner: KnownGenerator) -> dict[str, tuple[st
     """Attribute → values that painted words may name: its list, or the planted colours."""
     found: dict[str, tuple[str, ...]] = {}
     for name, values in (pair for judge in judges for pair in judge.attributes.items()):
-        named = inner.colours if values is None and ("colour" in name or "color" in name) else values
+        named = inner.colours if values is None and name in checks()["colours"] else values
         # No painted word about text in the picture is false.
         about_text = any(word in name.lower() for word in checks()["about_text"])
         if named is not None and not about_text and name not in QUALITY_ATTRIBUTES:

@@ -104,6 +104,8 @@ class MeasureInfo:
     """Measure → rows of other names that are read together with its own."""
     subsets: bool = False
     """It is computed again without the pictures that break their prompt, where an annotator says which."""
+    biased: tuple[str, ...] = ()
+    """Names of its rows whose mean over samples depends on how many images or captions a sample has."""
     bands: tuple[Band, ...] = ()
     """Named ranges that ``value`` is read by, ascending; the column ``band`` says which a row lies in."""
     own_bounds: Mapping[str, Bounds] = field(default_factory=dict)

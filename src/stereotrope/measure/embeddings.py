@@ -162,6 +162,7 @@ def _cells(
     needs="embeddings",
     also=("image_vendi_normalised",),
     own_bounds={"image_vendi_normalised": (0.0, 1.0)},
+    biased=("image_vendi", "image_vendi_normalised"),
 )
 def image_vendi(embeddings: Any, *, by: Sequence[str] = _BY, level: float = 0.95) -> pl.DataFrame:
     r"""How many different pictures there are in effect, as an encoder sees them: their Vendi score.

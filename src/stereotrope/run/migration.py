@@ -1,5 +1,6 @@
 """Runs of format 1, read as format 2: what names, flags and prose said of an estimate stands in columns."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
         aggregate=pl.when(measure.str.contains(_AVERAGE)).then(over),
         subset=measure.str.extract(_SUBSET),
         baseline=pl.when(measure.str.contains(_DELTA)).then("reference"),
-        sides=flags.str.extract(r"(?:^|,)sides=([^,]+)"),
+        sides=pl.Series(map(_sides, table.iter_rows(named=True)), dtype=pl.String),
         band=flags.str.extract(r"(?:^|,)band=([^,]+)"),
         numerator=s,
         denominator=s + d,
@@ -63,6 +64,15 @@ def estimates_of_format_1(table: pl.DataFrame) -> pl.DataFrame:
     names = list(_TYPES)
     factors = [name for name in table.columns if name not in _TYPES]
     return made.select(name for name in [*names[:2], *factors, *names[2:]] if name in made.columns)
+
+
+def _sides(row: Mapping[str, str]) -> str | None:
+    """Groups on each side of a parity, or of a difference of two, which its category names alone."""
+    if "sides=declared" not in (row["flags"] or "").split(","):
+        return None
+    pair = row["category"].split(" against ")
+    sides = pair if len(pair) == 2 else (row["category"], row["reference"])
+    return json.dumps([side.split(" + ") for side in sides], ensure_ascii=False)
 
 
 def info_of_format_1(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from stereotrope.errors import UsageError, did_you_mean
 from stereotrope.inputs.options import shorten
 from stereotrope.measure.captions.groups import read_elements
 from stereotrope.measure.captions.profile import RADAR_RANKS
-from stereotrope.measure.contract import Calls, MeasureCall, MeasureInfo, register
+from stereotrope.measure.contract import REGISTRY, Calls, MeasureCall, MeasureInfo, register
 from stereotrope.measure.definitions import definition_read, require_one_definition
 from stereotrope.measure.setting import GENERATOR, MeasureSetting, require_model
 from stereotrope.measure.tidy import estimate_frame, to_polars
@@ -25,15 +25,6 @@ _JOINED = ("value", "low", "high", "level", "n", "flags")
 
 UNEQUAL_N = 1.5
 """Quotient of two numbers of captions from which their scores are no longer biased alike."""
-
-BIASED = frozenset(
-    {
-        *("bias_amplification", "kl_from_uniform", "parity_difference", "shannon_entropy"),
-        *("cbs", "cbs_without_occluded", "contextual_diversity"),
-        *("image_vendi", "image_vendi_normalised", "vendi", "vendi_normalised"),
-    }
-)
-"""Scores whose mean over samples depends on how many captions a sample has."""
 
 
 def _called(
@@ -192,7 +183,8 @@ def _differences() -> dict[str, pl.Expr]:
     above = ((high - value).clip(0) ** 2 + (value2 - low2).clip(0) ** 2).sqrt()
     with_ends = level.eq_missing(level2) & below.is_not_null() & above.is_not_null()
     both = pl.concat_str("category", "reference", separator=" against ")
-    unequal = pl.col("measure").is_in(BIASED) & (n * n2 > 0) & (pl.max_horizontal(n / n2, n2 / n) > UNEQUAL_N)
+    biased = [row for info in REGISTRY.values() for row in info.biased]
+    unequal = pl.col("measure").is_in(biased) & (n * n2 > 0) & (pl.max_horizontal(n / n2, n2 / n) > UNEQUAL_N)
     said = [one.str.split(",").fill_null([]) for one in (flags, flags2)]
     told = pl.concat_list(*said, pl.when(unequal).then(pl.lit(["unequal_n"])).otherwise(pl.lit([], _TEXTS)))
     return {

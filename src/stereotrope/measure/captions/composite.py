@@ -61,6 +61,7 @@ def severity(value: float | None) -> str | None:
     source="T2I-BiasBench, eqs. 13 and 23",
     also=("cbs_without_occluded", "unknown_share", "occluded_share"),
     bands=BANDS,
+    biased=("cbs", "cbs_without_occluded"),
 )
 def cbs(
     cell: Captions,
@@ -167,6 +168,7 @@ def _composite_row(
     direction="high is low diversity; seldom below 0.5 by its making",
     source="T2I-BiasBench, eq. 24",
     bands=BANDS,
+    biased=("contextual_diversity",),
 )
 def contextual_diversity(
     cell: Captions,

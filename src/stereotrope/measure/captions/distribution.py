@@ -103,6 +103,7 @@ def representation_parity(
     bounds=(0.0, 2.0),
     direction="0: all groups equally often; 2(1 − 1/k): one group only; too high at small n",
     source="T2I-BiasBench, eq. 9",
+    biased=("bias_amplification",),
 )
 def bias_amplification(
     cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True
@@ -157,6 +158,7 @@ def bias_amplification(
     bounds=(0.0, 1.0),
     direction="1: all groups equally often; 0: one group only; too low at small n",
     source="T2I-BiasBench, eq. 7",
+    biased=("shannon_entropy",),
 )
 def shannon_entropy(
     cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True
@@ -209,6 +211,7 @@ def shannon_entropy(
     bounds=(0.0, None),
     direction="0: all groups equally often; log2 k: one group only; too high at small n",
     source="T2I-BiasBench, eq. 8",
+    biased=("kl_from_uniform",),
 )
 def kl_from_uniform(
     cell: Captions, attribute: str, *, groups: Sequence[str] | None = None, unknown: bool = True

@@ -1,5 +1,6 @@
 """What stands out in captions: who is named, what is missing, what does not belong, where models differ."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,6 @@ import polars as pl
 from stereotrope.lexicon.parts import OTHERS, REST
 from stereotrope.measure.captions.composite import BARE, OCCLUDED
 from stereotrope.measure.captions.evidence import CaptionEvidence, Scope, scope_key
-from stereotrope.measure.captions.parity import DECLARED
 from stereotrope.measure.captions.profile import COMPOSITES
 from stereotrope.measure.captions.sentences import CaptionWording, Gap, Side
 from stereotrope.measure.finder import Candidate, RunEvidence, finder, scope_of
@@ -196,7 +196,7 @@ class _Said:
             row = self._pair(row, named[:2]) or {}
             if not row:
                 return None
-        sides = [tuple(str(row[column]).split(" + ")) for column in ("category", "reference")]
+        sides = _sides(row)
         if most:
             sides[1] = tuple(group for group in named if group not in sides[0])
         k = [sum(counts.get(group, 0) for group in side) for side in sides]
@@ -247,11 +247,11 @@ class _Said:
     def _side(self, row: Mapping[str, Any], scope: Scope) -> Side:
         """The captions of a cell that name the first of two sides, and those that name either."""
         counts = self.evidence.groups(row["attribute"], scope)
-        groups = tuple(str(row["category"]).split(" + "))
+        groups, against = _sides(row)
         if row["reference"] in (OTHERS, REST):
             either = sum(n for group, n in counts.items() if group != UNKNOWN)
         else:
-            either = sum(counts.get(group, 0) for group in (*groups, *str(row["reference"]).split(" + ")))
+            either = sum(counts.get(group, 0) for group in (*groups, *against))
         k = sum(counts.get(group, 0) for group in groups)
         return Side(row["attribute"], groups, scope, k, row["n"], either)
 
@@ -329,4 +329,10 @@ def _clustered(row: Mapping[str, Any]) -> bool:
 
 
 def _has_sides(row: Mapping[str, Any]) -> bool:
-    return bool(row["sides"] == DECLARED and row["n"] > 0)
+    return bool(row["sides"] is not None and row["n"] > 0)
+
+
+def _sides(row: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The groups on each side of a parity; of one whose sides nobody chose, one on each."""
+    chosen = [[row["category"]], [row["reference"]]] if row["sides"] is None else json.loads(row["sides"])
+    return list(map(tuple, chosen))

@@ -1,5 +1,6 @@
 """Which group each caption names, and the sides that a parity sets against each other."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,14 +68,14 @@ class Groups:
 
 @dataclass(frozen=True)
 class Sides:
-    """Two sides of a parity: rows of the groups on each, what they are called, and if they were chosen."""
+    """Two sides of a parity: rows of the groups on each, and what they are called."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     of: str
     against: str
-    declared: bool
-    """Whether these sides were asked for, or are the only two groups there are."""
+    chosen: str | None
+    """Groups on each as JSON where they were asked for, or are the only two groups there are."""
 
 
 def count_groups(cell: Captions, attribute: str, groups: Sequence[str] | None, unknown: bool) -> Groups:
@@ -164,4 +165,6 @@ def _sides(
 ) -> Sides:
     place = {name: at for at, name in enumerate(counted.names)}
     a, b = (tuple(place[name] for name in side if name in place) for side in (first, second))
-    return Sides(a, b, " + ".join(first), named, declared)
+    chosen = [first, [named] if named in (OTHERS, REST) else second]
+    told = json.dumps(chosen, ensure_ascii=False) if declared else None
+    return Sides(a, b, " + ".join(first), named, told)

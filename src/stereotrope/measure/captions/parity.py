@@ -16,14 +16,12 @@ from stereotrope.measure.captions.rows import (
 )
 from stereotrope.stats import expected_tie
 
-DECLARED = "declared"
-"""``sides`` of a parity whose sides were asked for, or are the only two groups: others compare any two."""
-
 
 @caption_measure(
     bounds=(0.0, 1.0),
     direction="0: equally often; 1: one group only; says nothing of which",
     source="T2I-BiasBench, eq. 6",
+    biased=("parity_difference",),
 )
 def parity_difference(
     cell: Captions,
@@ -57,8 +55,8 @@ def parity_difference(
     polars.DataFrame
         Estimates: the first side in ``category``, the second in ``reference``. ``value`` in [0, 1];
         0: equally frequent, 1: one side only. ``floor`` is its mean when the captions of both sides fall
-        on either equally often, ``excess`` what is above it. ``sides`` is ``declared`` where the
-        sides were asked for or the declared groups are two.
+        on either equally often, ``excess`` what is above it. ``sides`` are the groups on each side
+        as JSON, where they were asked for or the declared groups are two.
 
     Undefined
     ---------
@@ -151,7 +149,7 @@ def signed_parity(
 
 
 def _signed_row(cell: Captions, counted: Groups, sides: Sides) -> ScoreRow:
-    marked = {"category": sides.of, "reference": sides.against, "sides": DECLARED if sides.declared else None}
+    marked = {"category": sides.of, "reference": sides.against, "sides": sides.chosen}
     row = group_row(cell, counted, **marked)
     if not counted.n:
         return undefined(row, NO_GROUP)

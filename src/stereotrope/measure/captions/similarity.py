@@ -113,6 +113,7 @@ def compare(cell: Captions, text: str | None) -> Compared:
     source="T2I-BiasBench, eq. 14; Friedman and Dieng 2023, eq. 1",
     also=("vendi_normalised",),
     own_bounds={"vendi_normalised": (0.0, 1.0)},
+    biased=("vendi", "vendi_normalised"),
 )
 def vendi(cell: Captions, *, text: str | None = None) -> list[ScoreRow]:
     r"""Vendi score of captions: the effective number of different ones.

@@ -1,6 +1,6 @@
 """What stands out among divergences: values that replace others, that leave no variety, that shift."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -82,11 +82,11 @@ def divergent_values(evidence: RunEvidence) -> Iterator[Candidate]:
                 effect = row["value"] if row.get("adjusted") is None else row["adjusted"]
                 tail = _by_chance(row)
             case "dominance_shift" if row["value"] == 1:
-                kind, category = "dominance_shift", category.split(" → ")[-1]
+                here, before = pictures.sides(attribute, scope, wording)
+                kind, category = "dominance_shift", _most_frequent(here)
                 effect = pictures.moved(attribute, scope, wording, category)
-                _, before = pictures.sides(attribute, scope, wording)
                 if before:
-                    most = max(sorted(before), key=lambda v: len(before[v]))
+                    most = _most_frequent(before)
                     tail = f", where {quoted(most)} is in {len(before[most])}"
             case "dominant_share" if "deterministic" in warnings_of(row.get("flags")):
                 kind = "deterministic"
@@ -99,6 +99,10 @@ def divergent_values(evidence: RunEvidence) -> Iterator[Candidate]:
             kind, scope, attribute, effect, row["measure"],
             wording=wording, value=row["value"], category=category or None, tail=tail,
         )  # fmt: skip
+
+
+def _most_frequent(shown: Mapping[str, Sequence[str]]) -> str:
+    return max(sorted(shown), key=lambda value: len(shown[value]), default="")
 
 
 def _by_chance(row: Mapping[str, Any]) -> str:

@@ -48,8 +48,8 @@ def share_rows(scope: dict[str, Any], attribute: str, shares: Sequence[float]) -
 
 def parity_rows(scope: dict[str, Any]) -> list[dict[str, Any]]:
     sides = [
-        ("gender", "female", "male", None, "declared"),
-        ("skin_tone", "dark + medium", "others", "mostly_unknown", "declared"),
+        ("gender", "female", "male", None, '[["female"], ["male"]]'),
+        ("skin_tone", "dark + medium", "others", "mostly_unknown", '[["dark", "medium"], ["others"]]'),
         ("skin_tone", "fair", "dark", None, None),
         ("skin_tone", "fair", "medium", None, None),
     ]

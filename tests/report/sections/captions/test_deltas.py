@@ -29,7 +29,7 @@ def test_a_panel_is_a_prompt_with_dots_around_a_line_that_is_the_baseline(tmp_pa
 def test_the_composite_comes_first_and_what_says_nothing_new_is_left_to_the_table(tmp_path: Path) -> None:
     scope = {"generator": "model 1", "prompt": "prompt 0", "baseline": "model 0", "attribute": "gender"}
     extra = [
-        row("signed_parity", 0.1, **scope, category="a against b", sides="declared"),
+        row("signed_parity", 0.1, **scope, category="a against b", sides='[["a"], ["b"]]'),
         row("signed_parity", 0.1, **scope, category="a against c"),
         row("parity_difference", 0.1, **scope, category="a against b"),
         row("gmr", 0.1, **{**scope, "attribute": None}),

@@ -27,6 +27,7 @@ from stereotrope.report.sections.captions.scores import (
     edges_text,
     in_band,
     reach,
+    reach_parts,
     tentative,
     warnings,
 )
@@ -151,21 +152,18 @@ def _cut(text: str, longest: int) -> str:
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """A score in words, and the place of its band; ``tentative`` where its captions name hardly a group."""
+    """A score in words, and the place of its band; ``tentative`` where its captions name hardly a group.
+
+    ``lines`` are what the cell of a chart holds.
+    """
 
     name: str
     text: str
     band: int | None
     said: str
     n: str
+    lines: Sequence[str] = ()
     tentative: bool = False
-
-    @property
-    def lines(self) -> list[str]:
-        """What the cell of a chart holds; what the interval of a tentative score reaches, on its own line."""
-        parts = self.said.split(", ")
-        said = [", ".join(parts[:2]), *parts[2:]] if self.tentative else [self.said]
-        return [self.name.partition(";")[0], self.text, *said]
 
 
 @dataclass(frozen=True)
@@ -273,7 +271,8 @@ def _prompt_text(material: Material, row: Estimate) -> str:
 
 def _cell(chooser: Chooser, shown: Exhibits, model: str, rows: Sequence[Estimate]) -> GalleryCell:
     if not rows:
-        nothing = ScoreCell("", "no score", None, "this model has none of this prompt", "")
+        lines = ["", "no score", "this model has none of this prompt"]
+        nothing = ScoreCell("", lines[1], None, lines[2], "", lines)
         return GalleryCell(model, [nothing])
     pictures = [
         {"uri": uri, "alt": chooser.alt(image) or shown.alt(image)}
@@ -298,8 +297,13 @@ def _score(material: Material, row: Estimate) -> ScoreCell:
     size = "" if row["n"] is None else f"n = {thousands(row['n'])}"
     n = "; ".join(filter(None, (size, warnings(row, banded=row["value"] is not None))))
     if row["value"] is None:
-        return ScoreCell(name, "not defined", None, str(row["undefined"] or "no reason given"), n)
-    return ScoreCell(name, in_band(row), band_of(row), reach(row), n, tentative(row))
+        lines = [prose.abbreviation, "not defined", str(row["undefined"] or "no reason given")]
+        return ScoreCell(name, lines[1], None, lines[2], n, lines)
+    told, doubted = reach_parts(row), tentative(row)
+    # What the interval of a tentative score reaches stands on its own line.
+    said = ", ".join(told)
+    lines = [prose.abbreviation, in_band(row), *(told if doubted else [said])]
+    return ScoreCell(name, lines[1], band_of(row), said, n, lines, doubted)
 
 
 def _table(chooser: Chooser, grid: ScoreGrid, lines: Sequence[Sequence[Estimate]], files: str) -> Table:

@@ -54,7 +54,7 @@ def shares_figure(drawing: Drawing) -> Figure:
             continue
         told, counted = words(str(rows["attribute"][0])), _counted(rows)
         if len(groups) - (UNKNOWN in groups) <= len(PALETTE):
-            _stacked(drawing, rows, groups, f"{told}{counted}")
+            _stacked(drawing, rows, groups, told, counted)
             continue
         for heading, part in drawing.by_prompt(rows):
             _single(drawing, part, f"{told}, {heading}" if heading else told, counted, look)
@@ -71,7 +71,8 @@ def _counted(rows: pl.DataFrame) -> str:
     return f": k = {k[0]} groups, {UNKNOWN} {inside}" if len(k) == 1 else ""
 
 
-def _stacked(drawing: Drawing, rows: pl.DataFrame, groups: Sequence[str], heading: str) -> None:
+def _stacked(drawing: Drawing, rows: pl.DataFrame, groups: Sequence[str], named: str, counted: str) -> None:
+    heading = f"{named}{counted}"
     colours = {words(g): "var(--band)" if g == UNKNOWN else PALETTE[i] for i, g in enumerate(groups)}
     position, by = drawing.material.position, [*drawing.scope, "generator"]
     label = drawing.labeller(rows)
@@ -90,9 +91,7 @@ def _stacked(drawing: Drawing, rows: pl.DataFrame, groups: Sequence[str], headin
     drawing.panels.append(Panel(heading, spec, told, len(kept)))
     if left := len(bars) - len(kept):
         said = count(left, "further bar is", "further bars are")
-        drawing.notes.append(
-            f"{heading.partition(':')[0].capitalize()}: {said} not drawn; the files hold their rows."
-        )
+        drawing.notes.append(f"{named.capitalize()}: {said} not drawn; the files hold their rows.")
 
 
 def _pieces(
@@ -163,7 +162,7 @@ def evenness_figure(drawing: Drawing) -> Figure:
 
 def declared() -> pl.Expr:
     """Rows whose two sides somebody chose: the lexicon does, or the attribute has two groups only."""
-    return pl.col("sides").eq_missing("declared")
+    return pl.col("sides").is_not_null()
 
 
 def sides_words(row: Estimate) -> str:

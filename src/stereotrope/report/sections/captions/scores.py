@@ -213,13 +213,18 @@ def in_band(row: Estimate, least: int = 2) -> str:
 
 def reach(row: Estimate) -> str:
     """The band in words, its doubt, what the interval reaches: ``low, mostly unknown, up to high``."""
+    return ", ".join(reach_parts(row))
+
+
+def reach_parts(row: Estimate) -> list[str]:
+    """The band in words with its doubt, and what the interval reaches where that is another."""
     at = band_of(row)
     if at is None:
-        return ""
+        return []
     down, up = (at if (end := band_of(row, side)) is None else end for side in ("low", "high"))
     said = [f"down to {_NAMES[down]}"] * (down < at) + [f"up to {_NAMES[up]}"] * (up > at)
     doubt = [words(_DOUBTED)] * tentative(row)
-    return ", ".join([_NAMES[at], *doubt, *[" and ".join(said)] * bool(said)])
+    return [", ".join([_NAMES[at], *doubt]), *[" and ".join(said)] * bool(said)]
 
 
 def edges_text(band: Band) -> str:
